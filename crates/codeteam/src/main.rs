@@ -1,0 +1,2 @@
+//! codeteam.
+fn main() {}
