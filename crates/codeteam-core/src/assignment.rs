@@ -1,0 +1,173 @@
+//! Everything a worker is told, gathered from the run.
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::CheckResult;
+use crate::findings::Finding;
+use crate::frame::{Feedback, Frame, FrameChange, Level, Work};
+use crate::ids::{AttemptId, RoleName, RunId, StepId, Tree, WorkerName};
+use crate::plan::{Plan, Task};
+use crate::role::{Contract, Kind};
+use crate::run::Run;
+use crate::submission::{self, Change, Design};
+use crate::workflow::StepKind;
+
+/// An assignment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Assignment {
+    /// Names the attempt.
+    pub id: AttemptId,
+    /// The run.
+    pub run: RunId,
+    /// What the user asked for.
+    pub goal: String,
+    /// The role to play.
+    pub role: RoleName,
+    /// What it owes.
+    pub kind: Kind,
+    /// In which form.
+    pub contract: Contract,
+    /// Who the worker is asked to be.
+    pub prompt: String,
+    /// An example of the answer.
+    pub example: serde_json::Value,
+    /// What carries it out.
+    pub worker: WorkerName,
+    /// With which model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The step.
+    pub step: StepId,
+    /// The task, if the frame is for one.
+    pub task: Option<Task>,
+    /// The parallel member.
+    pub slot: u32,
+    /// The visit of the step, from 1.
+    pub generation: u32,
+    /// The try, from 1.
+    pub attempt: u32,
+    /// The round, from 1.
+    pub round: u32,
+    /// How much is asked.
+    pub level: Level,
+    /// The tree it starts from.
+    pub tree: Tree,
+    /// Whether it may change files.
+    pub writable: bool,
+    /// How long it may take.
+    pub timeout_ms: u64,
+    /// What it may cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost_microusd: Option<u64>,
+    /// What was wrong before.
+    pub feedback: Vec<String>,
+    /// Bodies that belong to the feedback.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<crate::ids::BodyId>,
+    /// Findings that are open, by id.
+    pub findings: Vec<Finding>,
+    /// What is to be built.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requirements: Option<String>,
+    /// Questions that were asked, and the person's answers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<(Vec<String>, String)>,
+    /// How it is to be built.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub design: Option<Design>,
+    /// The plan, for those who judge it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
+    /// The change to be judged: what the implementer says of it ...
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed: Option<Change>,
+    /// ... and what it really is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<FrameChange>,
+    /// What the orchestrator's own checks found.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<CheckResult>,
+    /// The last text of a scribe in this frame.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+/// The assignment of an attempt that is due.
+pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
+    let frame = run.frames.get(&id.frame)?;
+    let slot = frame.slot(id)?;
+    let Work::Role(name) = &slot.work else {
+        return None;
+    };
+    let role = run.roles.get(name)?;
+    let StepKind::Role(step) = &run.step_of(frame)?.kind else {
+        return None;
+    };
+    let root = run.frames.get(&crate::ids::FramePath::root());
+    let judges = role.kind == Kind::Gatekeeper;
+    let mut feedback: Vec<String> = if role.kind == Kind::Gatekeeper {
+        Vec::new()
+    } else {
+        frame.feedback.iter().map(said).collect()
+    };
+    feedback.extend(slot.feedback.iter().cloned());
+    let inherited =
+        |own: Option<String>, of: fn(&Frame) -> Option<String>| own.or_else(|| root.and_then(of));
+    Some(Assignment {
+        id: id.clone(),
+        run: run.id.clone(),
+        goal: run.goal.clone(),
+        role: name.clone(),
+        kind: role.kind,
+        contract: role.contract,
+        prompt: role.prompt.clone(),
+        example: submission::example(role.kind, role.contract),
+        worker: slot.worker.clone().unwrap_or_default(),
+        model: role.model.clone(),
+        step: id.step.clone(),
+        task: run.task_of(frame).cloned(),
+        slot: id.slot,
+        generation: id.generation,
+        attempt: id.attempt,
+        round: frame.round,
+        level: frame.level,
+        tree: frame.tree.clone(),
+        writable: role.kind == Kind::Implementer,
+        timeout_ms: step.timeout_ms,
+        max_cost_microusd: role.max_cost_microusd,
+        feedback,
+        attachments: frame
+            .feedback
+            .iter()
+            .filter_map(|f| f.body.clone())
+            .collect(),
+        findings: frame
+            .findings
+            .open()
+            .filter(|f| !judges || f.step == id.step)
+            .cloned()
+            .collect(),
+        requirements: inherited(frame.outputs.requirements.clone(), |f| {
+            f.outputs.requirements.clone()
+        }),
+        answers: frame.outputs.answers.clone(),
+        design: frame
+            .outputs
+            .design
+            .clone()
+            .or_else(|| root?.outputs.design.clone()),
+        plan: if frame.path.is_root() {
+            run.plan.as_deref().cloned()
+        } else {
+            None
+        },
+        claimed: frame.outputs.change.clone(),
+        change: frame.change.clone(),
+        checks: frame.outputs.checks.clone(),
+        text: frame.outputs.text.clone(),
+    })
+}
+
+fn said(feedback: &Feedback) -> String {
+    format!("[{}] {}", feedback.from, feedback.text)
+}

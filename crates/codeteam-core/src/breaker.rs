@@ -1,0 +1,90 @@
+//! The circuit breaker: a step that keeps failing within a window is not tried again.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::Time;
+
+/// When a breaker opens.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Policy {
+    /// This many failures ...
+    pub max_failures: u32,
+    /// ... within this many milliseconds open it.
+    pub window_ms: u64,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            max_failures: 5,
+            window_ms: 300_000,
+        }
+    }
+}
+
+/// The failures of one step in one frame.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Breaker {
+    failures: Vec<Time>,
+}
+
+impl Breaker {
+    /// Records a failure. Only as many as could open the breaker are kept.
+    pub fn record(&mut self, at: Time, policy: &Policy) {
+        self.failures.retain(|t| at.since(*t) < policy.window_ms);
+        self.failures.push(at);
+        let keep = policy.max_failures.max(1) as usize;
+        if self.failures.len() > keep {
+            self.failures.drain(..self.failures.len() - keep);
+        }
+    }
+
+    /// Whether the step may not be tried again.
+    pub fn is_open(&self, at: Time, policy: &Policy) -> bool {
+        let recent = self
+            .failures
+            .iter()
+            .filter(|t| at.since(**t) < policy.window_ms)
+            .count();
+        recent >= policy.max_failures as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_opens_at_the_last_allowed_failure_and_closes_with_time() {
+        let policy = Policy {
+            max_failures: 3,
+            window_ms: 1_000,
+        };
+        let mut breaker = Breaker::default();
+        for at in [0, 100] {
+            breaker.record(Time(at), &policy);
+            assert!(!breaker.is_open(Time(at), &policy));
+        }
+        breaker.record(Time(200), &policy);
+        assert!(breaker.is_open(Time(200), &policy));
+        assert!(
+            !breaker.is_open(Time(1_050), &policy),
+            "the first failure has left the window"
+        );
+    }
+
+    #[test]
+    fn failures_spread_out_never_open_it() {
+        let policy = Policy {
+            max_failures: 2,
+            window_ms: 1_000,
+        };
+        let mut breaker = Breaker::default();
+        for n in 0..1_000 {
+            breaker.record(Time(n * 1_000), &policy);
+            assert!(!breaker.is_open(Time(n * 1_000), &policy));
+        }
+        assert!(breaker.failures.len() <= 2);
+    }
+}

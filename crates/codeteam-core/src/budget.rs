@@ -1,0 +1,281 @@
+//! Budgets: what may be spent, what has been, and what attempts under way may still spend.
+//!
+//! **Invariant:** spent + reserved never exceeds a limit at the moment an attempt starts. An
+//! unknown price is unknown, not zero: it is counted, and shown.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::Time;
+
+/// What one attempt cost, as far as its worker told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Usage {
+    /// Tokens read.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub input_tokens: u64,
+    /// Tokens written.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub output_tokens: u64,
+    /// Millionths of a US dollar; `None` if the worker did not say and no price is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_microusd: Option<u64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+/// Limits of a run; `None` is unlimited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Millionths of a US dollar.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub money_microusd: Option<u64>,
+    /// Tokens, read and written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Attempts of workers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u64>,
+    /// Milliseconds from the start of the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wall_ms: Option<u64>,
+    /// Bytes of worktrees and bodies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk_bytes: Option<u64>,
+}
+
+/// What a limit is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// US dollars.
+    Money,
+    /// Tokens.
+    Tokens,
+    /// Attempts of workers.
+    Attempts,
+    /// Time on the wall.
+    Time,
+    /// Disk.
+    Disk,
+}
+
+impl Kind {
+    const ALL: [Self; 5] = [
+        Self::Money,
+        Self::Tokens,
+        Self::Attempts,
+        Self::Time,
+        Self::Disk,
+    ];
+}
+
+/// What an attempt may spend at most; held back from the start to its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reservation {
+    /// Millionths of a US dollar.
+    pub money_microusd: u64,
+    /// Tokens.
+    pub tokens: u64,
+}
+
+/// The state of a run's budget.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Budget {
+    /// The limits in force.
+    pub limits: Limits,
+    /// Millionths of a US dollar spent, as far as known.
+    pub money_microusd: u64,
+    /// Tokens spent.
+    pub tokens: u64,
+    /// Attempts started.
+    pub attempts: u64,
+    /// Bytes on disk, as last measured.
+    pub disk_bytes: u64,
+    /// Attempts that ended without a price.
+    pub unpriced: u64,
+    /// Held back for attempts under way.
+    pub reserved: Reservation,
+    /// When the run started.
+    pub started: Time,
+    /// Warnings already given.
+    pub warned: Vec<Kind>,
+}
+
+/// Why an attempt may not start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The limit is reached by what has been spent.
+    Reached(Kind),
+    /// It does not fit beside what is reserved; it may when that is released.
+    Crowded(Kind),
+}
+
+impl Budget {
+    /// Whether an attempt with this reservation may start.
+    pub fn admits(&self, wanted: Reservation, at: Time) -> Result<(), Refusal> {
+        for kind in Kind::ALL {
+            let Some(limit) = self.limit(kind) else {
+                continue;
+            };
+            let spent = self.spent(kind, at);
+            let (held, more) = match kind {
+                Kind::Money => (self.reserved.money_microusd, wanted.money_microusd),
+                Kind::Tokens => (self.reserved.tokens, wanted.tokens),
+                Kind::Attempts => (0, 1),
+                Kind::Time | Kind::Disk => (0, 0),
+            };
+            if spent >= limit || spent.saturating_add(more) > limit {
+                return Err(Refusal::Reached(kind));
+            }
+            if spent.saturating_add(held).saturating_add(more) > limit {
+                return Err(Refusal::Crowded(kind));
+            }
+        }
+        Ok(())
+    }
+
+    /// Holds back what an attempt may spend.
+    pub fn reserve(&mut self, wanted: Reservation) {
+        self.attempts += 1;
+        self.reserved.money_microusd += wanted.money_microusd;
+        self.reserved.tokens += wanted.tokens;
+    }
+
+    /// Replaces a reservation by what was really spent. Without a price the reserved amount is
+    /// taken: the limit is a promise, so the doubt goes against the run.
+    pub fn settle(&mut self, reserved: Reservation, usage: Usage) {
+        self.reserved.money_microusd = self
+            .reserved
+            .money_microusd
+            .saturating_sub(reserved.money_microusd);
+        self.reserved.tokens = self.reserved.tokens.saturating_sub(reserved.tokens);
+        self.tokens += usage.input_tokens + usage.output_tokens;
+        match usage.cost_microusd {
+            Some(cost) => self.money_microusd += cost,
+            None => {
+                self.unpriced += 1;
+                self.money_microusd += reserved.money_microusd;
+            }
+        }
+    }
+
+    /// Limits at 80 % or more that have not been warned of.
+    pub fn to_warn(&self, at: Time) -> Vec<Kind> {
+        Kind::ALL
+            .into_iter()
+            .filter(|kind| !self.warned.contains(kind))
+            .filter(|kind| {
+                self.limit(*kind)
+                    .is_some_and(|limit| self.spent(*kind, at) >= limit.saturating_mul(4) / 5)
+            })
+            .collect()
+    }
+
+    /// When the wall-time limit ends the run.
+    pub fn deadline(&self) -> Option<Time> {
+        self.limits.wall_ms.map(|ms| self.started.plus(ms))
+    }
+
+    fn limit(&self, kind: Kind) -> Option<u64> {
+        match kind {
+            Kind::Money => self.limits.money_microusd,
+            Kind::Tokens => self.limits.tokens,
+            Kind::Attempts => self.limits.attempts,
+            Kind::Time => self.limits.wall_ms,
+            Kind::Disk => self.limits.disk_bytes,
+        }
+    }
+
+    fn spent(&self, kind: Kind, at: Time) -> u64 {
+        match kind {
+            Kind::Money => self.money_microusd,
+            Kind::Tokens => self.tokens,
+            Kind::Attempts => self.attempts,
+            Kind::Time => at.since(self.started),
+            Kind::Disk => self.disk_bytes,
+        }
+    }
+}
+
+impl Limits {
+    /// These limits with those that `other` sets replaced.
+    #[must_use]
+    pub fn replaced_by(self, other: Self) -> Self {
+        Self {
+            money_microusd: other.money_microusd.or(self.money_microusd),
+            tokens: other.tokens.or(self.tokens),
+            attempts: other.attempts.or(self.attempts),
+            wall_ms: other.wall_ms.or(self.wall_ms),
+            disk_bytes: other.disk_bytes.or(self.disk_bytes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn money(limit: u64) -> Budget {
+        Budget {
+            limits: Limits {
+                money_microusd: Some(limit),
+                ..Limits::default()
+            },
+            ..Budget::default()
+        }
+    }
+
+    fn usd(n: u64) -> Reservation {
+        Reservation {
+            money_microusd: n,
+            tokens: 0,
+        }
+    }
+
+    #[test]
+    fn spent_and_reserved_together_stay_within_the_limit() {
+        let mut budget = money(100);
+        assert_eq!(budget.admits(usd(60), Time(0)), Ok(()));
+        budget.reserve(usd(60));
+        assert_eq!(
+            budget.admits(usd(60), Time(0)),
+            Err(Refusal::Crowded(Kind::Money))
+        );
+        budget.settle(
+            usd(60),
+            Usage {
+                cost_microusd: Some(10),
+                ..Usage::default()
+            },
+        );
+        assert_eq!(budget.admits(usd(60), Time(0)), Ok(()));
+        assert_eq!(
+            budget.admits(usd(95), Time(0)),
+            Err(Refusal::Reached(Kind::Money))
+        );
+    }
+
+    #[test]
+    fn an_unknown_price_is_not_zero() {
+        let mut budget = money(100);
+        budget.reserve(usd(40));
+        budget.settle(usd(40), Usage::default());
+        assert_eq!((budget.money_microusd, budget.unpriced), (40, 1));
+    }
+
+    #[test]
+    fn it_warns_once_at_four_fifths() {
+        let mut budget = money(100);
+        budget.money_microusd = 79;
+        assert!(budget.to_warn(Time(0)).is_empty());
+        budget.money_microusd = 80;
+        assert_eq!(budget.to_warn(Time(0)), [Kind::Money]);
+        budget.warned.push(Kind::Money);
+        assert!(budget.to_warn(Time(0)).is_empty());
+    }
+}

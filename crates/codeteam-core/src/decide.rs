@@ -1,0 +1,142 @@
+//! All policy: what an input means for a run.
+//!
+//! `decide` works on a clone of the run (cheap: its large parts are shared) and applies each event
+//! as it emits it, so that one input yields all its consequences. It cannot fail: an input that
+//! does not fit the run is a no-op, or a refusal that is itself an event.
+
+mod answers;
+mod attempts;
+mod commits;
+mod flow;
+mod judge;
+mod settle;
+
+use crate::event::{Entry, Event, Outcome};
+use crate::frame::{Frame, SlotState, Work};
+use crate::ids::{AttemptId, FramePath, Time};
+use crate::input::Input;
+use crate::run::{Run, apply};
+use crate::workflow::Target;
+
+/// What an input causes.
+pub fn decide(run: &Run, input: &Input) -> Vec<Event> {
+    let mut decider = Decider {
+        run: run.clone(),
+        at: input.at(),
+        events: Vec::new(),
+    };
+    decider.take(input);
+    decider.events
+}
+
+/// A decision in the making: the run as it will be, and the events that make it so.
+struct Decider {
+    run: Run,
+    at: Time,
+    events: Vec<Event>,
+}
+
+impl Decider {
+    fn emit(&mut self, event: Event) {
+        apply(&mut self.run, &event);
+        self.events.push(event);
+    }
+
+    fn take(&mut self, input: &Input) {
+        if let Input::Began(started) = input {
+            if !self.run.has_started() {
+                self.emit(Event::RunStarted(started.clone()));
+                let start = Target::Step(self.run.workflow.start.clone());
+                self.go(&FramePath::root(), &start, Entry::Start);
+                self.settle();
+            }
+            return;
+        }
+        if !self.run.has_started() {
+            return;
+        }
+        match input {
+            Input::Began(_) => {}
+            Input::Resumed { lost, .. } => self.resumed(lost),
+            Input::Woke { .. } => {}
+            Input::WorkerExited { id, report, .. } => self.worker_exited(id, report),
+            Input::GateFinished {
+                id, tree, results, ..
+            } => self.gate_finished(id, tree, results),
+            Input::Rebased { id, outcome, .. } => self.rebased(id, outcome),
+            Input::Integrated { id, outcome, .. } => self.integrated(id, outcome),
+            Input::Published { id, ok, output, .. } => self.published(id, *ok, output),
+            Input::EffectFailed { id, message, .. } => self.effect_failed(id, message),
+            Input::AccountLimited { account, until, .. } => {
+                if self
+                    .run
+                    .parks
+                    .until(account)
+                    .is_none_or(|known| known < *until)
+                {
+                    let (account, until) = (account.clone(), *until);
+                    self.emit(Event::AccountParked { account, until });
+                }
+            }
+            Input::Decided { by, decision, .. } => self.decided(by, decision),
+            Input::PlanEdited { by, plan, .. } => self.plan_edited(by, plan),
+        }
+        self.settle();
+    }
+
+    /// The frame and the slot's work, if this launch is the one that is under way.
+    fn running(&self, id: &AttemptId) -> Option<(&Frame, &Work)> {
+        let frame = self.run.frames.get(&id.frame)?;
+        if frame.is_ended() {
+            return None;
+        }
+        let slot = frame.slot(id)?;
+        (slot.state == SlotState::Running).then_some((frame, &slot.work))
+    }
+
+    /// Something came back from a launch that is no longer under way: only its cost counts.
+    fn stale(&mut self, id: &AttemptId, usage: crate::budget::Usage) {
+        if self.run.outstanding.contains_key(&id.fence) {
+            self.emit(Event::AttemptSpent {
+                id: id.clone(),
+                usage,
+            });
+        }
+    }
+
+    fn resumed(&mut self, lost: &[(AttemptId, crate::budget::Usage)]) {
+        if self.run.is_terminal() && self.run.outstanding.is_empty() {
+            return;
+        }
+        self.emit(Event::RunResumed { at: self.at });
+        let launches: Vec<AttemptId> = self
+            .run
+            .outstanding
+            .values()
+            .map(|launch| launch.id.clone())
+            .collect();
+        for id in launches {
+            let usage = lost
+                .iter()
+                .find(|(l, _)| *l == id)
+                .map(|(_, u)| *u)
+                .unwrap_or_default();
+            let publishing = matches!(self.running(&id), Some((_, Work::Publish)));
+            if self.running(&id).is_none() {
+                self.emit(Event::AttemptSpent { id, usage });
+            } else {
+                self.emit(Event::AttemptLost {
+                    id: id.clone(),
+                    usage,
+                });
+                if publishing {
+                    self.ask_interrupted(&id.frame);
+                }
+            }
+        }
+    }
+
+    fn fail_frame(&mut self, frame: &FramePath, why: impl Into<String>) {
+        self.end_frame(frame, Outcome::Failed(why.into()));
+    }
+}

@@ -1,0 +1,396 @@
+//! What comes back from a worker, and what is done when nothing good does.
+
+use super::Decider;
+use crate::budget::Usage;
+use crate::event::{Entry, Event};
+use crate::failure::{Action, Facts, Stage, classify};
+use crate::frame::{Pause, QuestionKind, SlotState, Work};
+use crate::ids::{AttemptId, FramePath};
+use crate::input::{WorkerEnd, WorkerReport};
+use crate::plan::Plan;
+use crate::role::{Kind, Role};
+use crate::submission::{self, Submission};
+use crate::workflow::{RoleStep, StepKind};
+use crate::{breaker, park};
+
+impl Decider {
+    pub(super) fn worker_exited(&mut self, id: &AttemptId, report: &WorkerReport) {
+        let Some(role) = self.running_role(id) else {
+            return self.stale(id, report.usage);
+        };
+        let text = match &report.end {
+            WorkerEnd::Failed(facts) => return self.attempt_failed(id, facts.clone(), report),
+            WorkerEnd::Answered(text) => text,
+        };
+        match submission::parse(role.kind, role.contract, text) {
+            Err(message) => self.refuse(id, Stage::BadAnswer, message, report),
+            Ok(Submission::Blocked(blocked)) => {
+                self.refuse(id, Stage::Blocked, blocked.blocked, report);
+            }
+            Ok(submission) => self.accept(id, role.kind, submission, report),
+        }
+    }
+
+    fn running_role(&self, id: &AttemptId) -> Option<Role> {
+        match self.running(id)? {
+            (_, Work::Role(name)) => self.run.roles.get(name).cloned(),
+            _ => None,
+        }
+    }
+
+    fn role_step(&self, frame: &FramePath) -> Option<RoleStep> {
+        match &self.run.step_of(self.run.frames.get(frame)?)?.kind {
+            StepKind::Role(role) => Some(RoleStep::clone(role)),
+            _ => None,
+        }
+    }
+
+    fn accept(
+        &mut self,
+        id: &AttemptId,
+        kind: Kind,
+        submission: Submission,
+        report: &WorkerReport,
+    ) {
+        match (&submission, kind) {
+            (Submission::Plan(planned), _) => {
+                if let Some(wrong) = self.wrong_with_plan(&planned.plan) {
+                    return self.refuse(id, Stage::Refused, wrong, report);
+                }
+            }
+            (Submission::Change(_), _) => {
+                if let Some((stage, wrong)) = self.wrong_with_change(id, report) {
+                    return self.refuse(id, stage, wrong, report);
+                }
+                if let Some(round) = self.seen_before(id, report) {
+                    return self.looped(id, submission, report, round);
+                }
+            }
+            (Submission::Verdict(verdict), _) => {
+                let verdict = verdict.clone();
+                return self.vote(id, submission, &verdict, report);
+            }
+            _ => {}
+        }
+        self.receive(id, submission.clone(), report, None);
+        let frame = &id.frame;
+        match submission {
+            Submission::Questions(questions) => {
+                let text = if questions.context.is_empty() {
+                    "Some things must be clear before work starts.".to_owned()
+                } else {
+                    questions.context
+                };
+                self.ask(
+                    frame,
+                    QuestionKind::Analyst,
+                    text,
+                    questions.questions,
+                    Vec::new(),
+                );
+            }
+            Submission::Plan(planned) => {
+                let mut plan = planned.plan;
+                if plan.plan_id.is_empty()
+                    && let Some(old) = &self.run.plan
+                {
+                    plan.plan_id.clone_from(&old.plan_id);
+                }
+                self.emit(Event::PlanProposed {
+                    plan: Box::new(plan),
+                });
+                self.next(frame);
+            }
+            _ => self.next(frame),
+        }
+    }
+
+    pub(super) fn receive(
+        &mut self,
+        id: &AttemptId,
+        submission: Submission,
+        report: &WorkerReport,
+        vote: Option<bool>,
+    ) {
+        let change = match submission {
+            Submission::Change(_) => report.change.clone(),
+            _ => None,
+        };
+        self.emit(Event::SubmissionReceived {
+            id: id.clone(),
+            submission,
+            usage: report.usage,
+            transcript: report.transcript.clone(),
+            change,
+            vote,
+        });
+    }
+
+    /// Goes on to where the frame's step leads when all is well.
+    pub(super) fn next(&mut self, frame: &FramePath) {
+        let next = self
+            .run
+            .frames
+            .get(frame)
+            .and_then(|f| self.run.step_of(f))
+            .map(|step| step.next.clone());
+        if let Some(next) = next {
+            self.go(frame, &next, Entry::Next);
+        }
+    }
+
+    fn wrong_with_plan(&self, plan: &Plan) -> Option<String> {
+        let mut errors = plan.check(self.run.max_tasks);
+        errors.truncate(10);
+        let mut lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        lines.extend(self.changed_history(plan));
+        (!lines.is_empty()).then(|| lines.join("\n"))
+    }
+
+    /// Why a plan cannot replace the one under way: tasks that have begun are history.
+    pub(super) fn changed_history(&self, plan: &Plan) -> Option<String> {
+        let old = self.run.plan.as_ref()?;
+        let positions = plan.index();
+        old.tasks.iter().find_map(|task| {
+            let status = self.run.task_status(&task.id);
+            let begun = status.satisfies() || status == crate::schedule::Status::Running;
+            let same = positions
+                .get(&task.id)
+                .is_some_and(|i| &plan.tasks[*i] == task);
+            (begun && !same).then(|| {
+                format!(
+                    "task `{}` is {} and can no longer be changed",
+                    task.id,
+                    status.as_str()
+                )
+            })
+        })
+    }
+
+    fn wrong_with_change(&self, id: &AttemptId, report: &WorkerReport) -> Option<(Stage, String)> {
+        let frame = self.run.frames.get(&id.frame)?;
+        let role_step = self.role_step(&id.frame)?;
+        let empty = match &report.change {
+            None => true,
+            Some((tree, _)) => *tree == frame.base.tree,
+        };
+        let message =
+            "Nothing was changed. If nothing needs to change, answer `blocked` and say why.";
+        (empty && !role_step.allow_empty).then(|| (Stage::Refused, message.to_owned()))
+    }
+
+    fn seen_before(&self, id: &AttemptId, report: &WorkerReport) -> Option<u32> {
+        let frame = self.run.frames.get(&id.frame)?;
+        let (tree, change) = report.change.as_ref()?;
+        if *tree == frame.base.tree {
+            return None;
+        }
+        frame.seen.earlier(&id.step, &change.patch)
+    }
+
+    fn looped(
+        &mut self,
+        id: &AttemptId,
+        submission: Submission,
+        report: &WorkerReport,
+        round: u32,
+    ) {
+        self.receive(id, submission, report, None);
+        let (frame, step) = (id.frame.clone(), id.step.clone());
+        self.emit(Event::LoopDetected { frame, step, round });
+        let why = format!("the same change as in round {round} was submitted again");
+        self.exhausted(&id.frame, &why);
+    }
+
+    fn refuse(&mut self, id: &AttemptId, stage: Stage, message: String, report: &WorkerReport) {
+        let facts = Facts {
+            stage,
+            message,
+            ..Facts::default()
+        };
+        self.attempt_failed(id, facts, report);
+    }
+
+    pub(super) fn attempt_failed(&mut self, id: &AttemptId, facts: Facts, report: &WorkerReport) {
+        let (category, action) = classify(&facts);
+        self.emit(Event::AttemptFailed {
+            id: id.clone(),
+            at: self.at,
+            facts: facts.clone(),
+            category,
+            action,
+            usage: report.usage,
+            transcript: report.transcript.clone(),
+        });
+        let Some(role_step) = self.role_step(&id.frame) else {
+            return;
+        };
+        let tries = match action {
+            Action::Park => return self.park(id, &facts),
+            Action::Escalate => return self.give_up(id, &facts.message),
+            Action::RetryOnce => role_step.retry.max_attempts.min(2),
+            Action::RetrySame | Action::RetryWithFeedback => role_step.retry.max_attempts,
+        };
+        if id.attempt >= tries {
+            let why = format!(
+                "{} ({} of {tries} tries)",
+                first_line(&facts.message),
+                id.attempt
+            );
+            return self.give_up(id, &why);
+        }
+        if self.breaker_is_open(id) {
+            let (frame, step) = (id.frame.clone(), id.step.clone());
+            self.emit(Event::BreakerOpened { frame, step });
+            let why = format!("it fails too often: {}", first_line(&facts.message));
+            return self.give_up(id, &why);
+        }
+        let next = AttemptId {
+            attempt: id.attempt + 1,
+            fence: 0,
+            ..id.clone()
+        };
+        if action == Action::RetryWithFeedback {
+            self.emit(Event::AttemptQueued { id: next });
+        } else {
+            let until = self.at.plus(role_step.retry.delay_ms(&next));
+            self.emit(Event::AttemptPaused {
+                id: next,
+                until,
+                why: Pause::Backoff,
+            });
+        }
+    }
+
+    fn breaker_is_open(&self, id: &AttemptId) -> bool {
+        let frame = self.run.frames.get(&id.frame);
+        frame
+            .and_then(|f| f.breakers.get(&id.step))
+            .is_some_and(|b| b.is_open(self.at, &breaker::Policy::default()))
+    }
+
+    /// A usage limit: the account rests, and the same try waits or goes to another worker.
+    fn park(&mut self, id: &AttemptId, facts: &Facts) {
+        if let Some(quota) = &facts.quota {
+            let rest = quota.resets_in_ms.unwrap_or(park::UNKNOWN_RESET_MS);
+            let (account, until) = (quota.account.clone(), self.at.plus(rest));
+            self.emit(Event::AccountParked { account, until });
+        }
+        self.emit(Event::AttemptQueued {
+            id: AttemptId {
+                fence: 0,
+                ..id.clone()
+            },
+        });
+    }
+
+    /// No further try: ask for less, abstain, go where the step says, or stop.
+    fn give_up(&mut self, id: &AttemptId, why: &str) {
+        let Some(role_step) = self.role_step(&id.frame) else {
+            return;
+        };
+        let Some(frame) = self.run.frames.get(&id.frame) else {
+            return;
+        };
+        if role_step.degrade
+            && let Some(level) = frame.level.lower()
+        {
+            self.emit(Event::LevelLowered {
+                frame: id.frame.clone(),
+                level,
+            });
+            let first = AttemptId {
+                attempt: id.attempt + 1,
+                fence: 0,
+                ..id.clone()
+            };
+            return self.emit(Event::AttemptQueued { id: first });
+        }
+        let reason = first_line(why).to_owned();
+        self.emit(Event::SlotAbstained {
+            id: id.clone(),
+            reason: reason.clone(),
+        });
+        let Some(frame) = self.run.frames.get(&id.frame) else {
+            return;
+        };
+        let done = frame
+            .slots
+            .iter()
+            .all(|s| matches!(s.state, SlotState::Done(_)));
+        if !done {
+            return;
+        }
+        if frame
+            .slots
+            .iter()
+            .any(|s| matches!(s.state, SlotState::Done(Some(_))))
+        {
+            return self.join(&id.frame);
+        }
+        self.step_failed(&id.frame, &reason);
+    }
+
+    /// The step came to nothing.
+    pub(super) fn step_failed(&mut self, frame: &FramePath, why: &str) {
+        let on_fail = self
+            .run
+            .frames
+            .get(frame)
+            .and_then(|f| self.run.step_of(f))
+            .and_then(|step| step.on_fail.clone());
+        match on_fail {
+            Some(target) => self.go(frame, &target, Entry::Failed),
+            None => {
+                let step = self
+                    .run
+                    .frames
+                    .get(frame)
+                    .map(|f| f.step.clone())
+                    .unwrap_or_default();
+                self.exhausted(frame, &format!("`{step}` gave up: {why}"));
+            }
+        }
+    }
+
+    /// An effect could not be performed at all. That is codeteam's own trouble, not a worker's,
+    /// but it is treated like one: tried again, then given up.
+    pub(super) fn effect_failed(&mut self, id: &AttemptId, message: &str) {
+        let Some((_, work)) = self.running(id) else {
+            return self.stale(id, Usage::default());
+        };
+        let work = work.clone();
+        let facts = Facts {
+            stage: Stage::Spawn,
+            message: message.to_owned(),
+            ..Facts::default()
+        };
+        if matches!(work, Work::Role(_)) {
+            let report = WorkerReport {
+                end: WorkerEnd::Failed(facts.clone()),
+                usage: Usage::default(),
+                transcript: None,
+                change: None,
+            };
+            return self.attempt_failed(id, facts, &report);
+        }
+        let (category, action) = classify(&facts);
+        self.emit(Event::AttemptFailed {
+            id: id.clone(),
+            at: self.at,
+            facts,
+            category,
+            action,
+            usage: Usage::default(),
+            transcript: None,
+        });
+        self.step_failed(&id.frame, message);
+    }
+}
+
+pub(super) fn first_line(text: &str) -> &str {
+    text.lines()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or("no reason was given")
+        .trim()
+}

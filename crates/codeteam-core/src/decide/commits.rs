@@ -1,0 +1,190 @@
+//! Integration: one frame at a time, and only a tree that has been judged as a whole.
+//!
+//! **Invariant:** what is committed is exactly a tree on which every check of the frame's path
+//! passed and whose change every reviewer of that path approved, or a person accepted it as it is.
+
+use super::Decider;
+use crate::budget::{Reservation, Usage};
+use crate::event::{Entry, Event};
+use crate::frame::{Frame, Judged, Level, QuestionKind, SlotState, Stage, Work};
+use crate::ids::{AttemptId, FramePath, StepId};
+use crate::input::{Integrated, Rebased};
+use crate::workflow::{StepKind, Target};
+
+/// What must happen before a frame is integrated, or its integration itself.
+enum Need {
+    Nothing,
+    Acceptance,
+    Rebase,
+    Review(StepId),
+    Gate(StepId),
+    Integrate,
+}
+
+impl Decider {
+    /// Takes the frame whose turn it is one step further.
+    pub(super) fn integrate(&mut self) {
+        let Some(path) = self.run.integrating.first().cloned() else {
+            return;
+        };
+        let Some(frame) = self.run.frames.get(&path) else {
+            return;
+        };
+        let Some(slot) = frame.slots.first() else {
+            return;
+        };
+        if frame.stage != Stage::Committing || slot.state == SlotState::Running {
+            return;
+        }
+        let first = slot.state == SlotState::Queued;
+        let attempt = if first {
+            slot.id.attempt
+        } else {
+            slot.id.attempt + 1
+        };
+        let id = AttemptId {
+            attempt,
+            fence: 0,
+            ..slot.id.clone()
+        };
+        let work = match self.need(frame) {
+            Need::Nothing => {
+                self.emit(Event::NothingToCommit {
+                    frame: path.clone(),
+                });
+                return self.next(&path);
+            }
+            Need::Acceptance => {
+                let text = "Less was done than was asked for. Accept it as it is?".to_owned();
+                let answers = vec!["accept".to_owned(), "fail".to_owned()];
+                return self.ask(&path, QuestionKind::Degraded, text, Vec::new(), answers);
+            }
+            Need::Review(step) => return self.go(&path, &Target::Step(step), Entry::Stale),
+            Need::Rebase => Work::Rebase,
+            Need::Gate(step) => Work::Gate(step),
+            Need::Integrate => Work::Integrate,
+        };
+        self.launch(&id, work, None, Reservation::default());
+    }
+
+    fn need(&self, frame: &Frame) -> Need {
+        if frame.tree == frame.base.tree {
+            return Need::Nothing;
+        }
+        if frame.level != Level::Primary && !frame.level_accepted {
+            return Need::Acceptance;
+        }
+        if frame.base.commit != self.run.tip.commit {
+            return Need::Rebase;
+        }
+        let patch = frame.change.as_ref().map(|c| &c.patch);
+        let accepted = |v: &Judged| !v.approved && frame.accepted.as_ref() == patch;
+        let reviews = frame
+            .verdicts
+            .iter()
+            .filter(|(_, v)| !v.by_checks && v.patch.is_some());
+        for (step, verdict) in reviews {
+            let current = verdict.approved && verdict.patch.as_ref() == patch;
+            if !current && !accepted(verdict) {
+                return Need::Review(step.clone());
+            }
+        }
+        for (step, verdict) in frame.verdicts.iter().filter(|(_, v)| v.by_checks) {
+            let current = verdict.approved && verdict.tree == frame.tree;
+            if !current && !accepted(verdict) {
+                return Need::Gate(step.clone());
+            }
+        }
+        Need::Integrate
+    }
+
+    pub(super) fn rebased(&mut self, id: &AttemptId, outcome: &Rebased) {
+        let Some((_, Work::Rebase)) = self.running(id) else {
+            return self.stale(id, Usage::default());
+        };
+        match outcome {
+            Rebased::Clean { base, tree, change } => self.emit(Event::FrameRebased {
+                id: id.clone(),
+                base: base.clone(),
+                tree: tree.clone(),
+                change: change.clone(),
+            }),
+            Rebased::Conflict { base, files } => {
+                let (base, files) = (base.clone(), files.clone());
+                self.emit(Event::RebaseConflicted {
+                    id: id.clone(),
+                    base,
+                    files,
+                });
+                self.conflicted(&id.frame);
+            }
+        }
+    }
+
+    fn conflicted(&mut self, path: &FramePath) {
+        let Some(frame) = self.run.frames.get(path) else {
+            return;
+        };
+        let step = frame.step.clone();
+        let back = match self.run.step(&step).map(|s| &s.kind) {
+            Some(StepKind::Commit {
+                on_conflict: Some(to),
+            }) => Some(Target::Step(to.clone())),
+            _ => None,
+        };
+        self.rejected(
+            path,
+            &step,
+            back,
+            "it conflicts with what was integrated meanwhile",
+        );
+    }
+
+    pub(super) fn integrated(&mut self, id: &AttemptId, outcome: &Integrated) {
+        let Some((frame, Work::Integrate)) = self.running(id) else {
+            return self.stale(id, Usage::default());
+        };
+        match outcome {
+            Integrated::Committed { tree, .. } if *tree != frame.tree => {
+                self.effect_failed(
+                    id,
+                    "the commit holds another tree than the one that was judged",
+                );
+            }
+            Integrated::Committed {
+                commit,
+                tree,
+                message,
+            } => {
+                self.emit(Event::Committed {
+                    id: id.clone(),
+                    commit: commit.clone(),
+                    tree: tree.clone(),
+                    message: message.clone(),
+                });
+                self.next(&id.frame);
+            }
+            Integrated::TipMoved(tip) => {
+                self.emit(Event::TipMoved {
+                    id: id.clone(),
+                    tip: tip.clone(),
+                });
+            }
+        }
+    }
+
+    pub(super) fn published(&mut self, id: &AttemptId, ok: bool, output: &str) {
+        let Some((_, Work::Publish)) = self.running(id) else {
+            return self.stale(id, Usage::default());
+        };
+        if ok {
+            self.emit(Event::Published {
+                id: id.clone(),
+                output: output.to_owned(),
+            });
+            self.next(&id.frame);
+        } else {
+            self.effect_failed(id, output);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! How a frame moves through the graph.
+
+use super::Decider;
+use crate::event::{Entry, Event, Outcome};
+use crate::frame::{Frame, Question, QuestionKind};
+use crate::ids::{AttemptId, FramePath, StepId};
+use crate::run::Run;
+use crate::workflow::{Condition, Exhausted, Over, Presence, StepKind, Target, glob_matches};
+
+impl Decider {
+    /// Takes a frame where a step leads it, leaving out steps whose condition does not hold.
+    pub(super) fn go(&mut self, frame: &FramePath, target: &Target, why: Entry) {
+        let mut target = target.clone();
+        loop {
+            let step = match target {
+                Target::Done => return self.end_frame(frame, Outcome::Completed),
+                Target::Fail => return self.fail_frame(frame, "the workflow says so"),
+                Target::Step(step) => step,
+            };
+            let Some(state) = self.run.frames.get(frame) else {
+                return;
+            };
+            if self
+                .run
+                .workflow
+                .max_steps
+                .is_some_and(|max| state.entered >= max)
+            {
+                let why = format!("{} steps were entered without an end", state.entered);
+                return self.exhausted(frame, &why);
+            }
+            let Some(definition) = self.run.step(&step) else {
+                return self.fail_frame(frame, format!("there is no step `{step}`"));
+            };
+            let holds = definition
+                .when
+                .as_ref()
+                .is_none_or(|c| holds(&self.run, state, c));
+            if holds {
+                return self.enter(frame, &step, why);
+            }
+            target = definition.next.clone();
+            self.emit(Event::StepSkipped {
+                frame: frame.clone(),
+                step,
+            });
+        }
+    }
+
+    fn enter(&mut self, frame: &FramePath, step: &StepId, why: Entry) {
+        let Some(state) = self.run.frames.get(frame) else {
+            return;
+        };
+        let generation = state.visits.get(step).copied().unwrap_or(0) + 1;
+        self.emit(Event::StepEntered {
+            frame: frame.clone(),
+            step: step.clone(),
+            generation,
+            why,
+        });
+        let kind = self.run.step(step).map(|s| s.kind.clone());
+        match kind {
+            Some(StepKind::Person { question, answers }) => {
+                let names = answers.into_iter().map(|a| a.name).collect();
+                let kind = if why == Entry::Rebound {
+                    QuestionKind::Rebound
+                } else {
+                    QuestionKind::Step
+                };
+                self.ask(frame, kind, question, Vec::new(), names);
+            }
+            Some(StepKind::Each { over, .. }) => {
+                let missing = match &self.run.plan {
+                    None => Some("there is no plan to go through"),
+                    Some(plan) if over == Over::Phase && plan.phases.is_empty() => {
+                        Some("the plan has no phases to go through")
+                    }
+                    Some(_) => None,
+                };
+                if let Some(why) = missing {
+                    self.fail_frame(frame, why);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Asks a person and stops the frame until they answer.
+    pub(super) fn ask(
+        &mut self,
+        frame: &FramePath,
+        kind: QuestionKind,
+        text: String,
+        points: Vec<String>,
+        answers: Vec<String>,
+    ) {
+        let Some(state) = self.run.frames.get(frame) else {
+            return;
+        };
+        let id = AttemptId {
+            frame: frame.clone(),
+            step: state.step.clone(),
+            generation: state.generation,
+            slot: 0,
+            attempt: 1,
+            fence: self.run.fence + 1,
+        };
+        let question = Box::new(Question {
+            id,
+            kind,
+            text,
+            points,
+            answers,
+        });
+        self.emit(Event::Asked {
+            frame: frame.clone(),
+            question,
+        });
+    }
+
+    pub(super) fn ask_interrupted(&mut self, frame: &FramePath) {
+        let text = "codeteam ended while it was publishing. Look whether that happened: is it \
+                    done, should it be done again, or does it fail?";
+        let answers = ["done", "again", "fail"].map(str::to_owned).to_vec();
+        self.ask(
+            frame,
+            QuestionKind::Interrupted,
+            text.to_owned(),
+            Vec::new(),
+            answers,
+        );
+    }
+
+    /// Patience is at its end: a person decides, or the frame fails.
+    pub(super) fn exhausted(&mut self, frame: &FramePath, why: &str) {
+        match self.run.workflow.on_exhausted {
+            Exhausted::Fail => self.fail_frame(frame, why),
+            Exhausted::Ask => {
+                let text = format!("This does not get anywhere: {why}. Go on, or give it up?");
+                let mut answers = vec!["continue".to_owned(), "fail".to_owned()];
+                if !frame.is_root() {
+                    answers.insert(1, "skip".to_owned());
+                }
+                self.ask(frame, QuestionKind::Exhausted, text, Vec::new(), answers);
+            }
+        }
+    }
+
+    /// Ends a frame and everything below it; ends the run with its own frame.
+    pub(super) fn end_frame(&mut self, frame: &FramePath, outcome: Outcome) {
+        let below: Vec<FramePath> = self
+            .run
+            .frames
+            .keys()
+            .filter(|path| *path != frame && path.is_within(frame))
+            .cloned()
+            .collect();
+        for path in below.into_iter().rev() {
+            self.emit(Event::FrameEnded {
+                frame: path,
+                outcome: Outcome::Cancelled,
+            });
+        }
+        self.emit(Event::FrameEnded {
+            frame: frame.clone(),
+            outcome: outcome.clone(),
+        });
+        if frame.is_root() {
+            self.emit(Event::RunEnded {
+                at: self.at,
+                outcome,
+            });
+        }
+    }
+}
+
+/// Whether a condition holds in a frame.
+fn holds(run: &Run, frame: &Frame, condition: &Condition) -> bool {
+    match condition {
+        Condition::Plan(Presence::Present) => run.plan.is_some(),
+        Condition::Plan(Presence::Missing) => run.plan.is_none(),
+        Condition::Setting(name) => run.workflow.settings.get(name).copied().unwrap_or(false),
+        Condition::Changed(patterns) => frame.change.as_ref().is_some_and(|change| {
+            change
+                .files
+                .iter()
+                .any(|file| patterns.iter().any(|p| glob_matches(p, file)))
+        }),
+        Condition::Answered(answers) => answers
+            .iter()
+            .all(|(step, answer)| frame.answered.get(step) == Some(answer)),
+        Condition::Not(inner) => !holds(run, frame, inner),
+        Condition::All(all) => all.iter().all(|c| holds(run, frame, c)),
+        Condition::Any(any) => any.iter().any(|c| holds(run, frame, c)),
+    }
+}

@@ -1,0 +1,334 @@
+//! What follows of itself: tasks that may start, turns to integrate, tries whose time has come.
+
+use super::Decider;
+use crate::budget::{Refusal, Reservation};
+use crate::event::{Entry, Event, Outcome};
+use crate::frame::{Frame, Item, Pause, Slot, SlotState, Stage, Work};
+use crate::ids::{AttemptId, FramePath, PhaseId, TaskId, Time, WorkerName};
+use crate::role::Role;
+use crate::schedule::Status;
+use crate::workflow::{Over, StepKind, Target};
+
+impl Decider {
+    /// Goes on until nothing more follows. Each pass that changes nothing is the last, and each
+    /// that changes something starts, moves or ends a frame or a try, of which there are finitely
+    /// many before the next input.
+    pub(super) fn settle(&mut self) {
+        loop {
+            let before = self.events.len();
+            if !self.run.is_terminal() {
+                self.free_accounts();
+                self.open_children();
+                self.integrate();
+                self.admit();
+                self.warn();
+            }
+            if self.events.len() == before {
+                return;
+            }
+        }
+    }
+
+    fn free_accounts(&mut self) {
+        for account in self.run.parks.over(self.at) {
+            self.emit(Event::AccountFreed { account });
+        }
+    }
+
+    fn warn(&mut self) {
+        if self.run.is_terminal() {
+            return;
+        }
+        for what in self.run.budget.to_warn(self.at) {
+            self.emit(Event::BudgetWarned { what });
+        }
+    }
+
+    fn open_children(&mut self) {
+        let parents: Vec<FramePath> = self
+            .run
+            .frames
+            .values()
+            .filter(|f| f.stage == Stage::Each)
+            .map(|f| f.path.clone())
+            .collect();
+        for parent in parents {
+            while self.open_child(&parent) {}
+            self.close_each(&parent);
+        }
+    }
+
+    /// Opens the next child frame, if one may start.
+    fn open_child(&mut self, parent: &FramePath) -> bool {
+        let Some(frame) = self.run.frames.get(parent) else {
+            return false;
+        };
+        let Some(children) = &frame.children else {
+            return false;
+        };
+        if frame.stage != Stage::Each || children.halted {
+            return false;
+        }
+        let Some(name) = children.schedule.next().and_then(|i| children.names.get(i)) else {
+            return false;
+        };
+        let Some(StepKind::Each { over, start, .. }) = self.run.step_of(frame).map(|s| &s.kind)
+        else {
+            return false;
+        };
+        let item = match over {
+            Over::Phase => Item::Phase(PhaseId(name.clone())),
+            Over::Task => Item::Task(TaskId(name.clone())),
+        };
+        let (path, start) = (parent.child(name), start.clone());
+        if let Some(failed) = self.run.failed.get(&path) {
+            let again = self.take_up_at(failed);
+            self.emit(Event::FrameResumed {
+                frame: path.clone(),
+            });
+            self.go(&path, &again, Entry::Resumed);
+        } else {
+            let base = self.run.tip.clone();
+            self.emit(Event::FrameOpened {
+                frame: path.clone(),
+                item,
+                base,
+            });
+            self.go(&path, &Target::Step(start), Entry::Start);
+        }
+        true
+    }
+
+    /// Where a failed frame goes on: who makes changes, if it failed at someone who judges them.
+    pub(super) fn take_up_at(&self, frame: &Frame) -> Target {
+        let here = Target::Step(frame.step.clone());
+        let Some(step) = self.run.step(&frame.step) else {
+            return here;
+        };
+        let back = match &step.kind {
+            StepKind::Role(role) => role.on_reject.clone(),
+            StepKind::Gate { .. } => step.on_fail.clone(),
+            StepKind::Commit { on_conflict } => on_conflict.clone().map(Target::Step),
+            StepKind::Person { .. } | StepKind::Each { .. } | StepKind::Publish { .. } => None,
+        };
+        match back {
+            Some(Target::Step(step)) => Target::Step(step),
+            _ => here,
+        }
+    }
+
+    fn close_each(&mut self, parent: &FramePath) {
+        let Some(frame) = self.run.frames.get(parent) else {
+            return;
+        };
+        let Some(children) = &frame.children else {
+            return;
+        };
+        if frame.stage != Stage::Each {
+            return;
+        }
+        let schedule = &children.schedule;
+        if children.halted {
+            let running: Vec<FramePath> = schedule
+                .running()
+                .filter_map(|i| children.names.get(i))
+                .map(|name| parent.child(name))
+                .collect();
+            for child in running {
+                self.end_frame(&child, Outcome::Cancelled);
+            }
+            return self.each_failed(parent);
+        }
+        if !schedule.is_finished() {
+            return;
+        }
+        if schedule.count(Status::Failed) + schedule.count(Status::Blocked) > 0 {
+            self.each_failed(parent);
+        } else {
+            self.next(parent);
+        }
+    }
+
+    fn each_failed(&mut self, parent: &FramePath) {
+        let Some(frame) = self.run.frames.get(parent) else {
+            return;
+        };
+        let Some(children) = &frame.children else {
+            return;
+        };
+        let (schedule, total) = (&children.schedule, children.names.len());
+        let failed: Vec<String> = (0..total)
+            .filter(|i| schedule.status(*i) == Status::Failed)
+            .filter_map(|i| children.names.get(i))
+            .take(5)
+            .map(|name| format!("`{name}`"))
+            .collect();
+        let count = schedule.count(Status::Failed);
+        let undone = total - schedule.count(Status::Completed) - schedule.count(Status::Skipped);
+        let why = format!(
+            "{count} of {total} failed ({}); {undone} are not done",
+            failed.join(", ")
+        );
+        match self
+            .run
+            .step_of(frame)
+            .and_then(|step| step.on_fail.clone())
+        {
+            Some(target) => self.go(parent, &target, Entry::Failed),
+            None => self.fail_frame(parent, why),
+        }
+    }
+
+    /// Starts every try that may start now.
+    fn admit(&mut self) {
+        let waiting: Vec<AttemptId> = self
+            .run
+            .frames
+            .values()
+            .filter(|f| f.stage == Stage::Working)
+            .flat_map(|f| &f.slots)
+            .filter(|slot| self.is_ready(slot))
+            .map(|slot| slot.id.clone())
+            .collect();
+        for id in waiting {
+            let work = self
+                .run
+                .frames
+                .get(&id.frame)
+                .and_then(|f| f.slot(&id))
+                .map(|s| &s.work);
+            match work.cloned() {
+                Some(Work::Role(name)) => match self.run.roles.get(&name).cloned() {
+                    Some(role) => self.admit_role(&id, &role),
+                    None => self.fail_frame(&id.frame, format!("there is no role `{name}`")),
+                },
+                Some(work) => self.launch(&id, work, None, Reservation::default()),
+                None => {}
+            }
+        }
+    }
+
+    fn is_ready(&self, slot: &Slot) -> bool {
+        match &slot.state {
+            SlotState::Queued => true,
+            SlotState::Paused {
+                until,
+                why: Pause::Backoff,
+            } => *until <= self.at,
+            SlotState::Paused {
+                until,
+                why: Pause::Quota,
+            } => *until <= self.at || self.worker_for(slot).is_some_and(|found| found.is_ok()),
+            SlotState::Running | SlotState::Done(_) => false,
+        }
+    }
+
+    /// The first worker of a slot's role whose account does not rest; or when the first of them
+    /// may be used again.
+    fn worker_for(&self, slot: &Slot) -> Option<Result<WorkerName, Time>> {
+        let Work::Role(name) = &slot.work else {
+            return None;
+        };
+        self.choose_worker(self.run.roles.get(name)?)
+    }
+
+    fn choose_worker(&self, role: &Role) -> Option<Result<WorkerName, Time>> {
+        let mut soonest: Option<Time> = None;
+        for worker in &role.workers {
+            match self.run.parks.until(&Role::account(worker)) {
+                None => return Some(Ok(worker.clone())),
+                Some(until) => soonest = Some(soonest.map_or(until, |s| s.min(until))),
+            }
+        }
+        soonest.map(Err)
+    }
+
+    fn admit_role(&mut self, id: &AttemptId, role: &Role) {
+        let worker = match self.choose_worker(role) {
+            Some(Ok(worker)) => worker,
+            Some(Err(until)) => {
+                let id = AttemptId {
+                    fence: 0,
+                    ..id.clone()
+                };
+                return self.pause_for_quota(id, until);
+            }
+            None => {
+                let why = format!("the role `{}` has no worker", role.name);
+                return self.fail_frame(&id.frame, why);
+            }
+        };
+        let reserved = Reservation {
+            money_microusd: role.max_cost_microusd.unwrap_or(0),
+            tokens: 0,
+        };
+        let refused = match self.run.limit {
+            Some(_) => true,
+            None => match self.run.budget.admits(reserved, self.at) {
+                Ok(()) => false,
+                Err(Refusal::Crowded(_)) => true,
+                Err(Refusal::Reached(what)) => {
+                    self.emit(Event::LimitReached { what });
+                    true
+                }
+            },
+        };
+        if !refused {
+            return self.launch(id, Work::Role(role.name.clone()), Some(worker), reserved);
+        }
+        let paused = self
+            .run
+            .frames
+            .get(&id.frame)
+            .and_then(|f| f.slot(id))
+            .is_some_and(|slot| matches!(slot.state, SlotState::Paused { .. }));
+        if paused {
+            // Its time has come; from now on it waits for room, not for the clock.
+            self.emit(Event::AttemptQueued { id: id.clone() });
+        }
+    }
+
+    fn pause_for_quota(&mut self, id: AttemptId, until: Time) {
+        let known = self
+            .run
+            .frames
+            .get(&id.frame)
+            .and_then(|f| f.slots.get(id.slot as usize));
+        let same = SlotState::Paused {
+            until,
+            why: Pause::Quota,
+        };
+        if known.is_none_or(|slot| slot.state != same) {
+            self.emit(Event::AttemptPaused {
+                id,
+                until,
+                why: Pause::Quota,
+            });
+        }
+    }
+
+    /// Starts a try under a fence of its own.
+    pub(super) fn launch(
+        &mut self,
+        id: &AttemptId,
+        work: Work,
+        worker: Option<WorkerName>,
+        reserved: Reservation,
+    ) {
+        let Some(frame) = self.run.frames.get(&id.frame) else {
+            return;
+        };
+        let tree = frame.tree.clone();
+        let id = AttemptId {
+            fence: self.run.fence + 1,
+            ..id.clone()
+        };
+        self.emit(Event::AttemptStarted {
+            id,
+            work,
+            worker,
+            tree,
+            reserved,
+        });
+    }
+}

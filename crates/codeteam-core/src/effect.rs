@@ -1,0 +1,88 @@
+//! What the world still owes a run. Effects are plain data; performing one is the engine's.
+
+use serde::Serialize;
+
+use crate::budget;
+use crate::frame::{Question, Tip};
+use crate::ids::{Account, AttemptId, RoleName, StepId, Time, Tree, WorkerName};
+
+/// Something that is due.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "effect", rename_all = "snake_case")]
+#[expect(
+    missing_docs,
+    reason = "the fields say what they are; each variant says what is due"
+)]
+pub enum Effect {
+    /// Carry an assignment out ([`crate::assignment::assignment`] has the rest).
+    StartWorker {
+        id: AttemptId,
+        role: RoleName,
+        worker: WorkerName,
+        tree: Tree,
+    },
+    /// Run the checks of a gate step on a tree.
+    RunGate {
+        id: AttemptId,
+        step: StepId,
+        tree: Tree,
+    },
+    /// Replay a change on the tip.
+    Rebase {
+        id: AttemptId,
+        base: Tip,
+        tree: Tree,
+        onto: Tip,
+    },
+    /// Commit a tree on top of the tip, unless a commit with this attempt's trailers is there.
+    Integrate {
+        id: AttemptId,
+        tree: Tree,
+        onto: Tip,
+        message: String,
+        by: String,
+    },
+    /// Run a command on the host.
+    Publish { id: AttemptId, command: String },
+    /// Ask a person.
+    Ask(Box<Question>),
+    /// Wait.
+    Wait { until: Option<Time>, why: Waiting },
+}
+
+/// What a run waits for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Waiting {
+    /// A failed try is repeated after a pause.
+    Backoff {
+        /// Which.
+        id: AttemptId,
+    },
+    /// An account's quota.
+    Quota {
+        /// Whose.
+        accounts: Vec<Account>,
+    },
+    /// A limit to be raised.
+    Limit {
+        /// Which.
+        what: budget::Kind,
+    },
+    /// Cancelled work to tell what it spent.
+    Release,
+}
+
+impl Effect {
+    /// The attempt the effect is for, if it is to be performed and not only waited for.
+    pub fn attempt(&self) -> Option<&AttemptId> {
+        match self {
+            Self::StartWorker { id, .. }
+            | Self::RunGate { id, .. }
+            | Self::Rebase { id, .. }
+            | Self::Integrate { id, .. }
+            | Self::Publish { id, .. } => Some(id),
+            Self::Ask(_) | Self::Wait { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! What has happened. Events are facts: they are never changed, and replay only applies them.
+//!
+//! The names and fields here are a file format. A change of meaning gets a new [`Event::version`]
+//! and a line in [`Event::read`]; golden logs of every version stay readable.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::budget::{self, Reservation, Usage};
+use crate::failure::{Action, Category, Facts};
+use crate::findings::{Finding, Resolution};
+use crate::frame::{Feedback, FrameChange, Item, Level, Pause, Question, Tip, Work};
+use crate::ids::{
+    Account, AttemptId, BodyId, Commit, FramePath, RoleName, RunId, StepId, TaskId, Time, Tree,
+    WorkerName,
+};
+use crate::plan::Plan;
+use crate::role::Role;
+use crate::schedule::Status;
+use crate::submission::Submission;
+use crate::workflow::Workflow;
+
+/// Something that has happened in a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[expect(
+    missing_docs,
+    reason = "the fields say what they are; each variant says what happened"
+)]
+pub enum Event {
+    /// The run began; everything it needs to be understood later is pinned here.
+    RunStarted(Box<RunStarted>),
+    /// Another process took the run up.
+    RunResumed { at: Time },
+    /// The run ended.
+    RunEnded { at: Time, outcome: Outcome },
+    /// A person took an ended run up again.
+    RunReopened { at: Time },
+
+    /// A frame for a phase or a task was opened.
+    FrameOpened {
+        frame: FramePath,
+        item: Item,
+        base: Tip,
+    },
+    /// A failed frame was taken up again.
+    FrameResumed { frame: FramePath },
+    /// A frame ended.
+    FrameEnded { frame: FramePath, outcome: Outcome },
+    /// A frame entered a step.
+    StepEntered {
+        frame: FramePath,
+        step: StepId,
+        generation: u32,
+        why: Entry,
+    },
+    /// A step was left out.
+    StepSkipped { frame: FramePath, step: StepId },
+
+    /// A try began.
+    AttemptStarted {
+        id: AttemptId,
+        work: Work,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        worker: Option<WorkerName>,
+        tree: Tree,
+        #[serde(default)]
+        reserved: Reservation,
+    },
+    /// A try waits for room.
+    AttemptQueued { id: AttemptId },
+    /// A try waits for a time.
+    AttemptPaused {
+        id: AttemptId,
+        until: Time,
+        why: Pause,
+    },
+    /// A try failed.
+    AttemptFailed {
+        id: AttemptId,
+        at: Time,
+        facts: Facts,
+        category: Category,
+        action: Action,
+        #[serde(default)]
+        usage: Usage,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        transcript: Option<BodyId>,
+    },
+    /// A try was lost with codeteam's own process.
+    AttemptLost {
+        id: AttemptId,
+        #[serde(default)]
+        usage: Usage,
+    },
+    /// A cancelled try told what it had spent.
+    AttemptSpent {
+        id: AttemptId,
+        #[serde(default)]
+        usage: Usage,
+    },
+    /// A slot gave up; it has no verdict and never approves.
+    SlotAbstained { id: AttemptId, reason: String },
+    /// A worker's answer was accepted as what it owes.
+    SubmissionReceived {
+        id: AttemptId,
+        submission: Submission,
+        #[serde(default)]
+        usage: Usage,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        transcript: Option<BodyId>,
+        /// An implementer's tree and change, as taken from the worktree.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        change: Option<(Tree, FrameChange)>,
+        /// A gatekeeper's vote, after its findings are weighed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        vote: Option<bool>,
+    },
+    /// Reviewers opened findings or answered for them.
+    FindingsChanged {
+        frame: FramePath,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        opened: Vec<Finding>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        resolved: Vec<Resolution>,
+    },
+    /// A gate's checks ran.
+    GateJudged {
+        id: AttemptId,
+        step: StepId,
+        tree: Tree,
+        passed: bool,
+        results: Vec<CheckResult>,
+    },
+    /// A step's judgement is complete. A rejection starts the next round.
+    StepJudged {
+        frame: FramePath,
+        step: StepId,
+        approved: bool,
+        tree: Tree,
+        /// New findings at or above the floor.
+        #[serde(default)]
+        opened: u32,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        feedback: Vec<Feedback>,
+    },
+    /// A worker submitted a change it had submitted before.
+    LoopDetected {
+        frame: FramePath,
+        step: StepId,
+        round: u32,
+    },
+    /// A step failed too often in too short a time.
+    BreakerOpened { frame: FramePath, step: StepId },
+    /// Less is asked for from now on.
+    LevelLowered { frame: FramePath, level: Level },
+
+    /// A planner's plan was taken.
+    PlanProposed { plan: Box<Plan> },
+    /// The plan was changed by hand.
+    PlanRevised { plan: Box<Plan> },
+    /// A task's status was set by a decision.
+    TaskChanged {
+        frame: FramePath,
+        task: TaskId,
+        status: Status,
+    },
+
+    /// A person was asked.
+    Asked {
+        frame: FramePath,
+        question: Box<Question>,
+    },
+    /// A person answered.
+    Answered {
+        frame: FramePath,
+        question: AttemptId,
+        answer: String,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        note: String,
+        by: String,
+        /// Whether counting starts anew.
+        #[serde(default)]
+        resets: bool,
+        /// Whether what was written goes back as feedback.
+        #[serde(default)]
+        rejects: bool,
+    },
+    /// A person told the next worker something.
+    NoteGiven {
+        frame: FramePath,
+        from: StepId,
+        by: String,
+        text: String,
+    },
+    /// A decision could not be followed.
+    DecisionRefused { by: String, why: String },
+
+    /// A change was replayed on the tip of the run's branch.
+    FrameRebased {
+        id: AttemptId,
+        base: Tip,
+        tree: Tree,
+        change: FrameChange,
+    },
+    /// It could not be replayed; it must be done again on the new base.
+    RebaseConflicted {
+        id: AttemptId,
+        base: Tip,
+        files: Vec<String>,
+    },
+    /// The run's branch was not where it was expected.
+    TipMoved { id: AttemptId, tip: Tip },
+    /// A frame's tree is on the run's branch.
+    Committed {
+        id: AttemptId,
+        commit: Commit,
+        tree: Tree,
+        message: String,
+    },
+    /// A frame had nothing to commit.
+    NothingToCommit { frame: FramePath },
+    /// Something was published.
+    Published { id: AttemptId, output: String },
+
+    /// Four fifths of a limit are used up.
+    BudgetWarned { what: budget::Kind },
+    /// A limit is reached; nothing new starts.
+    LimitReached { what: budget::Kind },
+    /// A person raised a limit.
+    LimitsRaised { limits: budget::Limits },
+    /// An account rests.
+    AccountParked { account: Account, until: Time },
+    /// An account may be used again.
+    AccountFreed { account: Account },
+}
+
+/// What is pinned when a run starts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunStarted {
+    /// Its id.
+    pub run: RunId,
+    /// When.
+    pub at: Time,
+    /// What the user asked for.
+    pub goal: String,
+    /// The graph.
+    pub workflow: Workflow,
+    /// The roles.
+    pub roles: BTreeMap<RoleName, Role>,
+    /// The commit it starts from.
+    pub base: Tip,
+    /// Its branch.
+    pub branch: String,
+    /// A plan that was there already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
+    /// Statuses of that plan's tasks, from an earlier run.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub earlier: BTreeMap<TaskId, Status>,
+    /// What may be spent.
+    #[serde(default)]
+    pub limits: budget::Limits,
+    /// How many tasks a plan may have.
+    pub max_tasks: usize,
+    /// What workers and gates are confined by, for people to read.
+    #[serde(default)]
+    pub confinement: String,
+}
+
+/// How a frame or a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// Everything it names is done.
+    Completed,
+    /// It was given up.
+    Failed(String),
+    /// A person said to leave it out.
+    Skipped,
+    /// It was stopped before its end.
+    Cancelled,
+    /// A person ended the run.
+    Aborted(String),
+}
+
+/// Why a frame entered a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Entry {
+    /// The frame starts here.
+    Start,
+    /// The step before led here.
+    Next,
+    /// Work is sent back.
+    Rejected,
+    /// The step before failed.
+    Failed,
+    /// After repeated rejections.
+    Rebound,
+    /// A person said so.
+    Answered,
+    /// What was judged has changed since.
+    Stale,
+    /// A failed frame was taken up again.
+    Resumed,
+}
+
+/// What one check found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckResult {
+    /// Its name.
+    pub name: String,
+    /// Whether it passed.
+    pub passed: bool,
+    /// A few lines that say why, for people and for feedback.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub summary: String,
+    /// All of its output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<BodyId>,
+}
+
+impl Event {
+    /// The event's name in the log.
+    pub fn kind(&self) -> &'static str {
+        macro_rules! names {
+            ($($variant:ident => $name:literal),* $(,)?) => {
+                match self { $(Self::$variant { .. } => $name,)* }
+            };
+        }
+        names! {
+            RunStarted => "run_started", RunResumed => "run_resumed", RunEnded => "run_ended",
+            RunReopened => "run_reopened", FrameOpened => "frame_opened",
+            FrameResumed => "frame_resumed", FrameEnded => "frame_ended",
+            StepEntered => "step_entered", StepSkipped => "step_skipped",
+            AttemptStarted => "attempt_started", AttemptQueued => "attempt_queued",
+            AttemptPaused => "attempt_paused", AttemptFailed => "attempt_failed",
+            AttemptLost => "attempt_lost", AttemptSpent => "attempt_spent",
+            SlotAbstained => "slot_abstained", SubmissionReceived => "submission_received",
+            FindingsChanged => "findings_changed", GateJudged => "gate_judged",
+            StepJudged => "step_judged", LoopDetected => "loop_detected",
+            BreakerOpened => "breaker_opened", LevelLowered => "level_lowered",
+            PlanProposed => "plan_proposed", PlanRevised => "plan_revised",
+            TaskChanged => "task_changed", Asked => "asked", Answered => "answered",
+            NoteGiven => "note_given", DecisionRefused => "decision_refused", FrameRebased => "frame_rebased",
+            RebaseConflicted => "rebase_conflicted", TipMoved => "tip_moved",
+            Committed => "committed", NothingToCommit => "nothing_to_commit",
+            Published => "published", BudgetWarned => "budget_warned",
+            LimitReached => "limit_reached", LimitsRaised => "limits_raised",
+            AccountParked => "account_parked", AccountFreed => "account_freed",
+        }
+    }
+
+    /// The version of the event's form.
+    pub fn version(&self) -> u32 {
+        1
+    }
+
+    /// Reads an event of any version that was ever written.
+    pub fn read(version: u32, json: &str) -> Result<Self, Unreadable> {
+        match version {
+            1 => serde_json::from_str(json).map_err(Unreadable::Form),
+            newer => Err(Unreadable::Newer(newer)),
+        }
+    }
+}
+
+/// Why an event cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    /// It does not have the form of its version.
+    #[error("the event does not have the form of its version")]
+    Form(#[source] serde_json::Error),
+    /// A newer codeteam wrote it.
+    #[error("the event has version {0}, which a newer codeteam wrote")]
+    Newer(u32),
+}

@@ -1,0 +1,249 @@
+//! Findings: what reviewers and checks hold against a frame's tree, and whether the rounds
+//! converge.
+//!
+//! A finding has an id from the moment it is opened. Reviewers answer for it by id in the next
+//! round; saying the same thing again does not open a second one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{FindingId, StepId, fnv};
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Worth knowing.
+    Info,
+    /// Worth doing, some time.
+    Minor,
+    /// Must be mended before this is integrated.
+    #[default]
+    Major,
+    /// Dangerous.
+    Critical,
+}
+
+/// Where a finding stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Not answered yet.
+    #[default]
+    Open,
+    /// The reviewer has seen it mended.
+    Fixed,
+    /// The reviewer takes it back.
+    Withdrawn,
+}
+
+/// A finding as a reviewer reports it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Report {
+    /// How bad.
+    #[serde(default)]
+    pub severity: Severity,
+    /// One line.
+    pub title: String,
+    /// What is wrong, why, and what to do.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub detail: String,
+    /// Where.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Where in the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+}
+
+/// A finding of a frame.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// `F1`, `F2`, in the order they were opened.
+    pub id: FindingId,
+    /// What was reported.
+    pub report: Report,
+    /// The step whose reviewer or check opened it.
+    pub step: StepId,
+    /// Which of the step's slots opened it; the same one answers for it.
+    #[serde(default)]
+    pub slot: u32,
+    /// The round it was opened in.
+    pub round: u32,
+    /// Where it stands.
+    pub state: State,
+}
+
+/// An answer to a finding that is already open.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Resolution {
+    /// Which finding.
+    pub id: FindingId,
+    /// What the reviewer says of it now.
+    pub state: State,
+}
+
+/// All findings of one frame.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Findings {
+    all: Vec<Finding>,
+    /// New findings at or above the floor, per judged round.
+    opened_per_round: Vec<u32>,
+}
+
+impl Findings {
+    /// Those that are open.
+    pub fn open(&self) -> impl Iterator<Item = &Finding> {
+        self.all.iter().filter(|f| f.state == State::Open)
+    }
+
+    /// Those that are open at or above a severity and were opened by a step.
+    pub fn blocking<'a>(
+        &'a self,
+        step: &'a StepId,
+        floor: Severity,
+    ) -> impl Iterator<Item = &'a Finding> {
+        self.open()
+            .filter(move |f| f.report.severity >= floor && &f.step == step)
+    }
+
+    /// All, open or not.
+    pub fn iter(&self) -> impl Iterator<Item = &Finding> {
+        self.all.iter()
+    }
+
+    /// The reports of `reports` that say something no open finding says already, with their ids.
+    pub fn fresh(&self, step: &StepId, slot: u32, round: u32, reports: &[Report]) -> Vec<Finding> {
+        let mut known: Vec<u64> = self.open().map(|f| fingerprint(&f.report)).collect();
+        let mut fresh = Vec::new();
+        for report in reports {
+            let print = fingerprint(report);
+            if known.contains(&print) {
+                continue;
+            }
+            known.push(print);
+            let id = FindingId(format!("F{}", self.all.len() + fresh.len() + 1));
+            fresh.push(Finding {
+                id,
+                report: report.clone(),
+                step: step.clone(),
+                slot,
+                round,
+                state: State::Open,
+            });
+        }
+        fresh
+    }
+
+    /// Adds findings and changes the state of others.
+    pub fn update(&mut self, opened: &[Finding], resolved: &[Resolution]) {
+        for resolution in resolved {
+            if let Some(finding) = self.all.iter_mut().find(|f| f.id == resolution.id) {
+                finding.state = resolution.state;
+            }
+        }
+        self.all.extend(opened.iter().cloned());
+    }
+
+    /// Closes a judged round: how many findings at or above the floor it opened.
+    pub fn close_round(&mut self, opened: u32) {
+        self.opened_per_round.push(opened);
+    }
+
+    /// Whether going on is likely to end: false once three rounds in a row have each opened at
+    /// least as many new findings as the round before. Reviews that keep finding as much as ever
+    /// are a matter for a person, not for a twenty-seventh round.
+    pub fn converges(&self) -> bool {
+        let rounds = &self.opened_per_round;
+        let Some([a, b, c]) = rounds.last_chunk::<3>() else {
+            return true;
+        };
+        !(*a > 0 && b >= a && c >= b)
+    }
+}
+
+/// The same complaint about the same file, however it is spaced or capitalised.
+fn fingerprint(report: &Report) -> u64 {
+    let words: Vec<String> = report
+        .title
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    fnv(&format!(
+        "{}\n{}",
+        report.file.as_deref().unwrap_or(""),
+        words.join(" ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(title: &str) -> Report {
+        Report {
+            title: title.into(),
+            file: Some("a.rs".into()),
+            ..Report::default()
+        }
+    }
+
+    #[test]
+    fn the_same_complaint_opens_one_finding() {
+        let step = StepId::from("review");
+        let mut findings = Findings::default();
+        let first = findings.fresh(
+            &step,
+            0,
+            1,
+            &[report("Missing test"), report("missing  TEST!")],
+        );
+        assert_eq!(first.len(), 1);
+        findings.update(&first, &[]);
+        assert!(
+            findings
+                .fresh(&step, 0, 2, &[report("Missing test.")])
+                .is_empty()
+        );
+
+        let fixed = Resolution {
+            id: "F1".into(),
+            state: State::Fixed,
+        };
+        findings.update(&[], &[fixed]);
+        assert_eq!(findings.open().count(), 0);
+        let again = findings.fresh(&step, 0, 3, &[report("Missing test")]);
+        assert_eq!(
+            again[0].id.as_str(),
+            "F2",
+            "a finding that comes back is a new one"
+        );
+    }
+
+    #[test]
+    fn only_findings_at_the_floor_block_and_only_their_own_step() {
+        let step = StepId::from("review");
+        let mut findings = Findings::default();
+        let mut small = report("Naming");
+        small.severity = Severity::Minor;
+        let opened = findings.fresh(&step, 0, 1, &[small, report("Wrong result")]);
+        findings.update(&opened, &[]);
+        assert_eq!(findings.blocking(&step, Severity::Major).count(), 1);
+        assert_eq!(findings.blocking(&"qa".into(), Severity::Minor).count(), 0);
+    }
+
+    #[test]
+    fn rounds_that_open_as_much_as_ever_do_not_converge() {
+        let mut findings = Findings::default();
+        for opened in [5, 3, 3] {
+            findings.close_round(opened);
+        }
+        assert!(findings.converges());
+        findings.close_round(4);
+        assert!(!findings.converges());
+        findings.close_round(0);
+        assert!(findings.converges());
+    }
+}

@@ -1,0 +1,377 @@
+//! Frames: the run itself, its phases and its tasks, each at its own step of the graph.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::breaker::Breaker;
+use crate::event::{CheckResult, Outcome};
+use crate::findings::Findings;
+use crate::ids::{
+    AttemptId, BodyId, Commit, FramePath, PatchId, PhaseId, RoleName, StepId, TaskId, Time, Tree,
+    WorkerName,
+};
+use crate::loops::Seen;
+use crate::schedule::Schedule;
+use crate::submission::{Change, Design};
+
+/// What a frame is for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Item {
+    /// The run.
+    Run,
+    /// A phase of the plan.
+    Phase(PhaseId),
+    /// A task of the plan.
+    Task(TaskId),
+}
+
+/// A commit and its tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tip {
+    /// The commit.
+    pub commit: Commit,
+    /// Its tree.
+    pub tree: Tree,
+}
+
+/// How much is asked of a worker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// All of it.
+    #[default]
+    Primary,
+    /// The core of it only.
+    Simplified,
+    /// The interfaces only.
+    Minimal,
+}
+
+impl Level {
+    /// The next lower one.
+    pub fn lower(self) -> Option<Self> {
+        match self {
+            Self::Primary => Some(Self::Simplified),
+            Self::Simplified => Some(Self::Minimal),
+            Self::Minimal => None,
+        }
+    }
+}
+
+/// One frame of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frame {
+    /// Where it stands in the tree of frames.
+    pub path: FramePath,
+    /// The frame above it.
+    pub parent: Option<FramePath>,
+    /// What it is for.
+    pub item: Item,
+    /// The step it is at.
+    pub step: StepId,
+    /// The visit of that step, from 1.
+    pub generation: u32,
+    /// How often each step was visited.
+    pub visits: BTreeMap<StepId, u32>,
+    /// Steps entered since counting started.
+    pub entered: u32,
+    /// What it is doing there.
+    pub stage: Stage,
+    /// The parallel members of the step.
+    pub slots: Vec<Slot>,
+    /// The round, from 1: one more than the rejections so far.
+    pub round: u32,
+    /// Rejections since counting started, all together.
+    pub rejected: u32,
+    /// Rejections by each step since counting started.
+    pub rejections: BTreeMap<StepId, u32>,
+    /// Rejections in a row, for the rebound.
+    pub since_rebound: u32,
+    /// The commit its work is based on.
+    pub base: Tip,
+    /// Its tree: what the next attempt starts from, what is judged, what is integrated.
+    pub tree: Tree,
+    /// The change from the base to the tree, once an implementer has made one.
+    pub change: Option<FrameChange>,
+    /// The last verdict of each judging step.
+    pub verdicts: BTreeMap<StepId, Judged>,
+    /// What reviewers and checks hold against it.
+    pub findings: Findings,
+    /// Why each slot of the current step voted as it did.
+    pub reasons: BTreeMap<u32, String>,
+    /// What the next implementer must be told.
+    pub feedback: Vec<Feedback>,
+    /// Failures of each step.
+    pub breakers: BTreeMap<StepId, Breaker>,
+    /// Changes already submitted.
+    pub seen: Seen,
+    /// The change a person accepted as it is, whatever had been held against it.
+    pub accepted: Option<PatchId>,
+    /// How much is asked.
+    pub level: Level,
+    /// Whether a person has accepted that less was done.
+    pub level_accepted: bool,
+    /// What roles have produced in this frame.
+    pub outputs: Outputs,
+    /// What a person answered at each step.
+    pub answered: BTreeMap<StepId, String>,
+    /// How often an analyst has asked in this visit.
+    pub question_rounds: u32,
+    /// The commits made for it.
+    pub commits: Vec<Commit>,
+    /// The frames below, while it is at an `each` step.
+    pub children: Option<Children>,
+}
+
+/// What a frame is doing at its step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stage {
+    /// Its slots are at work, or waiting to be.
+    Working,
+    /// A person is asked.
+    Asking(Box<Question>),
+    /// The frames below are at work.
+    Each,
+    /// It waits for its turn to integrate, or has it.
+    Committing,
+    /// It has ended.
+    Ended(Outcome),
+}
+
+/// The frames below an `each` step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Children {
+    /// Which of them starts next.
+    pub schedule: Schedule,
+    /// The name of each, by its position in the schedule.
+    pub names: Arc<Vec<String>>,
+    /// The position of each, by its name.
+    pub positions: Arc<BTreeMap<String, usize>>,
+    /// The first failure has ended it.
+    pub halted: bool,
+}
+
+impl Children {
+    /// Where a phase or task stands in the schedule.
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.positions.get(name).copied()
+    }
+}
+
+/// The change of a frame.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FrameChange {
+    /// The attempt that made it, without its fence.
+    pub by: String,
+    /// The change itself, whatever base it is applied to.
+    pub patch: PatchId,
+    /// The diff from the base.
+    pub diff: BodyId,
+    /// The files it touches.
+    pub files: Vec<String>,
+}
+
+/// A parallel member of a step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slot {
+    /// The try it is at.
+    pub id: AttemptId,
+    /// What it does.
+    pub work: Work,
+    /// Who does it.
+    pub worker: Option<WorkerName>,
+    /// How it stands.
+    pub state: SlotState,
+    /// What was wrong with earlier tries of this visit.
+    pub feedback: Vec<String>,
+}
+
+/// What a slot does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Work {
+    /// A worker plays a role.
+    Role(RoleName),
+    /// The checks of a gate step are run; not always the step the frame is at: a tree that
+    /// integration has changed is checked again.
+    Gate(StepId),
+    /// The change is replayed on the tip of the run's branch.
+    Rebase,
+    /// The tree is committed to the run's branch.
+    Integrate,
+    /// A command is run on the host.
+    Publish,
+}
+
+/// How a slot stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SlotState {
+    /// It may start as soon as there is room in the budget.
+    Queued,
+    /// It waits for a time.
+    Paused {
+        /// Until when.
+        until: Time,
+        /// Why.
+        why: Pause,
+    },
+    /// It is under way.
+    Running,
+    /// It is done; a gatekeeper's with its vote, `None` if it abstained.
+    Done(Option<bool>),
+}
+
+/// Why a slot waits for a time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pause {
+    /// It failed and will be tried again.
+    Backoff,
+    /// Every account it could use rests.
+    Quota,
+}
+
+/// A question to a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// Names the question; an answer to an older one is refused.
+    pub id: AttemptId,
+    /// Why it is asked.
+    pub kind: QuestionKind,
+    /// The question.
+    pub text: String,
+    /// Points of the question, where it has several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub points: Vec<String>,
+    /// What can be answered; empty if any text will do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<String>,
+}
+
+/// Why a person is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum QuestionKind {
+    /// The workflow says so.
+    Step,
+    /// The workflow says so after repeated rejections.
+    Rebound,
+    /// An analyst must know something.
+    Analyst,
+    /// Rounds, steps or tries are used up.
+    Exhausted,
+    /// Less was done than was asked.
+    Degraded,
+    /// Something was being published when codeteam died.
+    Interrupted,
+}
+
+/// A verdict and what it is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Judged {
+    /// Whether it approved.
+    pub approved: bool,
+    /// The tree it judged.
+    pub tree: Tree,
+    /// The change it judged; `None` before there was one.
+    pub patch: Option<PatchId>,
+    /// Whether checks judged (they go by the tree) or reviewers (they go by the change).
+    pub by_checks: bool,
+}
+
+/// Something a worker must be told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Feedback {
+    /// Who says it.
+    pub from: StepId,
+    /// What.
+    pub text: String,
+    /// The whole of it, where that is long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<BodyId>,
+}
+
+/// What roles have produced in a frame.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outputs {
+    /// Confirmed requirements.
+    pub requirements: Option<String>,
+    /// Questions asked and what a person answered.
+    pub answers: Vec<(Vec<String>, String)>,
+    /// The design.
+    pub design: Option<Design>,
+    /// What the last implementer said of its change.
+    pub change: Option<Change>,
+    /// The last text of a scribe: a commit message, a prompt.
+    pub text: Option<String>,
+    /// What the last gate found.
+    pub checks: Vec<CheckResult>,
+}
+
+impl Frame {
+    /// A frame that has not entered a step yet.
+    pub fn new(path: FramePath, parent: Option<FramePath>, item: Item, base: Tip) -> Self {
+        Self {
+            path,
+            parent,
+            item,
+            step: StepId::default(),
+            generation: 0,
+            visits: BTreeMap::new(),
+            entered: 0,
+            stage: Stage::Working,
+            slots: Vec::new(),
+            round: 1,
+            rejected: 0,
+            rejections: BTreeMap::new(),
+            since_rebound: 0,
+            tree: base.tree.clone(),
+            base,
+            change: None,
+            verdicts: BTreeMap::new(),
+            findings: Findings::default(),
+            reasons: BTreeMap::new(),
+            feedback: Vec::new(),
+            breakers: BTreeMap::new(),
+            seen: Seen::default(),
+            accepted: None,
+            level: Level::Primary,
+            level_accepted: false,
+            outputs: Outputs::default(),
+            answered: BTreeMap::new(),
+            question_rounds: 0,
+            commits: Vec::new(),
+            children: None,
+        }
+    }
+
+    /// Starts counting anew: a person has said to go on.
+    pub fn reset_counts(&mut self) {
+        self.entered = 0;
+        self.rejected = 0;
+        self.rejections.clear();
+        self.since_rebound = 0;
+        self.breakers.clear();
+        self.seen.clear();
+    }
+
+    /// The slot an attempt belongs to, if it is still the current one.
+    pub fn slot(&self, id: &AttemptId) -> Option<&Slot> {
+        self.slots.iter().find(|slot| &slot.id == id)
+    }
+
+    /// The same, to change it.
+    pub fn slot_mut(&mut self, id: &AttemptId) -> Option<&mut Slot> {
+        self.slots.iter_mut().find(|slot| &slot.id == id)
+    }
+
+    /// Whether the frame has ended.
+    pub fn is_ended(&self) -> bool {
+        matches!(self.stage, Stage::Ended(_))
+    }
+}

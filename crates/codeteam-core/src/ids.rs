@@ -1,0 +1,210 @@
+//! The names of things. Ids are derived from the run's own structure, never drawn at random, so
+//! that the same inputs give the same ids.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! name {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub String);
+
+        impl $name {
+            /// The name as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.to_owned())
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(text: String) -> Self {
+                Self(text)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+name!(/** A run: `20250108-153042-add-password-reset`. */ RunId);
+name!(/** A task of the plan: `task-001`, `T1`. */ TaskId);
+name!(/** A phase of the plan. */ PhaseId);
+name!(/** A step of the workflow, unique in the whole workflow. */ StepId);
+name!(/** A role, as the workflow and the role files name it. */ RoleName);
+name!(/** What carries a role out: `claude`, `scripted`, `session`. */ WorkerName);
+name!(/** Whose quota a worker uses up; parks are keyed by it. */ Account);
+name!(/** A git tree: exactly what was judged. */ Tree);
+name!(/** A git commit. */ Commit);
+name!(/** The content hash of a body: a prompt, a transcript, a diff, a report. */ BodyId);
+name!(/** A hash of a change that does not depend on the base it is applied to. */ PatchId);
+name!(/** One finding of a frame: `F1`, `F2`. */ FindingId);
+
+/// Where a frame stands in the tree of frames: `run`, `run/task-001`, `run/backend/task-001`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct FramePath(String);
+
+impl FramePath {
+    /// The frame of the run itself.
+    pub fn root() -> Self {
+        Self("run".to_owned())
+    }
+
+    /// The frame below this one for a phase or a task.
+    pub fn child(&self, name: &str) -> Self {
+        Self(format!("{}/{name}", self.0))
+    }
+
+    /// The last part: the phase or task the frame is for.
+    pub fn name(&self) -> &str {
+        self.0.rsplit('/').next().unwrap_or(&self.0)
+    }
+
+    /// The path as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether this is the run's own frame.
+    pub fn is_root(&self) -> bool {
+        self.0 == "run"
+    }
+
+    /// Whether this frame is `other` or lies below it.
+    pub fn is_within(&self, other: &Self) -> bool {
+        self.0 == other.0
+            || self
+                .0
+                .strip_prefix(&other.0)
+                .is_some_and(|rest| rest.starts_with('/'))
+    }
+}
+
+impl fmt::Display for FramePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<&str> for FramePath {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+/// One try of one slot of one visit of one step in one frame.
+///
+/// `generation` counts how often the frame has entered the step, `attempt` the tries within that
+/// visit. `fence` is new for every launch: a try that was lost with codeteam's own process is
+/// repeated under the same attempt number with a new fence, and whatever still comes back from
+/// the old launch is refused.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct AttemptId {
+    /// The frame the step runs in.
+    pub frame: FramePath,
+    /// The step.
+    pub step: StepId,
+    /// The visit of the step, from 1.
+    pub generation: u32,
+    /// The parallel member of the step, from 0.
+    pub slot: u32,
+    /// The try, from 1.
+    pub attempt: u32,
+    /// The launch, unique in the run.
+    pub fence: u64,
+}
+
+impl AttemptId {
+    /// The id without its fence: what a commit's trailer names, the same after a crash.
+    pub fn lasting(&self) -> String {
+        let Self {
+            frame,
+            step,
+            generation,
+            slot,
+            attempt,
+            ..
+        } = self;
+        format!("{frame}:{step}.{generation}.{slot}.{attempt}")
+    }
+}
+
+impl fmt::Display for AttemptId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", self.lasting(), self.fence)
+    }
+}
+
+/// Milliseconds since the Unix epoch, as an input told it.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Time(pub u64);
+
+impl Time {
+    /// This moment and `ms` milliseconds.
+    #[must_use]
+    pub fn plus(self, ms: u64) -> Self {
+        Self(self.0.saturating_add(ms))
+    }
+
+    /// Milliseconds from `earlier` to this moment; none if the clock went back.
+    pub fn since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+/// A 64-bit FNV-1a hash: for jitter and fingerprints, where the same text must give the same
+/// number in every build. Not for anything an adversary must not be able to collide.
+pub fn fnv(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+/// Whether `text` may name a task, phase, step or role: it becomes part of ids, branch names and
+/// paths, so it must not carry separators or surprise a shell.
+pub fn is_plain(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= 80
+        && !text.starts_with(['-', '.'])
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_nest() {
+        let task = FramePath::root().child("backend").child("task-001");
+        assert_eq!(task.as_str(), "run/backend/task-001");
+        assert_eq!(task.name(), "task-001");
+        assert!(task.is_within(&FramePath::root()));
+        assert!(!FramePath::from("run/task-10").is_within(&FramePath::from("run/task-1")));
+    }
+
+    #[test]
+    fn names_that_could_escape_are_not_plain() {
+        for bad in ["", "../x", "a/b", "-rf", ".git", "a b", "a\n", "ü"] {
+            assert!(!is_plain(bad), "{bad:?}");
+        }
+        assert!(is_plain("task-001") && is_plain("P1T5-PH1.C1") && is_plain("user_model"));
+    }
+}

@@ -1,0 +1,212 @@
+//! Everything that can make a run go on. One closed enum is every reason the kernel wakes.
+
+use serde::{Deserialize, Serialize};
+
+use crate::budget::{Limits, Usage};
+use crate::event::{CheckResult, RunStarted};
+use crate::failure::Facts;
+use crate::frame::{FrameChange, Tip};
+use crate::ids::{Account, AttemptId, BodyId, Commit, FramePath, TaskId, Time, Tree};
+use crate::plan::Plan;
+
+/// Something the world tells a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[expect(
+    missing_docs,
+    reason = "the fields say what they are; each variant says what happened"
+)]
+pub enum Input {
+    /// A run begins.
+    Began(Box<RunStarted>),
+    /// A new process holds the run; nothing is in flight. `lost` tells what launches of the old
+    /// process are known to have spent.
+    Resumed {
+        at: Time,
+        lost: Vec<(AttemptId, Usage)>,
+    },
+    /// Time has passed.
+    Woke { at: Time },
+    /// A worker's process has ended.
+    WorkerExited {
+        at: Time,
+        id: AttemptId,
+        report: Box<WorkerReport>,
+    },
+    /// A gate's checks have run on a tree.
+    GateFinished {
+        at: Time,
+        id: AttemptId,
+        tree: Tree,
+        results: Vec<CheckResult>,
+    },
+    /// A change was replayed on the tip of the run's branch, or could not be.
+    Rebased {
+        at: Time,
+        id: AttemptId,
+        outcome: Rebased,
+    },
+    /// A tree was committed, or could not be.
+    Integrated {
+        at: Time,
+        id: AttemptId,
+        outcome: Integrated,
+    },
+    /// A command on the host has ended.
+    Published {
+        at: Time,
+        id: AttemptId,
+        ok: bool,
+        output: String,
+    },
+    /// Something that was due could not be done at all.
+    EffectFailed {
+        at: Time,
+        id: AttemptId,
+        message: String,
+    },
+    /// Another run found an account's usage limit reached.
+    AccountLimited {
+        at: Time,
+        account: Account,
+        until: Time,
+    },
+    /// A person, or someone in their name, decided.
+    Decided {
+        at: Time,
+        by: String,
+        decision: Decision,
+    },
+    /// The plan's file was changed by hand; it has been read and checked.
+    PlanEdited {
+        at: Time,
+        by: String,
+        plan: Box<Plan>,
+    },
+}
+
+/// What became of a worker.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorkerReport {
+    /// Its answer, or why there is none.
+    pub end: WorkerEnd,
+    /// What it spent, as far as it told.
+    #[serde(default)]
+    pub usage: Usage,
+    /// Everything it said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transcript: Option<BodyId>,
+    /// The tree and the change found in the worktree, for implementers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<(Tree, FrameChange)>,
+}
+
+/// How a worker ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkerEnd {
+    /// It answered; this is its submission, not yet checked.
+    Answered(String),
+    /// It did not.
+    Failed(Facts),
+}
+
+/// What became of a replay.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rebased {
+    /// It went through.
+    Clean {
+        /// What it was replayed on.
+        base: Tip,
+        /// The new tree.
+        tree: Tree,
+        /// The change on the new base.
+        change: FrameChange,
+    },
+    /// It conflicts.
+    Conflict {
+        /// What it was replayed on.
+        base: Tip,
+        /// Where.
+        files: Vec<String>,
+    },
+}
+
+/// What became of an integration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Integrated {
+    /// The tree is on the run's branch.
+    Committed {
+        /// The commit.
+        commit: Commit,
+        /// Its tree.
+        tree: Tree,
+        /// Its message.
+        message: String,
+    },
+    /// The branch is not where it was expected.
+    TipMoved(Tip),
+}
+
+/// What a person can decide.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "decision", rename_all = "snake_case")]
+pub enum Decision {
+    /// Answers a question. The question is named, so that an answer never lands on another one.
+    Answer {
+        /// Which question.
+        question: AttemptId,
+        /// One of its answers, or any text where it asks for one.
+        answer: String,
+        /// What else the person says.
+        #[serde(default)]
+        note: String,
+    },
+    /// Ends the run.
+    Abort {
+        /// Why.
+        #[serde(default)]
+        reason: String,
+    },
+    /// Takes failed frames up again: one, or all.
+    Retry {
+        /// Which.
+        #[serde(default)]
+        frame: Option<FramePath>,
+        /// What the worker should be told.
+        #[serde(default)]
+        note: String,
+    },
+    /// Leaves a task out.
+    Skip {
+        /// Which.
+        task: TaskId,
+    },
+    /// Raises limits.
+    RaiseLimits {
+        /// The new ones; those not given stay.
+        limits: Limits,
+    },
+}
+
+impl Input {
+    /// When it happened.
+    pub fn at(&self) -> Time {
+        match self {
+            Self::Began(started) => started.at,
+            Self::Resumed { at, .. }
+            | Self::Woke { at }
+            | Self::WorkerExited { at, .. }
+            | Self::GateFinished { at, .. }
+            | Self::Rebased { at, .. }
+            | Self::Integrated { at, .. }
+            | Self::Published { at, .. }
+            | Self::EffectFailed { at, .. }
+            | Self::AccountLimited { at, .. }
+            | Self::Decided { at, .. }
+            | Self::PlanEdited { at, .. } => *at,
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Loop detection: a worker that answers a rejection with a change it has already submitted is
+//! going round in circles, whatever it says.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{PatchId, StepId};
+
+/// The changes each step of a frame has submitted so far, and in which round.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    by_step: BTreeMap<StepId, BTreeMap<PatchId, u32>>,
+}
+
+impl Seen {
+    /// The earlier round in which `step` submitted exactly this change.
+    pub fn earlier(&self, step: &StepId, patch: &PatchId) -> Option<u32> {
+        self.by_step.get(step)?.get(patch).copied()
+    }
+
+    /// Remembers a change that is going to be judged.
+    pub fn record(&mut self, step: &StepId, patch: &PatchId, round: u32) {
+        self.by_step
+            .entry(step.clone())
+            .or_default()
+            .entry(patch.clone())
+            .or_insert(round);
+    }
+
+    /// Forgets everything: a person has said to go on.
+    pub fn clear(&mut self) {
+        self.by_step.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn swinging_between_two_wrong_answers_is_a_loop() {
+        let (step, a, b) = (StepId::from("code"), PatchId::from("a"), PatchId::from("b"));
+        let mut seen = Seen::default();
+        assert_eq!(seen.earlier(&step, &a), None);
+        seen.record(&step, &a, 1);
+        assert_eq!(seen.earlier(&step, &b), None);
+        seen.record(&step, &b, 2);
+        assert_eq!(seen.earlier(&step, &a), Some(1));
+        assert_eq!(
+            seen.earlier(&"test".into(), &a),
+            None,
+            "another step may make the same change"
+        );
+    }
+}

@@ -1,0 +1,263 @@
+//! `plan.yml`: read with the lines of its mistakes, written so that a person likes to edit it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::Deserialize;
+use serde_saphyr::Spanned;
+
+use super::{Phase, Plan, Task};
+use crate::ids::{PhaseId, TaskId};
+use crate::schedule::Status;
+use crate::yaml::{Problem, Problems};
+
+/// A plan as a file holds it: with the status of each task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loaded {
+    /// The plan.
+    pub plan: Plan,
+    /// The status of each task, where the file says one.
+    pub statuses: BTreeMap<TaskId, Status>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    plan_id: String,
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    phases: Vec<FilePhase>,
+    #[serde(default)]
+    tasks: Vec<Spanned<FileTask>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FilePhase {
+    id: String,
+    #[serde(default)]
+    title: String,
+    sequence: Option<u32>,
+    #[serde(default, alias = "components")]
+    tasks: Vec<Spanned<FileTask>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileTask {
+    id: String,
+    #[serde(default)]
+    title: String,
+    #[serde(default)]
+    description: String,
+    #[serde(default, alias = "depends_on")]
+    dependencies: Vec<String>,
+    #[serde(default, alias = "artifacts")]
+    files: Vec<String>,
+    #[serde(default)]
+    acceptance: Vec<String>,
+    phase: Option<String>,
+    status: Option<Status>,
+}
+
+/// Reads and checks a plan file.
+pub fn from_yaml(file: &str, text: &str, max_tasks: usize) -> Result<Loaded, Problems> {
+    let raw: File = crate::yaml::parse(file, text)?;
+    let mut lines: BTreeMap<String, serde_saphyr::Location> = BTreeMap::new();
+    let mut loaded = Loaded {
+        plan: Plan {
+            plan_id: raw.plan_id,
+            description: raw.description,
+            ..Plan::default()
+        },
+        statuses: BTreeMap::new(),
+    };
+    let mut add = |loaded: &mut Loaded, task: Spanned<FileTask>, phase: Option<&str>| {
+        let place = task.referenced;
+        let FileTask {
+            id,
+            title,
+            description,
+            dependencies,
+            files,
+            acceptance,
+            phase: own,
+            status,
+        } = task.value;
+        // The later of two equal ids is the one to point at.
+        lines.insert(id.clone(), place);
+        if let Some(status) = status {
+            loaded.statuses.insert(TaskId(id.clone()), status);
+        }
+        loaded.plan.tasks.push(Task {
+            id: TaskId(id),
+            title,
+            description,
+            // `phase.task` names a task across phases, as the phases' own files do.
+            dependencies: dependencies
+                .into_iter()
+                .map(|d| {
+                    TaskId(
+                        d.rsplit_once('.')
+                            .map_or(d.clone(), |(_, task)| task.to_owned()),
+                    )
+                })
+                .collect(),
+            files,
+            acceptance,
+            phase: own.or_else(|| phase.map(str::to_owned)).map(PhaseId),
+        });
+    };
+    for (i, phase) in raw.phases.into_iter().enumerate() {
+        let sequence = phase
+            .sequence
+            .unwrap_or(u32::try_from(i + 1).unwrap_or(u32::MAX));
+        for task in phase.tasks {
+            add(&mut loaded, task, Some(&phase.id));
+        }
+        loaded.plan.phases.push(Phase {
+            id: PhaseId(phase.id),
+            title: phase.title,
+            sequence,
+        });
+    }
+    for task in raw.tasks {
+        add(&mut loaded, task, None);
+    }
+    let problems: Vec<Problem> = loaded
+        .plan
+        .check(max_tasks)
+        .into_iter()
+        .map(|error| match error.subject().and_then(|id| lines.get(id)) {
+            Some(place) => Problem::at(*place, error.to_string()),
+            None => Problem {
+                line: 0,
+                column: 0,
+                message: error.to_string(),
+                hint: None,
+            },
+        })
+        .collect();
+    if problems.is_empty() {
+        Ok(loaded)
+    } else {
+        Err(Problems {
+            file: file.to_owned(),
+            problems,
+        })
+    }
+}
+
+/// Writes a plan with the status of each task. JSON strings are YAML strings, so quoting is
+/// left to the one writer that gets it right.
+pub fn to_yaml(plan: &Plan, status: impl Fn(&TaskId) -> Status) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "plan_id: {}", quote(&plan.plan_id));
+    let _ = writeln!(out, "description: {}", quote(&plan.description));
+    if !plan.phases.is_empty() {
+        out.push_str("phases:\n");
+        for phase in &plan.phases {
+            let _ = writeln!(out, "  - id: {}", quote(phase.id.as_str()));
+            if !phase.title.is_empty() {
+                let _ = writeln!(out, "    title: {}", quote(&phase.title));
+            }
+            let _ = writeln!(out, "    sequence: {}", phase.sequence);
+        }
+    }
+    out.push_str("tasks:\n");
+    for task in &plan.tasks {
+        let _ = writeln!(out, "  - id: {}", quote(task.id.as_str()));
+        if !task.title.is_empty() {
+            let _ = writeln!(out, "    title: {}", quote(&task.title));
+        }
+        let _ = writeln!(out, "    description: {}", quote(&task.description));
+        if let Some(phase) = &task.phase {
+            let _ = writeln!(out, "    phase: {}", quote(phase.as_str()));
+        }
+        let on: Vec<&str> = task.dependencies.iter().map(TaskId::as_str).collect();
+        let _ = writeln!(out, "    dependencies: {}", flow_list(&on));
+        if !task.files.is_empty() {
+            let _ = writeln!(out, "    files: {}", flow_list(&task.files));
+        }
+        if !task.acceptance.is_empty() {
+            out.push_str("    acceptance:\n");
+            for line in &task.acceptance {
+                let _ = writeln!(out, "      - {}", quote(line));
+            }
+        }
+        let _ = writeln!(out, "    status: {}", quote(status(&task.id).as_str()));
+    }
+    out
+}
+
+fn quote(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn flow_list<T: AsRef<str>>(items: &[T]) -> String {
+    let quoted: Vec<String> = items.iter().map(|item| quote(item.as_ref())).collect();
+    format!("[{}]", quoted.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_seeds_plan_loads_and_survives_a_round_trip() {
+        let text = r#"
+plan_id: "feature-0021"
+description: "Implement a full user profile feature."
+tasks:
+  - id: "task-001"
+    description: "Create the UserProfile model with fields: bio, avatar_url, location."
+    dependencies: [] # List of task IDs this task depends on
+    status: "pending" # pending | completed | failed
+  - id: "task-002"
+    description: "Create the API endpoint GET /api/v1/users/{user_id}/profile."
+    dependencies: ["task-001"]
+    status: "completed"
+"#;
+        let loaded = from_yaml("plan.yml", text, 100).unwrap();
+        assert_eq!(loaded.plan.tasks.len(), 2);
+        assert_eq!(
+            loaded.statuses[&TaskId::from("task-002")],
+            Status::Completed
+        );
+        let written = to_yaml(&loaded.plan, |id| loaded.statuses[id]);
+        assert_eq!(from_yaml("plan.yml", &written, 100).unwrap(), loaded);
+    }
+
+    #[test]
+    fn phases_may_hold_their_tasks_and_name_others_across() {
+        let text = "
+phases:
+  - id: backend
+    components:
+      - { id: user_model, files: [models/user.py], depends_on: [] }
+  - id: frontend
+    components:
+      - { id: login_form, files: [components/Login.tsx], depends_on: [backend.user_model] }
+";
+        let plan = from_yaml("plan.yml", text, 100).unwrap().plan;
+        assert_eq!(plan.ranks(), [0, 1]);
+        assert_eq!(plan.tasks[1].dependencies, [TaskId::from("user_model")]);
+    }
+
+    #[test]
+    fn mistakes_come_with_their_line() {
+        let text = "tasks:\n  - id: a\n    dependencies: [b]\n  - id: c\n    dependencies: [a]\n";
+        let error = from_yaml("plan.yml", text, 100).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "plan.yml:2:5: task `a` depends on `b`, which is not in the plan"
+        );
+        let error =
+            from_yaml("plan.yml", "tasks:\n  - id: a\n    statsu: pending\n", 9).unwrap_err();
+        assert_eq!(error.problems[0].line, 3, "{error}");
+        assert!(error.to_string().contains("statsu"), "{error}");
+        assert!(from_yaml("plan.yml", "tasks: [", 9).unwrap_err().problems[0].line > 0);
+    }
+}

@@ -1,0 +1,117 @@
+//! How often a failed attempt is tried again, and how long to wait in between.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{AttemptId, fnv};
+
+/// A retry policy: exponential backoff with jitter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Policy {
+    /// Tries in all, the first one included.
+    pub max_attempts: u32,
+    /// The wait before the second try, in milliseconds.
+    pub initial_delay_ms: u64,
+    /// By how many percent each wait is longer than the one before: 200 doubles it.
+    pub backoff_percent: u64,
+    /// No wait is longer than this.
+    pub max_delay_ms: u64,
+    /// How many percent a wait may be shorter or longer, so that runs do not march in step.
+    pub jitter_percent: u64,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            max_attempts: 3,
+            initial_delay_ms: 2_000,
+            backoff_percent: 200,
+            max_delay_ms: 30_000,
+            jitter_percent: 10,
+        }
+    }
+}
+
+impl Policy {
+    /// The policy of a name: `default`, `aggressive` (for critical paths), `conservative` (for
+    /// expensive work), `none`.
+    pub fn named(name: &str) -> Option<Self> {
+        let default = Self::default();
+        Some(match name {
+            "default" => default,
+            "aggressive" => Self {
+                max_attempts: 5,
+                initial_delay_ms: 1_000,
+                backoff_percent: 150,
+                max_delay_ms: 60_000,
+                ..default
+            },
+            "conservative" => Self {
+                max_attempts: 2,
+                initial_delay_ms: 5_000,
+                backoff_percent: 300,
+                max_delay_ms: 120_000,
+                ..default
+            },
+            "none" => Self {
+                max_attempts: 1,
+                ..default
+            },
+            _ => return None,
+        })
+    }
+
+    /// The names [`Policy::named`] knows.
+    pub const NAMES: [&'static str; 4] = ["default", "aggressive", "conservative", "none"];
+
+    /// Milliseconds to wait before `next` is tried. The jitter comes from the attempt's own id,
+    /// so it is the same in every replay and different between attempts.
+    pub fn delay_ms(&self, next: &AttemptId) -> u64 {
+        let mut delay = self.initial_delay_ms;
+        for _ in 2..next.attempt {
+            delay = delay.saturating_mul(self.backoff_percent) / 100;
+            if delay >= self.max_delay_ms {
+                break;
+            }
+        }
+        let delay = delay.min(self.max_delay_ms);
+        let spread = delay.saturating_mul(self.jitter_percent) / 100;
+        let offset = fnv(&next.lasting()) % (2 * spread + 1);
+        (delay - spread + offset).min(self.max_delay_ms)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::FramePath;
+
+    fn attempt(n: u32) -> AttemptId {
+        AttemptId {
+            frame: FramePath::root(),
+            step: "code".into(),
+            generation: 1,
+            slot: 0,
+            attempt: n,
+            fence: 9,
+        }
+    }
+
+    #[test]
+    fn waits_grow_to_the_maximum_and_stay_within_the_jitter() {
+        let policy = Policy::default();
+        for (n, base) in [(2, 2_000), (3, 4_000), (4, 8_000), (5, 16_000), (6, 30_000)] {
+            let delay = policy.delay_ms(&attempt(n));
+            assert!(delay.abs_diff(base) <= base / 10, "attempt {n}: {delay}");
+        }
+        assert!(policy.delay_ms(&attempt(4_000_000_000)) <= policy.max_delay_ms);
+    }
+
+    #[test]
+    fn the_jitter_is_derived_not_drawn() {
+        let policy = Policy::default();
+        let mut relaunched = attempt(3);
+        relaunched.fence = 77;
+        assert_eq!(policy.delay_ms(&attempt(3)), policy.delay_ms(&relaunched));
+    }
+}

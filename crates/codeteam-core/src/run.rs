@@ -1,0 +1,266 @@
+//! The state of a run, and how events change it.
+//!
+//! [`apply`] holds no policy: it records what an event says and keeps the indices (`frames`,
+//! schedules, outstanding launches) that let `decide` and `due` cost what is active.
+
+mod fold;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rpds::RedBlackTreeMapSync;
+
+pub use self::fold::apply;
+use crate::budget::{self, Budget, Reservation};
+use crate::event::Outcome;
+use crate::frame::{Children, Frame, Item, Tip};
+use crate::ids::{AttemptId, Commit, FramePath, RoleName, RunId, StepId, TaskId, Time, fnv};
+use crate::park::Parks;
+use crate::plan::{Plan, Task};
+use crate::role::Role;
+use crate::schedule::{Schedule, Status};
+use crate::workflow::{Over, Step, StepKind, Workflow};
+
+/// A run: everything that follows from its events.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Its id; empty before it has started.
+    pub id: RunId,
+    /// What the user asked for.
+    pub goal: String,
+    /// When it started.
+    pub started: Time,
+    /// How many events it has.
+    pub seq: u64,
+    /// The graph it follows.
+    pub workflow: Arc<Workflow>,
+    /// The roles it knows.
+    pub roles: Arc<BTreeMap<RoleName, Role>>,
+    /// The commit it started from.
+    pub base: Tip,
+    /// Its branch.
+    pub branch: String,
+    /// The tip of its branch.
+    pub tip: Tip,
+    /// What confines its workers.
+    pub confinement: String,
+    /// The plan, once there is one.
+    pub plan: Option<Arc<Plan>>,
+    /// Where each task stands in the plan.
+    pub positions: Arc<BTreeMap<TaskId, usize>>,
+    /// How many tasks a plan may have.
+    pub max_tasks: usize,
+    /// What is known of every task that is not pending.
+    pub tasks: RedBlackTreeMapSync<TaskId, TaskRecord>,
+    /// Frames under way. The run's own stays to the end.
+    pub frames: BTreeMap<FramePath, Frame>,
+    /// Frames that failed and may be taken up again.
+    pub failed: RedBlackTreeMapSync<FramePath, Frame>,
+    /// Who has the turn to integrate, and who waits for it.
+    pub integrating: Vec<FramePath>,
+    /// Launches that have not reported what they spent.
+    pub outstanding: BTreeMap<u64, Outstanding>,
+    /// The last launch.
+    pub fence: u64,
+    /// What may be spent and was.
+    pub budget: Budget,
+    /// The limit that stopped it, if one did.
+    pub limit: Option<budget::Kind>,
+    /// Accounts that rest.
+    pub parks: Parks,
+    /// How it ended, if it did.
+    pub outcome: Option<Outcome>,
+}
+
+/// A launch under way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outstanding {
+    /// Which.
+    pub id: AttemptId,
+    /// What it may spend.
+    pub reserved: Reservation,
+    /// Whether it counts against the budget: a worker does, a gate does not.
+    pub counted: bool,
+}
+
+/// What is known of a task.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskRecord {
+    /// Where it stands.
+    pub status: Status,
+    /// Rounds it took.
+    pub rounds: u32,
+    /// The commits made for it.
+    pub commits: Vec<Commit>,
+    /// Why it failed, if it did.
+    pub why: Option<String>,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        let workflow = Workflow {
+            name: String::new(),
+            start: StepId::default(),
+            steps: BTreeMap::new(),
+            max_steps: None,
+            max_rounds: None,
+            on_exhausted: crate::workflow::Exhausted::default(),
+            severity_floor: crate::findings::Severity::default(),
+            settings: BTreeMap::new(),
+        };
+        Self {
+            id: RunId::default(),
+            goal: String::new(),
+            started: Time::default(),
+            seq: 0,
+            workflow: Arc::new(workflow),
+            roles: Arc::default(),
+            base: Tip::default(),
+            branch: String::new(),
+            tip: Tip::default(),
+            confinement: String::new(),
+            plan: None,
+            positions: Arc::default(),
+            max_tasks: 0,
+            tasks: RedBlackTreeMapSync::new_sync(),
+            frames: BTreeMap::new(),
+            failed: RedBlackTreeMapSync::new_sync(),
+            integrating: Vec::new(),
+            outstanding: BTreeMap::new(),
+            fence: 0,
+            budget: Budget::default(),
+            limit: None,
+            parks: Parks::default(),
+            outcome: None,
+        }
+    }
+}
+
+impl Run {
+    /// Rebuilds a run from its events.
+    pub fn replay<'a>(events: impl IntoIterator<Item = &'a crate::Event>) -> Self {
+        let mut run = Self::default();
+        for event in events {
+            apply(&mut run, event);
+        }
+        run
+    }
+
+    /// Whether it has begun.
+    pub fn has_started(&self) -> bool {
+        !self.id.0.is_empty()
+    }
+
+    /// Whether it has ended.
+    pub fn is_terminal(&self) -> bool {
+        self.outcome.is_some()
+    }
+
+    /// A number that is the same for the same state.
+    pub fn digest(&self) -> u64 {
+        fnv(&format!("{self:?}"))
+    }
+
+    /// A step of the workflow.
+    pub fn step(&self, id: &StepId) -> Option<&Step> {
+        self.workflow.steps.get(id)
+    }
+
+    /// The step a frame is at.
+    pub fn step_of(&self, frame: &Frame) -> Option<&Step> {
+        self.step(&frame.step)
+    }
+
+    /// The task a frame is for.
+    pub fn task_of(&self, frame: &Frame) -> Option<&Task> {
+        match &frame.item {
+            Item::Task(id) => self.task(id),
+            Item::Run | Item::Phase(_) => None,
+        }
+    }
+
+    /// A task of the plan.
+    pub fn task(&self, id: &TaskId) -> Option<&Task> {
+        self.plan.as_ref()?.tasks.get(*self.positions.get(id)?)
+    }
+
+    /// Where a task stands.
+    pub fn task_status(&self, id: &TaskId) -> Status {
+        self.tasks
+            .get(id)
+            .map_or(Status::Pending, |record| record.status)
+    }
+
+    /// The schedule of an `each` step in a frame: the tasks of the plan, or of the frame's phase,
+    /// or the phases.
+    fn children_of(&self, frame: &Frame, step: &Step) -> Option<Children> {
+        let StepKind::Each { over, cap, .. } = &step.kind else {
+            return None;
+        };
+        let plan = self.plan.as_ref()?;
+        let subset = match (over, &frame.item) {
+            (Over::Phase, _) => phases_as_tasks(plan),
+            (Over::Task, Item::Phase(phase)) => tasks_of_phase(plan, phase),
+            (Over::Task, _) => Plan::clone(plan),
+        };
+        let names: Vec<String> = subset.tasks.iter().map(|t| t.id.0.clone()).collect();
+        let earlier: BTreeMap<usize, Status> = subset
+            .tasks
+            .iter()
+            .enumerate()
+            .map(|(i, task)| (i, self.task_status(&task.id)))
+            .filter(|(_, status)| status.satisfies() || *status == Status::Failed)
+            .collect();
+        let mut schedule = Schedule::new(&subset, *cap, &earlier);
+        for (i, name) in names.iter().enumerate() {
+            if self.frames.contains_key(&frame.path.child(name)) {
+                schedule.start(i);
+            }
+        }
+        let positions = names.iter().cloned().zip(0..).collect();
+        Some(Children {
+            schedule,
+            names: Arc::new(names),
+            positions: Arc::new(positions),
+            halted: false,
+        })
+    }
+}
+
+/// A plan whose tasks are the phases, so that one scheduler serves both.
+fn phases_as_tasks(plan: &Plan) -> Plan {
+    let tasks = plan
+        .phases
+        .iter()
+        .map(|phase| Task {
+            id: TaskId(phase.id.0.clone()),
+            title: phase.title.clone(),
+            // Phases hold nothing themselves; their tasks do.
+            files: vec![phase.id.0.clone()],
+            phase: Some(phase.id.clone()),
+            ..Task::default()
+        })
+        .collect();
+    Plan {
+        tasks,
+        ..plan.clone()
+    }
+}
+
+fn tasks_of_phase(plan: &Plan, phase: &crate::ids::PhaseId) -> Plan {
+    let mut tasks: Vec<Task> = plan
+        .tasks
+        .iter()
+        .filter(|t| t.phase.as_ref() == Some(phase))
+        .cloned()
+        .collect();
+    let own: std::collections::BTreeSet<TaskId> = tasks.iter().map(|t| t.id.clone()).collect();
+    for task in &mut tasks {
+        // Earlier phases are complete before this one opens.
+        task.dependencies.retain(|on| own.contains(on));
+    }
+    Plan {
+        tasks,
+        ..plan.clone()
+    }
+}

@@ -1,0 +1,486 @@
+//! Which task starts next: dependencies, phases, files held, a cap, and nothing else.
+//!
+//! A task starts when its dependencies and all tasks of earlier phases are complete, no running
+//! task holds any of its files, and fewer tasks run than the cap allows. There is no batch
+//! barrier. A task without files runs alone.
+//!
+//! Every operation costs what it touches: over a whole plan, time is linear in tasks and
+//! dependencies. The mutable part is made of persistent structures, so that `decide` can try out
+//! consequences on a clone without copying the plan.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rpds::{QueueSync, RedBlackTreeMapSync, RedBlackTreeSetSync, VectorSync};
+use serde::{Deserialize, Serialize};
+
+use crate::plan::Plan;
+
+/// Where a task stands.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// Not started.
+    #[default]
+    Pending,
+    /// Under way.
+    Running,
+    /// Done, verified and integrated.
+    Completed,
+    /// Given up.
+    Failed,
+    /// Waits for one that failed.
+    Blocked,
+    /// A person said to leave it out; its dependents go on.
+    Skipped,
+}
+
+impl Status {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Blocked => "blocked",
+            Self::Skipped => "skipped",
+        }
+    }
+
+    /// Whether tasks that depend on this one may start.
+    pub fn satisfies(self) -> bool {
+        matches!(self, Self::Completed | Self::Skipped)
+    }
+}
+
+/// The part of a plan that never changes while it is carried out.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Graph {
+    /// For each task, where its dependents start in `dependents`; one more at the end.
+    starts: Vec<u32>,
+    dependents: Vec<u32>,
+    ranks: Vec<u32>,
+    /// The tasks of each rank.
+    by_rank: Vec<Vec<u32>>,
+    files: Vec<Vec<String>>,
+    /// Tasks without files, which run alone.
+    alone: Vec<bool>,
+}
+
+/// The state of a plan under way.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Schedule {
+    graph: Arc<Graph>,
+    cap: usize,
+    status: VectorSync<Status>,
+    /// How many dependencies of a task are not yet satisfied.
+    waiting_for: VectorSync<u32>,
+    /// Unsatisfied tasks of each rank.
+    left_in_rank: Vec<u32>,
+    /// Tasks of later ranks wait.
+    open_rank: u32,
+    /// May start as far as dependencies and phases go, and have not been found to wait for a file.
+    ready: RedBlackTreeSetSync<u32>,
+    /// Who holds a file, for running tasks.
+    held: BTreeMap<String, u32>,
+    /// Who waits for a held file, in order.
+    queues: RedBlackTreeMapSync<String, QueueSync<u32>>,
+    running: Vec<u32>,
+    /// Tasks in each status but pending.
+    counts: BTreeMap<Status, usize>,
+}
+
+impl Schedule {
+    /// A schedule for a checked plan. Statuses of an earlier run count.
+    pub fn new(plan: &Plan, cap: usize, earlier: &BTreeMap<usize, Status>) -> Self {
+        let graph = Arc::new(Graph::new(plan));
+        let n = plan.tasks.len();
+        let mut schedule = Self {
+            cap: cap.max(1),
+            status: (0..n).map(|_| Status::Pending).collect(),
+            waiting_for: plan
+                .tasks
+                .iter()
+                .map(|t| u32::try_from(t.dependencies.len()).unwrap_or(u32::MAX))
+                .collect(),
+            left_in_rank: graph
+                .by_rank
+                .iter()
+                .map(|tasks| u32::try_from(tasks.len()).unwrap_or(u32::MAX))
+                .collect(),
+            graph,
+            ..Self::default()
+        };
+        schedule.ready_rank();
+        schedule.open_ranks();
+        for (task, status) in earlier {
+            if matches!(status, Status::Completed | Status::Skipped | Status::Failed) {
+                schedule.end(*task, *status);
+            }
+        }
+        schedule
+    }
+
+    /// The next task to start, if one may. Tasks are preferred in plan order; one that must run
+    /// alone is not overtaken by later ones, so it cannot starve.
+    pub fn next(&self) -> Option<usize> {
+        if self.running.len() >= self.cap {
+            return None;
+        }
+        if self
+            .running
+            .first()
+            .is_some_and(|t| self.graph.alone[*t as usize])
+        {
+            return None;
+        }
+        let task = *self.ready.first()? as usize;
+        (!self.graph.alone[task] || self.running.is_empty()).then_some(task)
+    }
+
+    /// Marks a task as started.
+    pub fn start(&mut self, task: usize) {
+        let id = index(task);
+        self.ready.remove_mut(&id);
+        self.set(task, Status::Running);
+        self.running.push(id);
+        for file in &self.graph.files[task] {
+            self.held.insert(file.clone(), id);
+        }
+        self.queue_contended();
+    }
+
+    /// Marks a task as ended; returns the tasks this blocks.
+    pub fn end(&mut self, task: usize, status: Status) -> Vec<usize> {
+        let before = self.status(task);
+        if before.satisfies() || before == status {
+            return Vec::new();
+        }
+        let id = index(task);
+        self.ready.remove_mut(&id);
+        if before == Status::Running {
+            // What waits for its files may go on even if nothing else changes.
+            self.running.retain(|t| *t != id);
+            self.release_files(task);
+        }
+        self.set(task, status);
+        let blocked = match status {
+            Status::Completed | Status::Skipped => {
+                self.satisfy(task);
+                Vec::new()
+            }
+            Status::Failed => self.block_behind(task),
+            Status::Pending | Status::Running | Status::Blocked => Vec::new(),
+        };
+        self.queue_contended();
+        blocked
+    }
+
+    /// Takes a failed task up again: it and what it blocked are pending once more.
+    pub fn reopen(&mut self, task: usize) {
+        if self.status(task) != Status::Failed {
+            return;
+        }
+        self.set(task, Status::Pending);
+        if self.waiting_for[task] == 0 && self.graph.ranks[task] <= self.open_rank {
+            self.ready.insert_mut(index(task));
+        }
+        for blocked in self.behind(task) {
+            if self.status(blocked) == Status::Blocked && !self.is_behind_a_failure(blocked) {
+                self.set(blocked, Status::Pending);
+                // Ended dependencies have been counted while it was blocked.
+                if self.waiting_for[blocked] == 0 && self.graph.ranks[blocked] <= self.open_rank {
+                    self.ready.insert_mut(index(blocked));
+                }
+            }
+        }
+        self.queue_contended();
+    }
+
+    /// The status of a task.
+    pub fn status(&self, task: usize) -> Status {
+        self.status.get(task).copied().unwrap_or_default()
+    }
+
+    /// How many tasks there are.
+    pub fn len(&self) -> usize {
+        self.status.len()
+    }
+
+    /// Whether there is no task.
+    pub fn is_empty(&self) -> bool {
+        self.status.is_empty()
+    }
+
+    /// How many tasks are in a status.
+    pub fn count(&self, status: Status) -> usize {
+        match status {
+            Status::Pending => self.len() - self.counts.values().sum::<usize>(),
+            other => self.counts.get(&other).copied().unwrap_or(0),
+        }
+    }
+
+    /// The running tasks, in the order they started.
+    pub fn running(&self) -> impl Iterator<Item = usize> + '_ {
+        self.running.iter().map(|t| *t as usize)
+    }
+
+    /// Whether nothing runs and nothing can start any more.
+    pub fn is_finished(&self) -> bool {
+        self.running.is_empty() && self.count(Status::Pending) == 0
+    }
+
+    /// Moves tasks that wait for a file from the front of the ready set to that file's queue, so
+    /// that the front, if there is one, could start. Part of every change, not of `next`: replay
+    /// runs only the changes and must come to the same state.
+    fn queue_contended(&mut self) {
+        while let Some(&task) = self.ready.first() {
+            if self.graph.alone[task as usize] {
+                return;
+            }
+            let Some(file) = self.contended(task) else {
+                return;
+            };
+            self.ready.remove_mut(&task);
+            self.queue(file, task);
+        }
+    }
+
+    fn queue(&mut self, file: String, task: u32) {
+        let queue = self
+            .queues
+            .get(&file)
+            .cloned()
+            .unwrap_or_else(QueueSync::new_sync);
+        self.queues.insert_mut(file, queue.enqueue(task));
+    }
+
+    fn dequeue(&mut self, file: &str) -> Option<u32> {
+        let queue = self.queues.get(file)?;
+        let first = queue.peek().copied()?;
+        match queue.dequeue() {
+            Some(rest) if !rest.is_empty() => self.queues.insert_mut(file.to_owned(), rest),
+            _ => {
+                self.queues.remove_mut(file);
+            }
+        }
+        Some(first)
+    }
+
+    fn set(&mut self, task: usize, status: Status) {
+        let before = self.status(task);
+        if before != Status::Pending
+            && let Some(count) = self.counts.get_mut(&before)
+        {
+            *count -= 1;
+        }
+        if status != Status::Pending {
+            *self.counts.entry(status).or_default() += 1;
+        }
+        self.status.set_mut(task, status);
+    }
+
+    fn satisfy(&mut self, task: usize) {
+        let graph = Arc::clone(&self.graph);
+        for dependent in graph.dependents(task) {
+            let left = self.waiting_for[dependent].saturating_sub(1);
+            self.waiting_for.set_mut(dependent, left);
+            if left == 0
+                && self.status(dependent) == Status::Pending
+                && graph.ranks[dependent] <= self.open_rank
+            {
+                self.ready.insert_mut(index(dependent));
+            }
+        }
+        let rank = graph.ranks[task] as usize;
+        self.left_in_rank[rank] = self.left_in_rank[rank].saturating_sub(1);
+        self.open_ranks();
+    }
+
+    /// Opens ranks as long as everything in the open one is satisfied.
+    fn open_ranks(&mut self) {
+        while self.left_in_rank.get(self.open_rank as usize) == Some(&0)
+            && (self.open_rank as usize) + 1 < self.left_in_rank.len()
+        {
+            self.open_rank += 1;
+            self.ready_rank();
+        }
+    }
+
+    /// Makes the tasks of the open rank that wait for nothing else ready.
+    fn ready_rank(&mut self) {
+        let graph = Arc::clone(&self.graph);
+        for &task in graph
+            .by_rank
+            .get(self.open_rank as usize)
+            .into_iter()
+            .flatten()
+        {
+            let i = task as usize;
+            if self.waiting_for[i] == 0 && self.status(i) == Status::Pending {
+                self.ready.insert_mut(task);
+            }
+        }
+    }
+
+    /// Frees a task's files and lets the first in each queue try again.
+    fn release_files(&mut self, task: usize) {
+        let id = index(task);
+        let graph = Arc::clone(&self.graph);
+        for file in &graph.files[task] {
+            if self.held.get(file) == Some(&id) {
+                self.held.remove(file);
+            }
+        }
+        for file in &graph.files[task] {
+            self.wake(file);
+        }
+    }
+
+    /// Lets those who wait for `file` try again until one that will hold it again could start:
+    /// waking more would only be to queue them once more.
+    fn wake(&mut self, file: &str) {
+        while let Some(next) = self.dequeue(file) {
+            if self.status(next as usize) != Status::Pending {
+                continue;
+            }
+            match self.contended(next) {
+                None => {
+                    self.ready.insert_mut(next);
+                    if self.graph.files[next as usize].iter().any(|f| f == file) {
+                        break;
+                    }
+                }
+                Some(other) => self.queue(other, next),
+            }
+        }
+    }
+
+    /// A held file that stands in the way of a task.
+    fn contended(&self, task: u32) -> Option<String> {
+        self.graph.files[task as usize]
+            .iter()
+            .find_map(|file| self.holder_of(file))
+    }
+
+    /// A held path equal to `file`, above it, or below it.
+    fn holder_of(&self, file: &str) -> Option<String> {
+        if self.held.is_empty() {
+            return None;
+        }
+        if self.held.contains_key(file) {
+            return Some(file.to_owned());
+        }
+        let above = file.match_indices('/').map(|(i, _)| &file[..=i]);
+        if let Some(folder) = above
+            .filter(|f| *f != file)
+            .find(|f| self.held.contains_key(*f))
+        {
+            return Some(folder.to_owned());
+        }
+        if file.ends_with('/') {
+            let (path, _) = self.held.range(file.to_owned()..).next()?;
+            return path.starts_with(file).then(|| path.clone());
+        }
+        None
+    }
+
+    fn block_behind(&mut self, task: usize) -> Vec<usize> {
+        let mut blocked = Vec::new();
+        for behind in self.behind(task) {
+            if self.status(behind) == Status::Pending {
+                self.ready.remove_mut(&index(behind));
+                self.set(behind, Status::Blocked);
+                blocked.push(behind);
+            }
+        }
+        blocked.sort_unstable();
+        blocked
+    }
+
+    /// Every task that cannot start before `task` is satisfied: its dependents, theirs, and all
+    /// tasks of later phases. Does not go on behind what is blocked already, except to reopen.
+    fn behind(&self, task: usize) -> Vec<usize> {
+        let mut seen = std::collections::BTreeSet::new();
+        let mut stack = vec![task];
+        while let Some(node) = stack.pop() {
+            for dependent in self.graph.dependents(node) {
+                if seen.insert(dependent) {
+                    stack.push(dependent);
+                }
+            }
+        }
+        let later = self
+            .graph
+            .by_rank
+            .iter()
+            .skip(self.graph.ranks[task] as usize + 1);
+        seen.extend(later.flatten().map(|t| *t as usize));
+        seen.into_iter().collect()
+    }
+
+    fn is_behind_a_failure(&self, task: usize) -> bool {
+        let failed: Vec<usize> = (0..self.len())
+            .filter(|t| self.status(*t) == Status::Failed)
+            .collect();
+        failed
+            .into_iter()
+            .any(|f| self.behind(f).binary_search(&task).is_ok())
+    }
+}
+
+impl Graph {
+    fn new(plan: &Plan) -> Self {
+        let position = plan.index();
+        let n = plan.tasks.len();
+        let mut starts = vec![0_u32; n + 1];
+        let edges = || {
+            plan.tasks.iter().enumerate().flat_map(|(i, task)| {
+                task.dependencies
+                    .iter()
+                    .filter_map(|on| position.get(on))
+                    .map(move |on| (*on, i))
+            })
+        };
+        for (on, _) in edges() {
+            starts[on + 1] += 1;
+        }
+        for i in 0..n {
+            starts[i + 1] += starts[i];
+        }
+        let mut next = starts.clone();
+        let mut dependents = vec![0_u32; starts[n] as usize];
+        for (on, task) in edges() {
+            dependents[next[on] as usize] = index(task);
+            next[on] += 1;
+        }
+        let ranks = plan.ranks();
+        let mut by_rank = vec![Vec::new(); ranks.iter().max().map_or(1, |r| *r as usize + 1)];
+        for (task, rank) in ranks.iter().enumerate() {
+            by_rank[*rank as usize].push(index(task));
+        }
+        Self {
+            starts,
+            dependents,
+            ranks,
+            by_rank,
+            alone: plan.tasks.iter().map(|t| t.files.is_empty()).collect(),
+            files: plan.tasks.iter().map(|t| t.files.clone()).collect(),
+        }
+    }
+
+    fn dependents(&self, task: usize) -> impl Iterator<Item = usize> + '_ {
+        let range = self.starts[task] as usize..self.starts[task + 1] as usize;
+        self.dependents[range].iter().map(|t| *t as usize)
+    }
+}
+
+fn index(task: usize) -> u32 {
+    u32::try_from(task).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests;

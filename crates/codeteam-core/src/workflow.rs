@@ -1,0 +1,356 @@
+//! Workflows: graphs of steps, compiled from YAML and pinned into a run when it starts.
+//!
+//! **Architecture invariant:** the kernel runs any valid graph. Nothing here or in `decide` knows
+//! a workflow or a role by its name.
+
+mod check;
+mod glob;
+mod yaml;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::glob::matches as glob_matches;
+pub use self::yaml::{Compiled, compile};
+use crate::findings::Severity;
+use crate::ids::{RoleName, StepId};
+use crate::retry;
+
+/// A compiled workflow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workflow {
+    /// Its name, for people.
+    pub name: String,
+    /// Where the run's own frame starts.
+    pub start: StepId,
+    /// All steps, those of sub-graphs too: ids are unique in the whole workflow.
+    pub steps: BTreeMap<StepId, Step>,
+    /// How often a frame may enter steps, all together.
+    pub max_steps: Option<u32>,
+    /// How many rejections a frame may take.
+    pub max_rounds: Option<u32>,
+    /// What happens when rounds, steps or tries are used up and the step has no way out.
+    pub on_exhausted: Exhausted,
+    /// Findings below this do not hold a change up; they become follow-ups.
+    pub severity_floor: Severity,
+    /// Switches that `when` can ask for.
+    pub settings: BTreeMap<String, bool>,
+}
+
+/// What happens at the end of patience.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Exhausted {
+    /// The frame fails.
+    #[default]
+    Fail,
+    /// A person decides.
+    Ask,
+}
+
+/// A step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// Its id.
+    pub id: StepId,
+    /// The `each` step whose sub-graph this one belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<StepId>,
+    /// What it does.
+    pub kind: StepKind,
+    /// Left out unless this holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<Condition>,
+    /// Where to go when it succeeds.
+    pub next: Target,
+    /// Where to go when it fails; without one, the frame fails.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_fail: Option<Target>,
+    /// How often it may send the frame back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_rounds: Option<u32>,
+    /// Where to go instead of back, after a number of rejections.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rebound: Option<Rebound>,
+}
+
+/// What a step does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "does", rename_all = "lowercase")]
+pub enum StepKind {
+    /// Workers play roles, side by side.
+    Role(Box<RoleStep>),
+    /// The orchestrator checks the tree itself.
+    Gate {
+        /// What it checks.
+        checks: Vec<Check>,
+    },
+    /// A person decides.
+    Person {
+        /// What is asked.
+        question: String,
+        /// What can be answered, in order.
+        answers: Vec<Answer>,
+    },
+    /// A sub-graph for every task or phase.
+    Each {
+        /// Over what.
+        over: Over,
+        /// The first step of the sub-graph.
+        start: StepId,
+        /// How many at a time.
+        cap: usize,
+        /// Whether the first failure ends it all.
+        halt: bool,
+    },
+    /// The frame's tree is integrated on the run's branch.
+    Commit {
+        /// Who redoes a change that conflicts with what was integrated meanwhile.
+        on_conflict: Option<StepId>,
+    },
+    /// A command on the host, after a decision: push, pull request.
+    Publish {
+        /// The command.
+        command: String,
+    },
+}
+
+/// Workers in one step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoleStep {
+    /// The role of each slot.
+    pub slots: Vec<RoleName>,
+    /// How the slots' verdicts are put together.
+    pub join: Join,
+    /// Where a rejection goes; without one it is a failure of the step.
+    pub on_reject: Option<Target>,
+    /// How failed attempts are tried again.
+    pub retry: retry::Policy,
+    /// How long one attempt may take.
+    pub timeout_ms: u64,
+    /// Whether, after the last try, less may be asked for.
+    pub degrade: bool,
+    /// How often an analyst may ask before the next step follows.
+    pub max_question_rounds: u32,
+    /// Whether an implementer may change nothing.
+    pub allow_empty: bool,
+}
+
+/// How the verdicts of slots are put together. A slot without a verdict abstains and never
+/// approves; a tie rejects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Join {
+    /// Every slot approves.
+    #[default]
+    All,
+    /// One approves and none rejects more strongly than that: one approval is enough.
+    Any,
+    /// More than half of the slots approve.
+    Majority,
+}
+
+impl Join {
+    /// The verdict of a step from its slots: `Some(true)` approves, `None` abstained.
+    pub fn approves(self, ballots: &[Option<bool>]) -> bool {
+        let yes = ballots.iter().filter(|b| **b == Some(true)).count();
+        match self {
+            Self::All => yes == ballots.len() && yes > 0,
+            Self::Any => yes > 0,
+            Self::Majority => 2 * yes > ballots.len(),
+        }
+    }
+}
+
+/// Over what an `each` step goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Over {
+    /// The tasks of the plan, or of the phase when inside one.
+    Task,
+    /// The phases of the plan.
+    Phase,
+}
+
+/// One thing a gate checks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// Its name in reports.
+    pub name: String,
+    /// What it looks at.
+    pub what: CheckKind,
+    /// How long it may take.
+    pub timeout_ms: u64,
+}
+
+/// What a check looks at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CheckKind {
+    /// A shell command that must exit with 0.
+    Command(String),
+    /// A file that must exist.
+    Exists(String),
+    /// A file that must contain a text.
+    Contains {
+        /// The file.
+        file: String,
+        /// The text.
+        text: String,
+    },
+    /// A file that must not contain a text.
+    Lacks {
+        /// The file.
+        file: String,
+        /// The text.
+        text: String,
+    },
+}
+
+/// One thing a person can answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The word.
+    pub name: String,
+    /// Where it leads.
+    pub next: Target,
+    /// Whether it sends the work back: what the person writes becomes feedback.
+    pub rejects: bool,
+    /// Whether counting starts anew: rounds, steps, what was seen.
+    pub resets: bool,
+}
+
+/// Where to go instead of back, after a number of rejections in a row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rebound {
+    /// After this many.
+    #[serde(alias = "after_failures")]
+    pub after: u32,
+    /// To this step: a person's, as a rule.
+    pub to: StepId,
+}
+
+/// Where a frame goes next.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum Target {
+    /// To a step.
+    Step(StepId),
+    /// The frame is done.
+    Done,
+    /// The frame fails.
+    Fail,
+}
+
+impl From<String> for Target {
+    fn from(text: String) -> Self {
+        match text.as_str() {
+            "done" => Self::Done,
+            "fail" => Self::Fail,
+            _ => Self::Step(StepId(text)),
+        }
+    }
+}
+
+impl From<Target> for String {
+    fn from(target: Target) -> Self {
+        target.to_string()
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Step(step) => step.as_str(),
+            Self::Done => "done",
+            Self::Fail => "fail",
+        })
+    }
+}
+
+/// When a step is not left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Condition {
+    /// The run has a plan, or has none.
+    Plan(Presence),
+    /// A setting of the workflow is on.
+    Setting(String),
+    /// The frame's change touches a file that matches one of these patterns.
+    Changed(Vec<String>),
+    /// A person gave this answer (`step: answer`) in this frame.
+    Answered(BTreeMap<StepId, String>),
+    /// The other way round.
+    Not(Box<Condition>),
+    /// All hold.
+    All(Vec<Condition>),
+    /// One holds.
+    Any(Vec<Condition>),
+}
+
+/// Whether something is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Presence {
+    /// It is.
+    Present,
+    /// It is not.
+    Missing,
+}
+
+impl Step {
+    /// Every place this step can lead to, with the key that names it.
+    pub fn exits(&self) -> Vec<(&'static str, Target)> {
+        let mut exits = vec![("next", self.next.clone())];
+        exits.extend(self.on_fail.iter().map(|t| ("on_fail", t.clone())));
+        exits.extend(
+            self.rebound
+                .iter()
+                .map(|r| ("rebound", Target::Step(r.to.clone()))),
+        );
+        match &self.kind {
+            StepKind::Role(role) => {
+                exits.extend(role.on_reject.iter().map(|t| ("on_reject", t.clone())));
+            }
+            StepKind::Person { answers, .. } => {
+                exits = answers
+                    .iter()
+                    .map(|a| ("answers", a.next.clone()))
+                    .collect();
+            }
+            StepKind::Commit { on_conflict } => {
+                exits.extend(
+                    on_conflict
+                        .iter()
+                        .map(|s| ("on_conflict", Target::Step(s.clone()))),
+                );
+            }
+            StepKind::Gate { .. } | StepKind::Each { .. } | StepKind::Publish { .. } => {}
+        }
+        exits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_that_abstains_never_approves_and_a_tie_rejects() {
+        let (yes, no, none) = (Some(true), Some(false), None);
+        assert!(Join::All.approves(&[yes, yes]));
+        assert!(!Join::All.approves(&[yes, none]));
+        assert!(!Join::All.approves(&[]));
+        assert!(Join::Any.approves(&[no, yes]));
+        assert!(!Join::Any.approves(&[no, none]));
+        assert!(Join::Majority.approves(&[yes, yes, no]));
+        assert!(!Join::Majority.approves(&[yes, no]), "a tie rejects");
+        assert!(
+            !Join::Majority.approves(&[yes, none]),
+            "half of the slots is no majority"
+        );
+    }
+}

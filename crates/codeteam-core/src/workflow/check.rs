@@ -1,0 +1,238 @@
+//! What makes a workflow valid beyond its syntax: every exit leads somewhere, every step can be
+//! reached, every loop has an end.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_saphyr::Location;
+
+use super::{Over, Step, StepKind, Target, Workflow};
+use crate::ids::{RoleName, StepId};
+use crate::role::{Kind, Role};
+use crate::yaml::{Problem, nearest};
+
+/// Everything that is wrong with a compiled workflow.
+pub(super) fn check(
+    workflow: &Workflow,
+    roles: &BTreeMap<RoleName, Role>,
+    lines: &BTreeMap<StepId, Location>,
+) -> Vec<Problem> {
+    let at = |step: &StepId, message: String| match lines.get(step) {
+        Some(place) => Problem::at(*place, message),
+        None => Problem {
+            line: 0,
+            column: 0,
+            message,
+            hint: None,
+        },
+    };
+    let mut problems = Vec::new();
+    for step in workflow.steps.values() {
+        problems.extend(exits(workflow, step).into_iter().map(|(message, hint)| {
+            let problem = at(&step.id, message);
+            match hint {
+                Some(hint) => problem.hint(hint),
+                None => problem,
+            }
+        }));
+        problems.extend(
+            kinds(step, roles)
+                .into_iter()
+                .map(|message| at(&step.id, message)),
+        );
+        problems.extend(
+            place(workflow, step)
+                .into_iter()
+                .map(|message| at(&step.id, message)),
+        );
+    }
+    if problems.is_empty() {
+        for step in unreachable(workflow) {
+            problems
+                .push(at(&step, format!("no step leads to `{step}`")).hint(
+                    "name it in a `next`, `on_fail`, `on_reject` or an answer, or remove it",
+                ));
+        }
+        if let Some(cycle) = unbounded_loop(workflow) {
+            let names: Vec<String> = cycle.iter().map(|s| format!("`{s}`")).collect();
+            problems.push(
+                at(
+                    &cycle[0],
+                    format!("the loop {} may never end", names.join(" → ")),
+                )
+                .hint("give one of its steps `max_rounds`, set `limits`, or put a person in it"),
+            );
+        }
+    }
+    problems.sort_by_key(|p| (p.line, p.column));
+    problems
+}
+
+fn exits(workflow: &Workflow, step: &Step) -> Vec<(String, Option<String>)> {
+    let mut wrong = Vec::new();
+    for (key, target) in step.exits() {
+        let Target::Step(to) = target else { continue };
+        match workflow.steps.get(&to) {
+            None => {
+                let known = workflow.steps.keys().map(StepId::as_str);
+                let hint = nearest(to.as_str(), known).map(|w| format!("did you mean `{w}`?"));
+                let message = format!("`{key}` of `{}` leads to `{to}`, which is no step", step.id);
+                wrong.push((message, hint));
+            }
+            Some(other) if other.scope != step.scope => wrong.push((
+                format!(
+                    "`{key}` of `{}` leads to `{to}`, which is in another graph",
+                    step.id
+                ),
+                Some("a sub-graph ends with `done` or `fail`".to_owned()),
+            )),
+            Some(_) => {}
+        }
+    }
+    wrong
+}
+
+fn kinds(step: &Step, roles: &BTreeMap<RoleName, Role>) -> Vec<String> {
+    let StepKind::Role(role_step) = &step.kind else {
+        return Vec::new();
+    };
+    let kinds: BTreeSet<Kind> = role_step
+        .slots
+        .iter()
+        .filter_map(|name| roles.get(name))
+        .map(|r| r.kind)
+        .collect();
+    let mut wrong = Vec::new();
+    if kinds.len() > 1 {
+        wrong.push(format!("the roles of `{}` are of different kinds", step.id));
+    }
+    let judges = kinds.contains(&Kind::Gatekeeper);
+    if role_step.slots.len() > 1 && !judges {
+        wrong.push(format!(
+            "`{}` has several roles side by side, but only gatekeepers can share a step",
+            step.id
+        ));
+    }
+    if role_step.on_reject.is_some() && !judges {
+        wrong.push(format!(
+            "`{}` has `on_reject`, but its role is no gatekeeper",
+            step.id
+        ));
+    }
+    wrong
+}
+
+fn place(workflow: &Workflow, step: &Step) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if let StepKind::Each { over, start, .. } = &step.kind {
+        let depth = std::iter::successors(step.scope.as_ref(), |s| {
+            workflow.steps.get(*s).and_then(|s| s.scope.as_ref())
+        });
+        let outer: Vec<Option<Over>> = depth
+            .map(|s| match workflow.steps.get(s).map(|s| &s.kind) {
+                Some(StepKind::Each { over, .. }) => Some(*over),
+                _ => None,
+            })
+            .collect();
+        if outer.contains(&Some(Over::Task)) || (*over == Over::Phase && !outer.is_empty()) {
+            wrong.push(format!(
+                "`{}` cannot stand inside another `each` of its kind",
+                step.id
+            ));
+        }
+        if workflow
+            .steps
+            .get(start)
+            .is_none_or(|s| s.scope.as_ref() != Some(&step.id))
+        {
+            wrong.push(format!(
+                "`{}` starts with `{start}`, which is not one of its steps",
+                step.id
+            ));
+        }
+    }
+    if matches!(step.kind, StepKind::Publish { .. }) {
+        let decided = workflow
+            .steps
+            .values()
+            .filter(|s| leads_to(s, &step.id))
+            .all(|s| matches!(s.kind, StepKind::Person { .. }));
+        if !decided || workflow.start == step.id {
+            wrong.push(format!(
+                "`{}` publishes, so only a `person` step may lead to it",
+                step.id
+            ));
+        }
+    }
+    wrong
+}
+
+fn leads_to(step: &Step, to: &StepId) -> bool {
+    step.exits()
+        .iter()
+        .any(|(_, target)| matches!(target, Target::Step(s) if s == to))
+}
+
+fn unreachable(workflow: &Workflow) -> Vec<StepId> {
+    let mut seen = BTreeSet::new();
+    let mut stack = vec![workflow.start.clone()];
+    while let Some(id) = stack.pop() {
+        let Some(step) = workflow.steps.get(&id) else {
+            continue;
+        };
+        if !seen.insert(id) {
+            continue;
+        }
+        if let StepKind::Each { start, .. } = &step.kind {
+            stack.push(start.clone());
+        }
+        for (_, target) in step.exits() {
+            if let Target::Step(to) = target {
+                stack.push(to);
+            }
+        }
+    }
+    workflow
+        .steps
+        .keys()
+        .filter(|id| !seen.contains(*id))
+        .cloned()
+        .collect()
+}
+
+/// A loop without a bound of its own, a default limit or a person in it.
+fn unbounded_loop(workflow: &Workflow) -> Option<Vec<StepId>> {
+    if workflow.max_steps.is_some() || workflow.max_rounds.is_some() {
+        return None;
+    }
+    let bounded =
+        |step: &Step| step.max_rounds.is_some() || matches!(step.kind, StepKind::Person { .. });
+    let mut done: BTreeSet<&StepId> = BTreeSet::new();
+    for root in workflow.steps.keys() {
+        let mut path: Vec<(&StepId, usize)> = vec![(root, 0)];
+        while let Some((id, edge)) = path.pop() {
+            let Some(step) = workflow.steps.get(id) else {
+                continue;
+            };
+            if (edge == 0 && done.contains(id)) || bounded(step) {
+                continue;
+            }
+            let exits = step.exits();
+            let Some((_, target)) = exits.get(edge) else {
+                done.insert(id);
+                continue;
+            };
+            path.push((id, edge + 1));
+            let Target::Step(to) = target else { continue };
+            if let Some(start) = path.iter().position(|(s, _)| *s == to) {
+                let mut cycle: Vec<StepId> =
+                    path[start..].iter().map(|(s, _)| (*s).clone()).collect();
+                cycle.push(to.clone());
+                return Some(cycle);
+            }
+            if let Some((key, _)) = workflow.steps.get_key_value(to) {
+                path.push((key, 0));
+            }
+        }
+    }
+    None
+}
