@@ -124,7 +124,7 @@ pub struct RunRow {
     pub status: String,
     /// How it stands, in one line.
     pub headline: String,
-    /// The time of its last append, in milliseconds since the epoch.
+    /// The time of its last event, in milliseconds since the epoch.
     pub updated_at: i64,
 }
 

@@ -19,8 +19,9 @@ pub(super) fn append(conn: &Connection, append: &Append) -> Result<u64, Failure>
     }
     let seq = found + append.events.len() as u64;
     match &append.row {
-        Some(row) => upsert_run(conn, append, row, seq)?,
-        None => touch_run(conn, append, seq)?,
+        Some(row) => upsert_run(conn, &append.run, row)?,
+        None if found == 0 && !is_known(conn, &append.run)? => return Err(unknown(&append.run)),
+        None => {}
     }
     insert_events(conn, append)?;
     consume(conn, append, seq)?;
@@ -29,10 +30,7 @@ pub(super) fn append(conn: &Connection, append: &Append) -> Result<u64, Failure>
 
 /// Leaves a message for whoever holds the run.
 pub(super) fn post(conn: &Connection, run: &str, at: i64, data: &str) -> Result<i64, Failure> {
-    let known: bool = conn
-        .prepare_cached("SELECT EXISTS (SELECT 1 FROM runs WHERE id = ?1)")?
-        .query_row([run], |row| row.get(0))?;
-    if !known {
+    if !is_known(conn, run)? {
         return Err(unknown(run));
     }
     conn.prepare_cached("INSERT INTO inbox (run, at, data) VALUES (?1, ?2, ?3)")?
@@ -46,29 +44,25 @@ fn last_seq(conn: &Connection, run: &str) -> rusqlite::Result<u64> {
         .query_row([run], |row| row.get(0))
 }
 
-fn upsert_run(conn: &Connection, a: &Append, row: &RunUpdate, seq: u64) -> Result<(), Failure> {
+fn upsert_run(conn: &Connection, run: &str, row: &RunUpdate) -> rusqlite::Result<()> {
     conn.prepare_cached(
-        "INSERT INTO runs (id, goal, created_at, seq, status, headline, updated_at)
-         VALUES (:id, :goal, :created_at, :seq, :status, :headline, :at)
+        "INSERT INTO runs (id, goal, created_at, status, headline)
+         VALUES (:id, :goal, :created_at, :status, :headline)
          ON CONFLICT (id) DO UPDATE SET
-            goal = excluded.goal, seq = excluded.seq, status = excluded.status,
-            headline = excluded.headline, updated_at = excluded.updated_at",
+            goal = excluded.goal, status = excluded.status, headline = excluded.headline
+         WHERE (goal, status, headline)
+            IS NOT (excluded.goal, excluded.status, excluded.headline)",
     )?
     .execute(named_params! {
-        ":id": a.run, ":goal": row.goal, ":created_at": row.created_at, ":seq": seq,
-        ":status": row.status, ":headline": row.headline, ":at": a.at,
+        ":id": run, ":goal": row.goal, ":created_at": row.created_at,
+        ":status": row.status, ":headline": row.headline,
     })?;
     Ok(())
 }
 
-fn touch_run(conn: &Connection, append: &Append, seq: u64) -> Result<(), Failure> {
-    let touched = conn
-        .prepare_cached("UPDATE runs SET seq = ?2, updated_at = ?3 WHERE id = ?1")?
-        .execute((&append.run, seq, append.at))?;
-    if touched == 0 {
-        return Err(unknown(&append.run));
-    }
-    Ok(())
+fn is_known(conn: &Connection, run: &str) -> rusqlite::Result<bool> {
+    conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM runs WHERE id = ?1)")?
+        .query_row([run], |row| row.get(0))
 }
 
 fn insert_events(conn: &Connection, append: &Append) -> Result<(), Failure> {

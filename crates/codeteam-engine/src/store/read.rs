@@ -80,22 +80,23 @@ pub(super) fn events<E>(
     Ok(Ok(()))
 }
 
+/// Each run with its last event, found by one descent of the events' tree.
+const RUNS: &str = "
+    SELECT id, goal, created_at, coalesce(seq, 0) AS seq, status, headline,
+           coalesce(at, created_at) AS updated_at
+    FROM runs LEFT JOIN events
+      ON run = id AND seq = (SELECT max(seq) FROM events WHERE run = id)";
+
 pub(super) fn runs(conn: &Connection) -> rusqlite::Result<Vec<RunRow>> {
-    conn.prepare_cached(
-        "SELECT id, goal, created_at, seq, status, headline, updated_at
-         FROM runs ORDER BY created_at DESC, id DESC",
-    )?
-    .query_map((), run_row)?
-    .collect()
+    conn.prepare_cached(&format!("{RUNS} ORDER BY created_at DESC, id DESC"))?
+        .query_map((), run_row)?
+        .collect()
 }
 
 pub(super) fn run(conn: &Connection, id: &str) -> rusqlite::Result<Option<RunRow>> {
-    conn.prepare_cached(
-        "SELECT id, goal, created_at, seq, status, headline, updated_at
-         FROM runs WHERE id = ?1",
-    )?
-    .query_row([id], run_row)
-    .optional()
+    conn.prepare_cached(&format!("{RUNS} WHERE id = ?1"))?
+        .query_row([id], run_row)
+        .optional()
 }
 
 pub(super) fn inbox(conn: &Connection, run: &str) -> rusqlite::Result<Vec<InboxRow>> {

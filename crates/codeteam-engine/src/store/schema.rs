@@ -23,14 +23,14 @@ const APPLICATION_ID: i64 = 0x4344_544d;
 const MIGRATIONS: &[&str] = &[V1];
 
 const V1: &str = "
+-- How far a run is and when it last moved is read from its last event, so that
+-- an append which changes nothing here writes nothing here.
 CREATE TABLE runs (
     id         TEXT PRIMARY KEY,
     goal       TEXT NOT NULL,
     created_at INTEGER NOT NULL,
-    seq        INTEGER NOT NULL,
     status     TEXT NOT NULL,
-    headline   TEXT NOT NULL,
-    updated_at INTEGER NOT NULL
+    headline   TEXT NOT NULL
 ) WITHOUT ROWID;
 
 CREATE TABLE events (
@@ -134,10 +134,15 @@ fn configure_writer(conn: &Connection) -> rusqlite::Result<()> {
 fn connect(path: &Path, access: OpenFlags) -> Result<Connection, Error> {
     // Without `SQLITE_OPEN_URI`: a path is a path, whatever its name.
     let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let conn = Connection::open_with_flags(path, flags)
-        .and_then(|conn| conn.busy_timeout(BUSY_TIMEOUT).map(|()| conn))
-        .map_err(|e| Error::sqlite(path, "open", e))?;
-    Ok(conn)
+    let open = || -> rusqlite::Result<Connection> {
+        let conn = Connection::open_with_flags(path, flags)?;
+        conn.busy_timeout(BUSY_TIMEOUT)?;
+        // Otherwise the planner looks at the values bound to a statement and
+        // compiles it again whenever they change, which is every time.
+        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+        Ok(conn)
+    };
+    open().map_err(|e| Error::sqlite(path, "open", e))
 }
 
 fn state(conn: &Connection, path: &Path) -> Result<State, Error> {

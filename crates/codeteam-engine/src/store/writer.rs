@@ -194,13 +194,14 @@ impl Lead<'_> {
             // for the same lock once more.
             done.extend(lock(&self.0.queue).jobs.drain(..).map(|job| (job, Ok(()))));
         }
-        // The next leader starts while this one gives out the answers.
-        drop(self);
         for (job, outcome) in done {
             // A refused write keeps its own reason; the others share the fate
             // of the commit.
             job.answer(outcome.and_then(|()| committed.clone()));
         }
+        // Only now: who has been answered may write again, and so still comes
+        // into the next group. This halves the number of flushes.
+        drop(self);
     }
 
     fn connection(&self) -> Result<MutexGuard<'_, Option<Connection>>, Error> {
