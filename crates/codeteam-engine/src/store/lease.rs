@@ -1,0 +1,164 @@
+//! Leases: at most one process works on a run, and a dead one is replaced.
+//!
+//! Each time a lease changes hands its token grows, and every append names the
+//! token it was made under. So a holder that was only hung, and comes back, is
+//! refused inside the transaction, whatever it believes.
+
+use rusqlite::{Connection, OptionalExtension, Row, named_params};
+
+use super::error::Failure;
+use super::{Error, Owner};
+
+/// The right to append to a run, until released or taken over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    /// The run it is for.
+    pub run: String,
+    /// The fencing token: grows with every lease of this run.
+    pub token: u64,
+}
+
+/// Who holds a run's lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// The process.
+    pub owner: Owner,
+    /// Its fencing token.
+    pub token: u64,
+    /// When it last showed that it lives, in milliseconds since the epoch.
+    pub heartbeat: i64,
+}
+
+/// The newest token given out, and whose it is unless it was released.
+struct Newest {
+    token: u64,
+    holder: Option<Holder>,
+}
+
+/// Gives the lease to `owner`, unless its holder is alive, or may be: then
+/// only once its heartbeat is more than `stale_after` milliseconds old.
+pub(super) fn take(
+    conn: &Connection,
+    run: &str,
+    owner: &Owner,
+    now: i64,
+    stale_after: i64,
+) -> Result<Lease, Failure> {
+    let newest = newest(conn, run)?;
+    let last = newest.as_ref().map_or(0, |newest| newest.token);
+    if let Some(holder) = newest.and_then(|newest| newest.holder) {
+        let is_stale = now.saturating_sub(holder.heartbeat) > stale_after;
+        if !is_stale && !holder.owner.is_gone(owner) {
+            return Err(held(run, holder).into());
+        }
+    }
+    let token = last + 1;
+    conn.prepare_cached(
+        "INSERT INTO leases
+            (run, token, pid, started, boot, host, pid_namespace, label, heartbeat)
+         VALUES
+            (:run, :token, :pid, :started, :boot, :host, :pid_namespace, :label, :now)
+         ON CONFLICT (run) DO UPDATE SET
+            token = excluded.token, pid = excluded.pid, started = excluded.started,
+            boot = excluded.boot, host = excluded.host, label = excluded.label,
+            pid_namespace = excluded.pid_namespace, heartbeat = excluded.heartbeat",
+    )?
+    .execute(named_params! {
+        ":run": run, ":token": token, ":pid": owner.pid, ":started": owner.started,
+        ":boot": owner.boot, ":host": owner.host, ":pid_namespace": owner.pid_namespace,
+        ":label": owner.label, ":now": now,
+    })?;
+    Ok(Lease {
+        run: run.into(),
+        token,
+    })
+}
+
+/// Refuses a token that no longer holds the run.
+pub(super) fn check(conn: &Connection, run: &str, token: u64) -> Result<(), Failure> {
+    let newest = newest_token(conn, run)?;
+    match newest {
+        Some((newest, _)) if newest > token => Err(Failure::Refused(Error::Fenced {
+            run: run.into(),
+            by: newest,
+        })),
+        Some((newest, true)) if newest == token => Ok(()),
+        // Released, or a token that was never given out.
+        _ => Err(Failure::Refused(Error::NoLease { run: run.into() })),
+    }
+}
+
+pub(super) fn heartbeat(conn: &Connection, lease: &Lease, now: i64) -> Result<(), Failure> {
+    check(conn, &lease.run, lease.token)?;
+    conn.prepare_cached("UPDATE leases SET heartbeat = ?2 WHERE run = ?1")?
+        .execute((&lease.run, now))?;
+    Ok(())
+}
+
+/// Gives the lease up. Doing so twice is not an error.
+pub(super) fn release(conn: &Connection, lease: &Lease) -> Result<(), Failure> {
+    match check(conn, &lease.run, lease.token) {
+        Err(Failure::Refused(Error::NoLease { .. })) => return Ok(()),
+        other => other?,
+    }
+    conn.prepare_cached("UPDATE leases SET pid = NULL WHERE run = ?1")?
+        .execute([&lease.run])?;
+    Ok(())
+}
+
+pub(super) fn holder(conn: &Connection, run: &str) -> rusqlite::Result<Option<Holder>> {
+    Ok(newest(conn, run)?.and_then(|newest| newest.holder))
+}
+
+/// The newest token and whether it is still held: all that an append asks.
+fn newest_token(conn: &Connection, run: &str) -> rusqlite::Result<Option<(u64, bool)>> {
+    conn.prepare_cached("SELECT token, pid IS NOT NULL FROM leases WHERE run = ?1")?
+        .query_row([run], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()
+}
+
+fn newest(conn: &Connection, run: &str) -> rusqlite::Result<Option<Newest>> {
+    conn.prepare_cached(
+        "SELECT token, pid, started, boot, host, pid_namespace, label, heartbeat
+         FROM leases WHERE run = ?1",
+    )?
+    .query_row([run], read)
+    .optional()
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Newest> {
+    let token = row.get("token")?;
+    let Some(pid) = row.get("pid")? else {
+        return Ok(Newest {
+            token,
+            holder: None,
+        });
+    };
+    let owner = Owner {
+        pid,
+        started: row.get("started")?,
+        boot: row.get("boot")?,
+        host: row.get("host")?,
+        pid_namespace: row.get("pid_namespace")?,
+        label: row.get("label")?,
+    };
+    let heartbeat = row.get("heartbeat")?;
+    Ok(Newest {
+        token,
+        holder: Some(Holder {
+            owner,
+            token,
+            heartbeat,
+        }),
+    })
+}
+
+fn held(run: &str, holder: Holder) -> Error {
+    Error::Held {
+        run: run.into(),
+        pid: holder.owner.pid,
+        host: holder.owner.host,
+        label: holder.owner.label,
+        heartbeat: holder.heartbeat,
+    }
+}

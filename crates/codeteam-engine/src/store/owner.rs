@@ -1,0 +1,152 @@
+//! Who holds a lease, and whether that process still exists.
+//!
+//! A pid alone does not name a process: it is reused, it starts again after a
+//! reboot, and it means something else in another container or on another
+//! machine. An [`Owner`] carries what is needed to tell these apart.
+
+use std::fs;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
+
+/// A process, named so that no other can be taken for it. A part that the
+/// operating system does not tell is empty, and is then not compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    /// The process id.
+    pub pid: u32,
+    /// When the process started, in the kernel's own units.
+    pub started: String,
+    /// Which boot of the machine this is.
+    pub boot: String,
+    /// The machine.
+    pub host: String,
+    /// Within what the pid has its meaning (a container has its own).
+    pub pid_namespace: String,
+    /// What to call it when telling a person, such as `codeteam run`.
+    pub label: String,
+}
+
+impl Owner {
+    /// The calling process.
+    pub fn this_process(label: impl Into<String>) -> Self {
+        let pid = std::process::id();
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        Self {
+            pid,
+            started: stat(pid).map(|stat| stat.started).unwrap_or_default(),
+            boot: boot.trim().into(),
+            host: rustix::system::uname()
+                .nodename()
+                .to_string_lossy()
+                .into_owned(),
+            pid_namespace: namespace.to_string_lossy().into_owned(),
+            label: label.into(),
+        }
+    }
+
+    /// Whether it is certain, seen from the process `from`, that this one no
+    /// longer runs. `false` means alive, or out of sight.
+    pub fn is_gone(&self, from: &Self) -> bool {
+        if self.host != from.host {
+            return false;
+        }
+        if differ(&self.boot, &from.boot) {
+            return true;
+        }
+        if self.pid_namespace != from.pid_namespace {
+            return false;
+        }
+        !exists(self.pid)
+            || stat(self.pid).is_some_and(|stat| {
+                // A zombie has closed its files and will never write again.
+                stat.is_dead || differ(&stat.started, &self.started)
+            })
+    }
+}
+
+fn differ(a: &str, b: &str) -> bool {
+    !a.is_empty() && !b.is_empty() && a != b
+}
+
+/// Only "no such process" is proof: a refused signal has somebody to refuse it.
+fn exists(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
+}
+
+struct Stat {
+    started: String,
+    is_dead: bool,
+}
+
+/// What Linux says about a process; `None` elsewhere, or if it is hidden.
+fn stat(pid: u32) -> Option<Stat> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field is the command in parentheses and may hold anything,
+    // so counting starts after the last one: state is field 3, start time 22.
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    Some(Stat {
+        is_dead: matches!(*fields.first()?, "Z" | "X" | "x"),
+        started: (*fields.get(19)?).into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Larger than any pid Linux gives out.
+    const NOBODY: u32 = 0x3fff_ffff;
+
+    fn me() -> Owner {
+        Owner::this_process("test")
+    }
+
+    #[test]
+    fn this_process_is_not_gone() {
+        assert!(!me().is_gone(&me()));
+        assert!(cfg!(not(target_os = "linux")) || !me().started.is_empty());
+    }
+
+    #[test]
+    fn a_pid_that_does_not_exist_is_gone() {
+        let dead = Owner {
+            pid: NOBODY,
+            ..me()
+        };
+        assert!(dead.is_gone(&me()));
+    }
+
+    #[test]
+    fn a_reused_pid_is_told_by_its_start_time() {
+        let started = "1".to_owned();
+        let dead = Owner { started, ..me() };
+        assert_eq!(dead.is_gone(&me()), cfg!(target_os = "linux"));
+    }
+
+    #[test]
+    fn nothing_survives_a_reboot() {
+        let boot = "an earlier one".to_owned();
+        let dead = Owner { boot, ..me() };
+        assert_eq!(dead.is_gone(&me()), cfg!(target_os = "linux"));
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_not_called_gone() {
+        let elsewhere = Owner {
+            pid: NOBODY,
+            host: "elsewhere".into(),
+            boot: "theirs".into(),
+            ..me()
+        };
+        assert!(!elsewhere.is_gone(&me()));
+        let contained = Owner {
+            pid: NOBODY,
+            pid_namespace: "pid:[1]".into(),
+            ..me()
+        };
+        assert!(!contained.is_gone(&me()));
+    }
+}

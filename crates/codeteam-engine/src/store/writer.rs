@@ -1,0 +1,292 @@
+//! Every write of a store, in groups.
+//!
+//! A durable commit costs a disk flush, whatever is in it. So all writes that
+//! are waiting go into one transaction, each in a savepoint of its own; it is
+//! committed once, and only then are they answered. A write that is alone is
+//! committed at once.
+//!
+//! There is no writer thread: of the threads that want to write, one leads. It
+//! commits its own write and all that are queued, and hands the lead to the
+//! first that was queued meanwhile. So a lone write needs no thread switch,
+//! which costs as much as a flush on a fast disk.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::{Mutex, MutexGuard};
+
+use rusqlite::Connection;
+
+use super::error::Failure;
+use super::{Error, lock, schema};
+
+/// Bounds how long the first write of a group waits for the others.
+const LARGEST_GROUP: usize = 1024;
+
+/// The queue, and the one connection that writes.
+#[derive(Debug)]
+pub(super) struct Writer {
+    path: PathBuf,
+    queue: Mutex<Queue>,
+    /// Used by the leader alone. Opened by the first write: a status call
+    /// needs none.
+    conn: Mutex<Option<Connection>>,
+    commits: AtomicU64,
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Box<dyn Job>>,
+    /// Whether a thread leads. If so, it sees to everything queued.
+    is_led: bool,
+}
+
+impl std::fmt::Debug for Queue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Queue({})", self.jobs.len())
+    }
+}
+
+impl Writer {
+    pub(super) fn new(path: &Path) -> Self {
+        Self {
+            path: path.into(),
+            queue: Mutex::default(),
+            conn: Mutex::new(None),
+            commits: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn commits(&self) -> u64 {
+        self.commits.load(Ordering::Relaxed)
+    }
+
+    /// Queues a write. Whoever does so must wait on the ticket at once, since
+    /// it may have become the leader.
+    pub(super) fn submit<T, W>(&self, doing: &'static str, work: W) -> Ticket<'_, T>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
+    {
+        let (reply, answer) = mpsc::sync_channel(1);
+        let task = Task {
+            work: Some(work),
+            value: None,
+            doing,
+            reply,
+        };
+        let mut queue = lock(&self.queue);
+        queue.jobs.push_back(Box::new(task));
+        let lead = !std::mem::replace(&mut queue.is_led, true);
+        Ticket {
+            writer: self,
+            lead: lead.then(|| Lead(self)),
+            answer,
+        }
+    }
+}
+
+/// The promise of an answer to one queued write.
+#[must_use]
+pub(super) struct Ticket<'a, T> {
+    writer: &'a Writer,
+    lead: Option<Lead<'a>>,
+    answer: Receiver<Reply<T>>,
+}
+
+impl<T> Ticket<'_, T> {
+    pub(super) fn wait(self) -> Result<T, Error> {
+        let stopped = |_| Error::WriterStopped {
+            path: self.writer.path.clone(),
+        };
+        if let Some(lead) = self.lead {
+            lead.commit_queue();
+        }
+        match self.answer.recv().map_err(stopped)? {
+            Reply::Done(result) => return result,
+            Reply::Lead => Lead(self.writer).commit_queue(),
+        }
+        match self.answer.recv().map_err(stopped)? {
+            Reply::Done(result) => result,
+            Reply::Lead => Err(stopped(mpsc::RecvError)),
+        }
+    }
+}
+
+/// What a waiting writer is told.
+enum Reply<T> {
+    /// Its write is on the disk, or was refused.
+    Done(Result<T, Error>),
+    /// It is first in the queue, and is to commit it.
+    Lead,
+}
+
+/// One queued write, whatever it returns.
+trait Job: Send {
+    /// Does the work inside the open transaction, once.
+    fn execute(&mut self, conn: &Connection, path: &Path) -> Result<(), Error>;
+    /// Tells the caller how it ended. `Ok` means the group is on the disk.
+    fn answer(self: Box<Self>, outcome: Result<(), Error>);
+    /// Tells the caller to lead; `false` if it no longer listens.
+    fn promote(&self) -> bool;
+}
+
+struct Task<T, W> {
+    work: Option<W>,
+    value: Option<T>,
+    doing: &'static str,
+    reply: SyncSender<Reply<T>>,
+}
+
+impl<T, W> Job for Task<T, W>
+where
+    T: Send,
+    W: FnOnce(&Connection) -> Result<T, Failure> + Send,
+{
+    fn execute(&mut self, conn: &Connection, path: &Path) -> Result<(), Error> {
+        if let Some(work) = self.work.take() {
+            self.value = Some(work(conn).map_err(|failure| failure.at(path, self.doing))?);
+        }
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>, outcome: Result<(), Error>) {
+        let answer = match (outcome, self.value) {
+            (Ok(()), Some(value)) => Ok(value),
+            (Err(error), _) => Err(error),
+            // Dropping `reply` tells the caller that the writer failed it.
+            (Ok(()), None) => return,
+        };
+        // A caller that no longer waits does not need the answer.
+        let _ = self.reply.send(Reply::Done(answer));
+    }
+
+    fn promote(&self) -> bool {
+        self.reply.send(Reply::Lead).is_ok()
+    }
+}
+
+/// The right to use the connection. Dropping it hands it to the next in the
+/// queue, also when a panic drops it: nobody is left waiting.
+struct Lead<'a>(&'a Writer);
+
+impl Drop for Lead<'_> {
+    fn drop(&mut self) {
+        let mut queue = lock(&self.0.queue);
+        // A job whose caller is gone was never acknowledged and may be dropped.
+        while queue.jobs.front().is_some_and(|job| !job.promote()) {
+            queue.jobs.pop_front();
+        }
+        queue.is_led = !queue.jobs.is_empty();
+    }
+}
+
+impl Lead<'_> {
+    fn commit_queue(self) {
+        let mut done = Vec::new();
+        let committed = self.connection().and_then(|conn| match &*conn {
+            Some(conn) => self.transaction(conn).commit(&mut done),
+            None => Ok(()),
+        });
+        if committed.is_err() {
+            // Whoever is still queued would fail the same way, after waiting
+            // for the same lock once more.
+            done.extend(lock(&self.0.queue).jobs.drain(..).map(|job| (job, Ok(()))));
+        }
+        for (job, outcome) in done {
+            // A refused write keeps its own reason; the others share the fate
+            // of the commit.
+            job.answer(outcome.and_then(|()| committed.clone()));
+        }
+        // Only now: who has been answered may write again, and so still comes
+        // into the next group. This halves the number of flushes.
+        drop(self);
+    }
+
+    fn connection(&self) -> Result<MutexGuard<'_, Option<Connection>>, Error> {
+        let mut conn = lock(&self.0.conn);
+        if conn.is_none() {
+            *conn = Some(schema::writer(&self.0.path)?);
+        }
+        Ok(conn)
+    }
+
+    fn transaction<'c>(&'c self, conn: &'c Connection) -> Group<'c> {
+        Group {
+            conn,
+            writer: self.0,
+        }
+    }
+}
+
+/// One transaction over what is queued.
+struct Group<'a> {
+    conn: &'a Connection,
+    writer: &'a Writer,
+}
+
+/// A job and how it went so far.
+type Done = (Box<dyn Job>, Result<(), Error>);
+
+impl Group<'_> {
+    /// Runs everything queued, also what arrives meanwhile.
+    fn commit(&self, done: &mut Vec<Done>) -> Result<(), Error> {
+        if !self.conn.is_autocommit() {
+            // A leader panicked, and its callers were told that it failed.
+            self.sql("ROLLBACK")?;
+        }
+        self.sql("BEGIN IMMEDIATE")?;
+        while let Some(mut job) = self.next(done.len()) {
+            match self.in_savepoint(&mut *job) {
+                Ok(outcome) => done.push((job, outcome)),
+                Err(error) => {
+                    done.push((job, Ok(())));
+                    return self.abandon(error);
+                }
+            }
+        }
+        if let Err(error) = self.sql("COMMIT") {
+            return self.abandon(error);
+        }
+        self.writer.commits.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn next(&self, done: usize) -> Option<Box<dyn Job>> {
+        let has_room = done < LARGEST_GROUP;
+        has_room.then(|| lock(&self.writer.queue).jobs.pop_front())?
+    }
+
+    /// Runs one job. The outer error means that the transaction is lost: some
+    /// failures (a full disk) end it, and with it what other jobs had done.
+    fn in_savepoint(&self, job: &mut dyn Job) -> Result<Result<(), Error>, Error> {
+        self.sql("SAVEPOINT job")?;
+        let outcome = job.execute(self.conn, &self.writer.path);
+        if let Err(error) = &outcome {
+            if self.conn.is_autocommit() {
+                return Err(error.clone());
+            }
+            self.sql("ROLLBACK TO job")?;
+        }
+        self.sql("RELEASE job")?;
+        Ok(outcome)
+    }
+
+    fn abandon(&self, error: Error) -> Result<(), Error> {
+        if !self.conn.is_autocommit() {
+            // If this fails too, the next `BEGIN` does: nothing half-done can
+            // be committed. The first error is the one to report.
+            let _ = self.sql("ROLLBACK");
+        }
+        Err(error)
+    }
+
+    fn sql(&self, sql: &str) -> Result<(), Error> {
+        self.conn
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.execute(()))
+            .map(drop)
+            .map_err(|e| Error::sqlite(&self.writer.path, "write to", e))
+    }
+}
