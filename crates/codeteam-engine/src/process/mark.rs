@@ -7,7 +7,7 @@
 //! sandbox's business).
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -52,10 +52,10 @@ pub fn sweep(mark_prefix: &str) -> usize {
     }
 }
 
-/// The mark a command would carry.
-pub(super) fn of(env: &[(std::ffi::OsString, std::ffi::OsString)]) -> Option<&str> {
+/// The mark a command would carry: of two entries the later one counts.
+pub(super) fn of(env: &[(OsString, OsString)]) -> Option<&str> {
     env.iter()
-        .find(|(name, _)| name == OsStr::new(MARK))
+        .rfind(|(name, _)| name == OsStr::new(MARK))
         .and_then(|(_, value)| value.to_str())
         .filter(|mark| !mark.trim_end_matches('/').is_empty())
 }
