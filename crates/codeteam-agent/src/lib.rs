@@ -1,1 +1,6 @@
 //! The built-in worker.
+//!
+//! It is spawned like any other worker and confined like any other: it owns
+//! nothing of a run, and tells what it does as JSON lines on its output.
+
+pub mod scripted;

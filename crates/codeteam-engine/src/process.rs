@@ -1,1 +1,201 @@
-//! Placeholder.
+//! Runs one command to its end: the only place that spawns workers and gate
+//! commands.
+//!
+//! It owns the child's process group, its output, its limits and its death. It
+//! knows nothing of roles, gates or dialects: lines go to a sink, and what they
+//! mean is decided elsewhere. It never reads codeteam's own environment; the
+//! child gets exactly the one in its [`CommandSpec`].
+//!
+//! Everything is synchronous. One call of [`run`] serves both streams, the
+//! child's exit and the cancellation from a single `poll`, so lines reach the
+//! sink in the order they arrived, a slow sink slows the child down instead of
+//! filling memory, and no thread can be left behind blocked on a pipe.
+
+mod ansi;
+mod cancel;
+mod launch;
+mod lines;
+mod mark;
+mod streams;
+mod supervise;
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use ansi::plain;
+pub use cancel::Cancel;
+pub use launch::{Launcher, Profile, Unconfined};
+pub use mark::{MARK, sweep};
+pub use supervise::run;
+
+/// Why a command could not be run to its end. A command that fails, is killed
+/// or runs out of time is not an error: that is its [`Exit`].
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The program, or the interpreter its first line names, does not exist.
+    #[error("`{}` was not found", program.display())]
+    NotFound {
+        /// The program as it was asked for.
+        program: PathBuf,
+    },
+    /// The program exists and may not be executed.
+    #[error("`{}` may not be executed", program.display())]
+    NotExecutable {
+        /// The program as it was asked for.
+        program: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The directory to run in is missing or is no directory.
+    #[error("cannot run `{}` in `{}`: no such directory", program.display(), cwd.display())]
+    NoDirectory {
+        /// The program as it was asked for.
+        program: PathBuf,
+        /// The directory it should have run in.
+        cwd: PathBuf,
+    },
+    /// The program could not be started for another reason.
+    #[error("could not start `{}`", program.display())]
+    Spawn {
+        /// The program as it was asked for.
+        program: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The environment carries no usable [`MARK`], so leftovers could not be
+    /// found again.
+    #[error("`{}` was given no `{MARK}` in its environment", program.display())]
+    Unmarked {
+        /// The program as it was asked for.
+        program: PathBuf,
+    },
+    /// The sandbox could not be set up for this command.
+    #[error("could not confine `{}`: {reason}", program.display())]
+    Confine {
+        /// The program as it was asked for.
+        program: PathBuf,
+        /// What is missing, and what to do about it.
+        reason: String,
+    },
+    /// The child did not die of `SIGKILL` within any reasonable time.
+    #[error("`{}` (process {pid}) does not end, not even by SIGKILL", program.display())]
+    Unkillable {
+        /// The program as it was asked for.
+        program: PathBuf,
+        /// Its process id.
+        pid: i32,
+    },
+    /// Watching the child failed; it was killed.
+    #[error("could not {operation} of `{}`", program.display())]
+    Watch {
+        /// The program as it was asked for.
+        program: PathBuf,
+        /// What was being done.
+        operation: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// A command, complete: nothing is inherited from codeteam but what is written
+/// here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandSpec {
+    /// A path, or a name looked up in the `PATH` of `env`.
+    pub program: OsString,
+    /// The arguments, without the program.
+    pub args: Vec<OsString>,
+    /// The directory to run in.
+    pub cwd: PathBuf,
+    /// The whole environment. It must contain [`MARK`].
+    pub env: Vec<(OsString, OsString)>,
+    /// What the command reads.
+    pub stdin: Stdin,
+}
+
+/// What a command reads from its standard input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Stdin {
+    /// Nothing: the end of the file at once. No worker may ever wait for a
+    /// terminal.
+    #[default]
+    Null,
+}
+
+/// How much a command may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// How long it may run.
+    pub wall: Duration,
+    /// How much of one line is kept.
+    pub line_bytes: usize,
+    /// How much of each stream is delivered.
+    pub total_bytes: u64,
+    /// How long it may take to end between `SIGTERM` and `SIGKILL`.
+    pub grace: Duration,
+}
+
+/// Where a line was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// One line of output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line<'a> {
+    /// Where it was written.
+    pub stream: Stream,
+    /// The bytes as written, without the newline.
+    pub raw: &'a [u8],
+    /// The same as a person would read it: see [`plain`].
+    pub text: Cow<'a, str>,
+    /// Whether something is missing at its end.
+    pub truncated: bool,
+}
+
+impl Line<'_> {
+    /// Whether this line was not written by the command but stands, once per
+    /// stream, for everything past [`Limits::total_bytes`].
+    pub fn is_limit_marker(&self) -> bool {
+        self.truncated && self.raw.is_empty() && !self.text.is_empty()
+    }
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exit {
+    /// The way it ended.
+    pub status: Status,
+    /// Everything it wrote to standard output, delivered or not.
+    pub stdout_bytes: u64,
+    /// Everything it wrote to standard error, delivered or not.
+    pub stderr_bytes: u64,
+    /// What was read and not delivered, both streams together.
+    pub dropped_bytes: u64,
+    /// How long it took, from the start to the last byte.
+    pub wall: Duration,
+}
+
+/// The way a command ended. A cancellation and a timeout are recorded by the
+/// runner: after `SIGTERM` some workers still report success.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// It ended by itself with this code.
+    Exited(i32),
+    /// A signal that codeteam did not send ended it.
+    Signalled(i32),
+    /// It ran out of [`Limits::wall`] and was killed.
+    TimedOut,
+    /// [`Cancel::cancel`] was called and it was killed.
+    Cancelled,
+}

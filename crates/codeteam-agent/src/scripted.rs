@@ -1,0 +1,274 @@
+//! A worker that plays a script instead of asking a model.
+//!
+//! It is what the demo and the tests of everything above it work with: real
+//! files, real commands, real misbehaviour, and the same every time. It does not
+//! judge what it submits; that is the orchestrator's part.
+
+mod assignment;
+mod demo;
+mod event;
+mod perform;
+pub mod script;
+mod shell;
+mod template;
+mod tree;
+
+use std::fs::File;
+use std::io::{self, Read as _, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+
+pub use assignment::{Assignment, Task};
+pub use demo::{DEMO, DEMO_FILES, DEMO_GOAL};
+pub use perform::{Ending, perform};
+pub use script::{Action, Match, Play, Script};
+
+use event::Event;
+
+/// Neither a script nor an assignment of any use is bigger.
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
+
+/// The exit code of a script that does not fit: no play matches, or an action
+/// cannot be carried out.
+const UNPLAYABLE: i32 = 2;
+
+/// Why a script could not be played.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file could not be read.
+    #[error("could not read `{}`", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The script does not say what a script must say.
+    #[error("{name}:{line}:{column}: {message}")]
+    Script {
+        /// The script's file, or its name.
+        name: String,
+        /// The line, from 1; 0 if it is not known.
+        line: u64,
+        /// The column, from 1; 0 if it is not known.
+        column: u64,
+        /// What is wrong there.
+        message: String,
+    },
+    /// The assignment is not the JSON it must be.
+    #[error("`{}` is not an assignment", path.display())]
+    Assignment {
+        /// The assignment's file.
+        path: PathBuf,
+        /// What is wrong with it, and where.
+        source: serde_json::Error,
+    },
+    /// No play of the script is for this assignment.
+    #[error(
+        "no play matches role `{role}`, task `{task}`, generation {generation}, round {round}, \
+         attempt {attempt}"
+    )]
+    NoPlay {
+        /// The role of the assignment.
+        role: String,
+        /// Its task, `-` if it has none.
+        task: String,
+        /// How often the step was entered.
+        generation: u64,
+        /// The round.
+        round: u64,
+        /// The attempt.
+        attempt: u64,
+    },
+    /// A `{{…}}` in the script stands for nothing.
+    #[error("`{{{{{name}}}}}` stands for nothing in this assignment")]
+    Placeholder {
+        /// What is between the braces.
+        name: String,
+    },
+    /// A path leads out of the worktree.
+    #[error("`{path}` is not inside the worktree: {reason}")]
+    Outside {
+        /// The path as written in the script.
+        path: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// An action failed.
+    #[error("could not {action} `{subject}`")]
+    Action {
+        /// The action's name.
+        action: &'static str,
+        /// The path or the command.
+        subject: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The output is gone; there is no one to play for.
+    #[error("could not write an event")]
+    Output(#[source] io::Error),
+}
+
+impl Error {
+    /// The error and its causes in one line, as an event carries it.
+    fn chain(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            text.push_str(": ");
+            text.push_str(&error.to_string());
+            cause = error.source();
+        }
+        text
+    }
+}
+
+/// Where a script comes from.
+#[derive(Debug, Clone, Copy)]
+pub enum Source<'a> {
+    /// A file.
+    File(&'a Path),
+    /// A text with a name for its error messages, such as [`DEMO`].
+    Text {
+        /// The name.
+        name: &'a str,
+        /// The script.
+        text: &'a str,
+    },
+}
+
+/// Plays the part of a script that is for this assignment in the current
+/// directory, and answers with the exit code.
+///
+/// Does not return if the script ends in a crash or a hang. The process dies
+/// with its parent: to be exact, with the thread that spawned it, so that thread
+/// has to wait for it.
+pub fn play(script: Source<'_>, assignment: &Path, out: &mut dyn Write) -> Result<i32, Error> {
+    die_with_parent();
+    let script = match script {
+        Source::File(path) => Script::parse(&read(path)?, &path.display().to_string())?,
+        Source::Text { name, text } => Script::parse(text, name)?,
+    };
+    let path = assignment;
+    let assignment = Assignment::parse(&read(path)?).map_err(|source| Error::Assignment {
+        path: path.to_owned(),
+        source,
+    })?;
+
+    event::write(out, &Event::started())?;
+    let ending = match perform(&script, &assignment, Path::new("."), out) {
+        Ok(ending) => ending,
+        Err(error @ Error::Output(_)) => return Err(error),
+        Err(error) => {
+            event::write(out, &Event::failure(error.chain()))?;
+            Ending::Exit(UNPLAYABLE)
+        }
+    };
+    end(ending)
+}
+
+/// Carries the ending out, as far as it is one that can be come back from.
+fn end(ending: Ending) -> Result<i32, Error> {
+    match ending {
+        Ending::Exit(code) => Ok(code),
+        Ending::Crash => std::process::abort(),
+        Ending::Hang { ignore_term } => {
+            if ignore_term {
+                let heard = Arc::new(AtomicBool::new(false));
+                signal_hook::flag::register(signal_hook::consts::SIGTERM, heard).map_err(
+                    |source| Error::Action {
+                        action: "ignore",
+                        subject: "SIGTERM".to_owned(),
+                        source,
+                    },
+                )?;
+            }
+            loop {
+                thread::park();
+            }
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<String, Error> {
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| {
+        let length = file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+        if length as u64 > MAX_BYTES {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        Ok(text)
+    });
+    read.map_err(|source| Error::Read {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// A worker must never outlive codeteam, however codeteam ends.
+#[cfg(target_os = "linux")]
+fn die_with_parent() {
+    let signal = rustix::process::Signal::KILL;
+    // A kernel that refuses leaves the sweep at the next start, which is enough.
+    let _ = rustix::process::set_parent_process_death_signal(Some(signal));
+}
+
+#[cfg(not(target_os = "linux"))]
+fn die_with_parent() {}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// Plays a script for a coder; only endings that come back.
+    fn played(script: &str) -> (Result<i32, Error>, String) {
+        let dir = tempfile::tempdir().unwrap();
+        let assignment = dir.path().join("assignment.json");
+        fs::write(&assignment, r#"{"role":"coder","attempt":2}"#).unwrap();
+        let file = dir.path().join("script.yml");
+        fs::write(&file, script).unwrap();
+        let mut out = Vec::new();
+        let code = play(Source::File(&file), &assignment, &mut out);
+        (code, String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn it_starts_and_ends() {
+        let (code, out) = played("version: 1\nplays:\n  - do: [{text: hello}, {exit: 4}]\n");
+        assert_eq!(code.unwrap(), 4);
+        let lines: Vec<_> = out.lines().collect();
+        assert!(lines[0].starts_with(r#"{"type":"started","worker":"scripted","version":""#));
+        assert_eq!(lines[1], r#"{"type":"text","text":"hello"}"#);
+    }
+
+    #[test]
+    fn without_a_play_it_says_so_and_ends_with_2() {
+        let (code, out) = played("version: 1\nplays: []\n");
+        assert_eq!(code.unwrap(), 2);
+        let last = out.lines().last().unwrap();
+        assert!(last.starts_with(r#"{"type":"error","message":"no play matches role `coder`"#));
+    }
+
+    #[test]
+    fn a_failed_action_names_its_cause() {
+        let (code, out) = played("version: 1\nplays:\n  - do: [{delete: no/such/file}]\n");
+        assert_eq!(code.unwrap(), 2);
+        assert!(out.contains("could not delete `no/such/file`: No such file"));
+    }
+
+    #[test]
+    fn a_script_that_cannot_be_read_is_an_error() {
+        let (code, out) = played("version: 1\nplays: 3\n");
+        let error = code.unwrap_err().to_string();
+        assert!(error.contains("script.yml:2:8: "), "{error}");
+        assert!(out.is_empty());
+
+        let nowhere = Path::new("/no/such/file");
+        let error = play(Source::File(nowhere), nowhere, &mut Vec::new()).unwrap_err();
+        assert_eq!(error.to_string(), "could not read `/no/such/file`");
+    }
+}

@@ -1,0 +1,76 @@
+//! The switch that ends a command early.
+//!
+//! A flag alone would have to be polled; each runner therefore lends the switch
+//! the writing end of its wake-up pipe for as long as it runs.
+
+use std::io::{PipeWriter, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Cancels every command it was given to. Clones are the same switch, and it
+/// cannot be reset.
+#[derive(Debug, Clone, Default)]
+pub struct Cancel {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    cancelled: AtomicBool,
+    wakers: Mutex<Vec<Arc<PipeWriter>>>,
+}
+
+impl Cancel {
+    /// A switch that is off.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Cancels, and wakes every runner that is waiting.
+    pub fn cancel(&self) {
+        if self.shared.cancelled.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        for waker in self.wakers().iter() {
+            // A closed pipe belongs to a runner that has just finished.
+            let _ = (&**waker).write_all(b"c");
+        }
+    }
+
+    /// Whether it was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.shared.cancelled.load(Ordering::SeqCst)
+    }
+
+    /// Writes a byte to `waker` on cancellation, until the registration is
+    /// dropped. The caller asks [`Cancel::is_cancelled`] after registering.
+    pub(super) fn wake(&self, waker: Arc<PipeWriter>) -> Registration {
+        self.wakers().push(Arc::clone(&waker));
+        Registration {
+            cancel: self.clone(),
+            waker,
+        }
+    }
+
+    fn wakers(&self) -> MutexGuard<'_, Vec<Arc<PipeWriter>>> {
+        // A list of pipes is valid at every moment, whoever panicked.
+        self.shared
+            .wakers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Takes the runner's pipe off the list again.
+pub(super) struct Registration {
+    cancel: Cancel,
+    waker: Arc<PipeWriter>,
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.cancel
+            .wakers()
+            .retain(|other| !Arc::ptr_eq(other, &self.waker));
+    }
+}

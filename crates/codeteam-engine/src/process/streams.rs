@@ -1,0 +1,177 @@
+//! Reads both streams of a child and hands their lines on.
+//!
+//! It reads only what is there, so it never blocks on a stream that someone
+//! keeps open, and keeps no more than a chunk and one capped line per stream.
+
+use std::io::{self, PipeReader, Read};
+use std::os::fd::AsFd;
+use std::process::{Child, ChildStderr, ChildStdout};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+
+use super::lines::{Piece, Splitter};
+use super::{Exit, Limits, Line, Status, Stream, plain};
+
+/// Both streams of a child.
+pub(super) struct Streams {
+    stdout: Source<ChildStdout>,
+    stderr: Source<ChildStderr>,
+    chunk: Vec<u8>,
+    total_bytes: u64,
+}
+
+/// One stream; without a pipe once it has ended.
+struct Source<P> {
+    pipe: Option<P>,
+    lines: Splitter,
+    stream: Stream,
+}
+
+/// What can be read without blocking.
+#[derive(Clone, Copy)]
+pub(super) struct Ready {
+    stdout: bool,
+    stderr: bool,
+    /// The wake-up pipe.
+    pub(super) woken: bool,
+}
+
+impl Ready {
+    pub(super) fn output(self) -> bool {
+        self.stdout || self.stderr
+    }
+}
+
+impl Streams {
+    pub(super) fn of(child: &mut Child, limits: &Limits) -> Self {
+        let lines = || Splitter::new(limits.line_bytes, limits.total_bytes);
+        Self {
+            stdout: Source {
+                pipe: child.stdout.take(),
+                lines: lines(),
+                stream: Stream::Stdout,
+            },
+            stderr: Source {
+                pipe: child.stderr.take(),
+                lines: lines(),
+                stream: Stream::Stderr,
+            },
+            chunk: vec![0; 64 * 1024],
+            total_bytes: limits.total_bytes,
+        }
+    }
+
+    pub(super) fn closed(&self) -> bool {
+        self.stdout.pipe.is_none() && self.stderr.pipe.is_none()
+    }
+
+    /// Waits until there is something to read, or until the time has come.
+    pub(super) fn wait(&self, woken: &PipeReader, until: Option<Instant>) -> io::Result<Ready> {
+        let stdout = self.stdout.pipe.as_ref().map(AsFd::as_fd);
+        let stderr = self.stderr.pipe.as_ref().map(AsFd::as_fd);
+        let mut fds: Vec<_> = [Some(woken.as_fd()), stdout, stderr]
+            .into_iter()
+            .flatten()
+            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+            .collect();
+        let timeout = until
+            .map(|until| until.saturating_duration_since(Instant::now()))
+            .and_then(|left| Timespec::try_from(left).ok());
+        match rustix::event::poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        // A hang-up counts too: it is how the end of a stream is found.
+        let mut ready = fds.iter().map(|fd| !fd.revents().is_empty());
+        let mut next = |is_open: bool| is_open && ready.next().unwrap_or(false);
+        Ok(Ready {
+            woken: next(true),
+            stdout: next(stdout.is_some()),
+            stderr: next(stderr.is_some()),
+        })
+    }
+
+    pub(super) fn read(&mut self, ready: Ready, sink: &mut dyn FnMut(Line<'_>)) -> io::Result<()> {
+        if ready.stdout {
+            self.stdout.read(&mut self.chunk, self.total_bytes, sink)?;
+        }
+        if ready.stderr {
+            self.stderr.read(&mut self.chunk, self.total_bytes, sink)?;
+        }
+        Ok(())
+    }
+
+    /// Delivers the last lines of streams that were given up.
+    pub(super) fn finish(&mut self, sink: &mut dyn FnMut(Line<'_>)) {
+        self.stdout.finish(self.total_bytes, sink);
+        self.stderr.finish(self.total_bytes, sink);
+    }
+
+    /// How much was read so far.
+    pub(super) fn received(&self) -> u64 {
+        self.stdout.lines.received() + self.stderr.lines.received()
+    }
+
+    /// The account of what was read.
+    pub(super) fn account(&self, status: Status, wall: Duration) -> Exit {
+        let (stdout, stderr) = (&self.stdout.lines, &self.stderr.lines);
+        Exit {
+            status,
+            stdout_bytes: stdout.received(),
+            stderr_bytes: stderr.received(),
+            dropped_bytes: stdout.dropped() + stderr.dropped(),
+            wall,
+        }
+    }
+}
+
+impl<P: Read> Source<P> {
+    fn read(
+        &mut self,
+        chunk: &mut [u8],
+        total_bytes: u64,
+        sink: &mut dyn FnMut(Line<'_>),
+    ) -> io::Result<()> {
+        let Some(pipe) = &mut self.pipe else {
+            return Ok(());
+        };
+        match pipe.read(chunk) {
+            Ok(0) => self.finish(total_bytes, sink),
+            Ok(count) => {
+                let stream = self.stream;
+                self.lines.feed(&chunk[..count], &mut |piece| {
+                    deliver(piece, stream, total_bytes, sink);
+                });
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, total_bytes: u64, sink: &mut dyn FnMut(Line<'_>)) {
+        self.pipe = None;
+        let stream = self.stream;
+        self.lines
+            .finish(&mut |piece| deliver(piece, stream, total_bytes, sink));
+    }
+}
+
+fn deliver(piece: Piece<'_>, stream: Stream, total_bytes: u64, sink: &mut dyn FnMut(Line<'_>)) {
+    sink(match piece {
+        Piece::Line { raw, truncated } => Line {
+            stream,
+            raw,
+            text: plain(raw),
+            truncated,
+        },
+        Piece::LimitReached => Line {
+            stream,
+            raw: b"",
+            text: format!("[output past {total_bytes} bytes is not kept]").into(),
+            truncated: true,
+        },
+    });
+}

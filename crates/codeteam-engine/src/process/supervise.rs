@@ -1,0 +1,317 @@
+//! Starts a child and stays with it until it and all it started are gone.
+//!
+//! The child leads its own process group. It is not reaped before its leftovers
+//! were killed: as long as it is a zombie its id, which is the group's id too,
+//! cannot be given to anyone else.
+
+use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
+
+use super::streams::Streams;
+use super::{
+    Cancel, CommandSpec, Error, Exit, Launcher, Limits, Line, Profile, Status, Stdin, mark,
+};
+
+/// How long the streams of an ended child may stay open before those who hold
+/// them are killed.
+const DRAIN: Duration = Duration::from_millis(100);
+
+/// How long they may stay open after that, which only a process that hid from
+/// the group and from the mark can bring about.
+const ABANDON: Duration = Duration::from_millis(500);
+
+/// What may still be read after that: more than a pipe can hold, so that a slow
+/// sink loses nothing and a hidden writer does not go on for ever.
+const LEFT_IN_PIPES: u64 = 4 * 1024 * 1024;
+
+/// How long a child may take to die of `SIGKILL`.
+const KILLED: Duration = Duration::from_secs(10);
+
+/// Runs a command to its end and hands every line it writes to `sink`.
+///
+/// When this returns, nothing the command started is left, except what has both
+/// left its process group and cleared its environment.
+pub fn run(
+    launcher: &dyn Launcher,
+    profile: Profile,
+    spec: &CommandSpec,
+    limits: &Limits,
+    cancel: &Cancel,
+    sink: &mut dyn FnMut(Line<'_>),
+) -> Result<Exit, Error> {
+    let program = PathBuf::from(&spec.program);
+    let mark = mark::of(&spec.env).ok_or_else(|| Error::Unmarked {
+        program: program.clone(),
+    })?;
+    let command = launcher.wrap(spec.clone(), profile)?;
+    let started = Instant::now();
+    let mut group = Group::spawn(&command, mark.to_owned())?;
+    let mut streams = Streams::of(&mut group.child, limits);
+    let phase = Phase::Running {
+        until: started.checked_add(limits.wall),
+    };
+    let verdict = attend(&group, phase, limits.grace, cancel, &mut streams, sink)
+        .map_err(|failure| failure.of(program.clone(), group.leader))?;
+    let wall = started.elapsed();
+    let status = group.reap().map_err(|source| Error::Watch {
+        program,
+        operation: "collect the exit status",
+        source,
+    })?;
+    Ok(streams.account(verdict.unwrap_or_else(|| own_status(status)), wall))
+}
+
+/// Serves the child until it has ended and its streams are closed or given up.
+/// Answers with what ended it, if that was not the child itself.
+fn attend(
+    group: &Group,
+    mut phase: Phase,
+    grace: Duration,
+    cancel: &Cancel,
+    streams: &mut Streams,
+    sink: &mut dyn FnMut(Line<'_>),
+) -> Result<Option<Status>, Failure> {
+    let (woken, waker) = io::pipe().map_err(Failure::on("watch the end"))?;
+    let waker = Arc::new(waker);
+    announce_exit(group.leader, Arc::clone(&waker)).map_err(Failure::on("watch the end"))?;
+    let _registered = cancel.wake(waker);
+    let mut verdict = None;
+    let mut is_idle = false;
+    loop {
+        let now = Instant::now();
+        let is_over = phase.until().is_some_and(|until| now >= until);
+        match phase {
+            Phase::Running { .. } if is_over || cancel.is_cancelled() => {
+                verdict = Some(if cancel.is_cancelled() {
+                    Status::Cancelled
+                } else {
+                    Status::TimedOut
+                });
+                group.signal(Signal::TERM);
+                phase = Phase::Terminating {
+                    until: now.checked_add(grace),
+                };
+            }
+            Phase::Terminating { .. } if is_over => {
+                group.kill();
+                phase = Phase::Killed {
+                    until: Instant::now() + KILLED,
+                };
+            }
+            Phase::Killed { .. } if is_over => return Err(Failure::Unkillable),
+            Phase::Draining { .. } if is_over || streams.closed() => {
+                group.kill();
+                is_idle = false;
+                phase = Phase::Abandoning {
+                    until: Instant::now() + ABANDON,
+                    read: streams.received() + LEFT_IN_PIPES,
+                };
+            }
+            Phase::Abandoning { read, .. }
+                if streams.closed() || (is_over && is_idle) || streams.received() > read =>
+            {
+                break;
+            }
+            _ => {
+                let ready = streams
+                    .wait(&woken, phase.until())
+                    .map_err(Failure::on("wait for the output"))?;
+                streams
+                    .read(ready, sink)
+                    .map_err(Failure::on("read the output"))?;
+                is_idle = !ready.output();
+                if ready.woken {
+                    clear(&woken).map_err(Failure::on("watch the end"))?;
+                }
+            }
+        }
+        if phase.child_is_alive() && group.has_exited() {
+            phase = Phase::Draining {
+                until: Instant::now() + DRAIN,
+            };
+        }
+    }
+    streams.finish(sink);
+    Ok(verdict)
+}
+
+/// What went wrong while attending; the caller knows of which program.
+enum Failure {
+    Unkillable,
+    Io(&'static str, io::Error),
+}
+
+impl Failure {
+    fn on(operation: &'static str) -> impl Fn(io::Error) -> Self {
+        move |source| Self::Io(operation, source)
+    }
+
+    fn of(self, program: PathBuf, leader: Pid) -> Error {
+        match self {
+            Self::Unkillable => Error::Unkillable {
+                program,
+                pid: leader.as_raw_pid(),
+            },
+            Self::Io(operation, source) => Error::Watch {
+                program,
+                operation,
+                source,
+            },
+        }
+    }
+}
+
+/// Where the end of a command stands. Each phase but the last gives way to the
+/// next at its time, if nothing happens before.
+#[derive(Debug, Clone, Copy)]
+enum Phase {
+    /// The child may go on. (No time: the limit is beyond what a clock holds.)
+    Running { until: Option<Instant> },
+    /// It was asked to end.
+    Terminating { until: Option<Instant> },
+    /// It was killed and is expected to die.
+    Killed { until: Instant },
+    /// It has ended; its last output is read.
+    Draining { until: Instant },
+    /// Its leftovers were killed; the streams are expected to close. They are
+    /// given up when they are silent at that time, or had that much to say.
+    Abandoning { until: Instant, read: u64 },
+}
+
+impl Phase {
+    fn until(self) -> Option<Instant> {
+        match self {
+            Self::Running { until } | Self::Terminating { until } => until,
+            Self::Killed { until } | Self::Draining { until } | Self::Abandoning { until, .. } => {
+                Some(until)
+            }
+        }
+    }
+
+    fn child_is_alive(self) -> bool {
+        !matches!(self, Self::Draining { .. } | Self::Abandoning { .. })
+    }
+}
+
+/// The child and everything it started. Dropped early (an error, a panic in the
+/// sink) it takes them all down.
+struct Group {
+    child: Child,
+    leader: Pid,
+    mark: String,
+    reaped: bool,
+}
+
+impl Group {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place that spawns workers and gate commands"
+    )]
+    fn spawn(spec: &CommandSpec, mark: String) -> Result<Self, Error> {
+        let stdin = match spec.stdin {
+            Stdin::Null => Stdio::null(),
+        };
+        let child = Command::new(&spec.program)
+            .args(&spec.args)
+            .current_dir(&spec.cwd)
+            .env_clear()
+            .envs(spec.env.iter().map(|(name, value)| (name, value)))
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(|source| spawn_error(spec, source))?;
+        let leader = Pid::from_child(&child);
+        Ok(Self {
+            child,
+            leader,
+            mark,
+            reaped: false,
+        })
+    }
+
+    /// Signals the process group. That it is empty already is no failure.
+    fn signal(&self, signal: Signal) {
+        let _ = rustix::process::kill_process_group(self.leader, signal);
+    }
+
+    fn kill(&self) {
+        self.signal(Signal::KILL);
+        mark::sweep(&self.mark);
+    }
+
+    /// Whether the child has ended. It stays a zombie.
+    fn has_exited(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        // An error can only mean that there is no such child any more.
+        !matches!(
+            rustix::process::waitid(WaitId::Pid(self.leader), options),
+            Ok(None) | Err(Errno::INTR)
+        )
+    }
+
+    fn reap(&mut self) -> io::Result<ExitStatus> {
+        self.reaped = true;
+        self.child.wait()
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if !self.reaped {
+            self.kill();
+            let _ = self.child.try_wait();
+        }
+    }
+}
+
+fn spawn_error(spec: &CommandSpec, source: io::Error) -> Error {
+    let program = PathBuf::from(&spec.program);
+    // The system gives the same error for a missing directory.
+    if !spec.cwd.is_dir() {
+        return Error::NoDirectory {
+            program,
+            cwd: spec.cwd.clone(),
+        };
+    }
+    match source.kind() {
+        io::ErrorKind::NotFound => Error::NotFound { program },
+        io::ErrorKind::PermissionDenied => Error::NotExecutable { program, source },
+        _ => Error::Spawn { program, source },
+    }
+}
+
+/// Writes a byte to `waker` when the child has ended. The thread ends with the
+/// child, which the caller does not outlive unless it cannot be killed.
+fn announce_exit(child: Pid, waker: Arc<PipeWriter>) -> io::Result<()> {
+    let wait = move || {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while let Err(Errno::INTR) = rustix::process::waitid(WaitId::Pid(child), options) {}
+        let _ = (&*waker).write_all(b"x");
+    };
+    thread::Builder::new()
+        .name(format!("wait-{}", child.as_raw_pid()))
+        .spawn(wait)
+        .map(drop)
+}
+
+/// Reads the wake-up bytes; what they were for is asked of their senders.
+fn clear(mut woken: &PipeReader) -> io::Result<()> {
+    woken.read(&mut [0; 16]).map(drop)
+}
+
+fn own_status(status: ExitStatus) -> Status {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Status::Exited(code),
+        (None, signal) => Status::Signalled(signal.unwrap_or_default()),
+    }
+}

@@ -1,0 +1,176 @@
+//! How commands end that would not end by themselves, and what is left of them.
+
+use std::fs;
+use std::sync::mpsc;
+use std::thread;
+
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+
+use super::*;
+
+fn is_gone(pid: &str) -> bool {
+    let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+    // A zombie waiting for init is gone as far as anyone is concerned.
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid()));
+    test_kill_process(pid).is_err() || stat.is_ok_and(|stat| stat.contains(") Z "))
+}
+
+#[test]
+fn a_timeout_ends_it() {
+    let limits = Limits {
+        wall: Duration::from_millis(50),
+        ..LIMITS
+    };
+    let (exit, _) = go(&sh("slow", "sleep 60"), &limits, &Cancel::new());
+    assert_eq!(exit.status, Status::TimedOut);
+    assert!(exit.wall < PROMPT);
+}
+
+#[test]
+fn a_tree_that_ignores_term_is_killed() {
+    // Two levels, both deaf, and both reported before they are cancelled.
+    let script = "trap '' TERM; sh -c 'echo $$; sleep 60' & echo $$; wait; sleep 60";
+    let limits = Limits {
+        grace: Duration::from_millis(50),
+        ..LIMITS
+    };
+    let cancel = Cancel::new();
+    let mut pids = Vec::new();
+    let exit = run(
+        &Unconfined,
+        Profile::Worker,
+        &sh("deaf", script),
+        &limits,
+        &cancel,
+        &mut |line| {
+            pids.push(line.text.into_owned());
+            if pids.len() == 2 {
+                cancel.cancel();
+            }
+        },
+    )
+    .unwrap();
+    assert_eq!(exit.status, Status::Cancelled);
+    assert!(exit.wall >= limits.grace && exit.wall < PROMPT);
+    assert!(pids.iter().all(|pid| is_gone(pid)));
+}
+
+#[test]
+fn a_deaf_tree_does_not_outlive_its_time() {
+    let limits = Limits {
+        wall: Duration::from_millis(50),
+        grace: Duration::from_millis(10),
+        ..LIMITS
+    };
+    let script = "trap '' TERM; echo $$; while :; do sleep 60; done";
+    let (exit, pids) = go(&sh("deaf-late", script), &limits, &Cancel::new());
+    assert_eq!(exit.status, Status::TimedOut);
+    assert!(exit.wall < PROMPT);
+    assert!(pids.iter().all(|pid| is_gone(pid)));
+}
+
+#[test]
+fn a_cancellation_is_prompt_and_remembered() {
+    let cancel = Cancel::new();
+    let (ready, is_ready) = mpsc::channel();
+    let other = cancel.clone();
+    let canceller = thread::spawn(move || {
+        is_ready.recv().unwrap();
+        other.cancel();
+    });
+    // It claims success after SIGTERM, as some workers do.
+    let script = "trap 'exit 0' TERM; echo ready; sleep 60 & wait";
+    let exit = run(
+        &Unconfined,
+        Profile::Worker,
+        &sh("cancel", script),
+        &LIMITS,
+        &cancel,
+        &mut |_| ready.send(()).unwrap(),
+    )
+    .unwrap();
+    canceller.join().unwrap();
+    assert_eq!(exit.status, Status::Cancelled);
+    assert!(exit.wall < PROMPT);
+}
+
+#[test]
+fn what_was_cancelled_before_is_ended_at_once() {
+    let cancel = Cancel::new();
+    cancel.cancel();
+    let (exit, _) = go(&sh("cancelled", "sleep 60"), &LIMITS, &cancel);
+    assert_eq!(exit.status, Status::Cancelled);
+    assert!(exit.wall < PROMPT);
+}
+
+#[test]
+fn a_daemon_that_keeps_the_pipe_neither_hangs_nor_survives() {
+    // `read` returns when the daemon has written, so it exists before the exit.
+    let dir = tempfile::tempdir().unwrap();
+    let mut spec = sh(
+        "daemon",
+        "mkfifo up; setsid sh -c 'echo $$ >up; sleep 60' & read pid <up; echo $pid",
+    );
+    spec.cwd = dir.path().to_owned();
+    let (exit, seen) = go(&spec, &LIMITS, &Cancel::new());
+    assert_eq!(exit.status, Status::Exited(0));
+    assert!(exit.wall < PROMPT);
+    assert!(is_gone(&seen[0]));
+}
+
+#[test]
+fn a_daemon_without_the_mark_does_not_hang() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = "mkfifo up; env -u CODETEAM_MARK setsid sh -c 'echo $$ >up; exec sleep 60' & \
+                  read pid <up; echo $pid";
+    let mut spec = sh("hidden", script);
+    spec.cwd = dir.path().to_owned();
+    let (exit, seen) = go(&spec, &LIMITS, &Cancel::new());
+    assert_eq!(exit.status, Status::Exited(0));
+    assert!(exit.wall < PROMPT);
+    // It hid well; the test cleans up after itself.
+    let pid = Pid::from_raw(seen[0].parse().unwrap()).unwrap();
+    kill_process(pid, Signal::KILL).unwrap();
+}
+
+#[test]
+fn a_sweep_finds_what_codeteam_lost() {
+    let (ready, is_ready) = mpsc::channel();
+    let lost = thread::spawn(move || {
+        run(
+            &Unconfined,
+            Profile::Worker,
+            &sh("lost/1", "trap '' TERM; echo $$; sleep 60; sleep 60"),
+            &LIMITS,
+            &Cancel::new(),
+            &mut |line| ready.send(line.text.into_owned()).unwrap(),
+        )
+    });
+    let pid = is_ready.recv().unwrap();
+    let run_mark = this_test_run();
+    assert_eq!(sweep(&format!("{run_mark}/los")), 0);
+    assert!(sweep(&format!("{run_mark}/lost")) >= 1);
+    assert!(is_gone(&pid));
+    let exit = lost.join().unwrap().unwrap();
+    assert_eq!(exit.status, Status::Signalled(9));
+}
+
+#[test]
+fn a_panic_in_the_sink_leaves_nothing_behind() {
+    let (ready, is_ready) = mpsc::channel();
+    let panicking = thread::spawn(move || {
+        run(
+            &Unconfined,
+            Profile::Worker,
+            &sh("panic", "trap '' TERM; echo $$; sleep 60"),
+            &LIMITS,
+            &Cancel::new(),
+            &mut |line| {
+                ready.send(line.text.into_owned()).unwrap();
+                panic!("as this test wants");
+            },
+        )
+    });
+    assert!(panicking.join().is_err());
+    assert!(is_gone(&is_ready.recv().unwrap()));
+}
