@@ -13,14 +13,14 @@
 //! not `git worktree add`, which registers there, and which leaves a locked
 //! registration when it is killed.
 //!
-//! What a worker has done is read from `tree` through `collect` alone. At most
-//! one process uses a workspace at a time (the run's lease sees to it), so a
-//! lock file found in a private git directory is a dead process's and is
-//! removed.
+//! What a worker has done is read from `tree` through `collect` alone. One
+//! process changes a workspace at a time (see `lock`), so a lock file of git's
+//! that is found in a private git directory is a dead process's and is removed.
 
 mod error;
 mod files;
 mod git_dir;
+mod lock;
 mod snapshot;
 mod state;
 
@@ -118,6 +118,11 @@ impl Workspace {
     /// One process if nothing is there, two if it is as wanted, three or four
     /// if it has to be changed.
     pub fn prepare(&self, tree: &Oid, head: &Oid, ignored: Ignored) -> Result<Prepared, Error> {
+        files::create_dir(&self.directory)?;
+        self.lock()?.prepare_locked(tree, head, ignored)
+    }
+
+    fn prepare_locked(&self, tree: &Oid, head: &Oid, ignored: Ignored) -> Result<Prepared, Error> {
         let prepared = match self.state()? {
             Some(State::Ready { tree: before }) if self.is_whole() => {
                 self.prepare_again(&before, tree, ignored)?
@@ -151,6 +156,10 @@ impl Workspace {
     /// git cannot record is an [`Error::Unrecordable`]. Both are the worker's
     /// doing, and what it should be told.
     pub fn collect(&self) -> Result<Oid, Error> {
+        self.lock()?.collect_locked()
+    }
+
+    fn collect_locked(&self) -> Result<Oid, Error> {
         let before = self.ready()?;
         self.unlock()?;
         let known = self.gitlinks(&before)?;
@@ -190,7 +199,7 @@ impl Workspace {
     /// not copied on collecting, and may have been pruned since. Then the work
     /// tree is collected once more, in full; it must still be what it was.
     pub fn transfer(&self, tree: &Oid, base: &Oid) -> Result<(), Error> {
-        self.send(tree, base, Scope::Changes)
+        self.lock()?.send(tree, base, Scope::Changes)
     }
 
     /// Writes a tree into another directory, which must not exist or be empty,

@@ -16,6 +16,7 @@
 //! would differ from the user's own git; hooks and monitors stay off.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -110,6 +111,7 @@ pub(super) struct Call {
     args: Vec<OsString>,
     env: Vec<(&'static str, OsString)>,
     stdin: Option<Vec<u8>>,
+    held: Option<Arc<File>>,
 }
 
 /// What a git process left behind.
@@ -131,6 +133,7 @@ impl Call {
             args: Vec::new(),
             env: Vec::new(),
             stdin: None,
+            held: None,
         }
     }
 
@@ -144,6 +147,7 @@ impl Call {
             args: Vec::new(),
             env: Vec::new(),
             stdin: None,
+            held: None,
         }
     }
 
@@ -178,6 +182,14 @@ impl Call {
 
     pub(super) fn stdin(mut self, bytes: Vec<u8>) -> Call {
         self.stdin = Some(bytes);
+        self
+    }
+
+    /// Gives the process a file to hold open (it becomes its input, which it
+    /// does not read), so that a lock on it lasts as long as the process even
+    /// if codeteam is killed.
+    pub(super) fn holding(mut self, file: Option<&Arc<File>>) -> Call {
+        self.held = file.cloned();
         self
     }
 
@@ -272,10 +284,11 @@ impl Git {
 
     fn spawn(&self, call: &Call, stdin: Option<Stdio>) -> Result<Child, Error> {
         let mut command = self.command(call);
-        command.stdin(match (stdin, &call.stdin) {
-            (Some(stdin), _) => stdin,
-            (None, Some(_)) => Stdio::piped(),
-            (None, None) => Stdio::null(),
+        command.stdin(match (stdin, &call.stdin, &call.held) {
+            (Some(stdin), _, _) => stdin,
+            (None, Some(_), _) => Stdio::piped(),
+            (None, None, Some(file)) => Stdio::from(file.try_clone().map_err(call.spawn_error())?),
+            (None, None, None) => Stdio::null(),
         });
         let mut child = command.spawn().map_err(call.spawn_error())?;
         if let (Some(mut pipe), Some(bytes)) = (child.stdin.take(), &call.stdin) {

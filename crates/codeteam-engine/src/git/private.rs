@@ -5,7 +5,9 @@
 //! for one whose configuration runs programs. What a work tree can still do is
 //! contain other repositories; see [`PrivateDir::index`] for why they matter.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::command::{Call, Git};
 use super::repo::{OWN_DIRECTORY, oid};
@@ -18,6 +20,7 @@ pub struct PrivateDir {
     format: ObjectFormat,
     git_dir: PathBuf,
     work_tree: PathBuf,
+    held: Option<Arc<File>>,
 }
 
 /// Which files of a work tree are recorded. Ignored ones never are.
@@ -40,6 +43,7 @@ impl Repo {
             format: self.format,
             git_dir: git_dir.to_owned(),
             work_tree: work_tree.to_owned(),
+            held: None,
         }
     }
 
@@ -174,8 +178,15 @@ impl PrivateDir {
         super::objects::checkout_into(&self.git, self.call(), tree, directory)
     }
 
+    /// The same, whose processes hold `file` open for as long as they live.
+    #[must_use]
+    pub fn holding(mut self, file: File) -> PrivateDir {
+        self.held = Some(Arc::new(file));
+        self
+    }
+
     fn call(&self) -> Call {
-        Call::plumbing(&self.git_dir, self.format)
+        Call::plumbing(&self.git_dir, self.format).holding(self.held.as_ref())
     }
 
     fn in_tree(&self) -> Call {

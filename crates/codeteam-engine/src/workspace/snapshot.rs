@@ -2,7 +2,7 @@
 //! and bringing such a commit back.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Error, State, Workspace, files};
 use crate::git::{Expected, Oid, Repo, Scope, Signature};
@@ -50,9 +50,13 @@ impl Workspace {
     /// of the user's, which is never checked out here, nothing is.
     pub fn snapshot_and_remove(&self, snapshot: &Snapshot<'_>) -> Result<Removed, Error> {
         if self.directory.symlink_metadata().is_err() {
-            empty_trash(&self.root)?;
+            self.remove()?;
             return Ok(Removed::AlreadyGone);
         }
+        self.lock()?.snapshot_and_remove_locked(snapshot)
+    }
+
+    fn snapshot_and_remove_locked(&self, snapshot: &Snapshot<'_>) -> Result<Removed, Error> {
         let tree = match self.state()? {
             Some(State::Ready { tree: before }) if self.is_whole() => {
                 Some(self.record_files(&before)?)
@@ -66,21 +70,29 @@ impl Workspace {
             },
             None => Removed::NothingToKeep,
         };
-        self.remove()?;
+        self.remove_locked()?;
         Ok(removed)
     }
 
     /// Removes the workspace with all it holds. No process.
     pub fn remove(&self) -> Result<(), Error> {
         if self.directory.symlink_metadata().is_ok() {
-            let trash = self.root.join(TRASH);
-            files::create_dir(&trash)?;
-            // Left-overs of a removal that was killed are in the way.
-            let target = trash.join(&self.name);
-            files::remove_tree(&target)?;
-            fs::rename(&self.directory, &target).map_err(files::io("remove", &self.directory))?;
+            return self.lock()?.remove_locked();
         }
-        empty_trash(&self.root)
+        files::remove_tree(&self.trash())
+    }
+
+    fn remove_locked(&self) -> Result<(), Error> {
+        files::create_dir(&self.root.join(TRASH))?;
+        let trash = self.trash();
+        // What a removal that was killed has left is in the way.
+        files::remove_tree(&trash)?;
+        fs::rename(&self.directory, &trash).map_err(files::io("remove", &self.directory))?;
+        files::remove_tree(&trash)
+    }
+
+    fn trash(&self) -> PathBuf {
+        self.root.join(TRASH).join(&self.name)
     }
 
     /// Records all files, those of nested repositories as well: nothing of the
@@ -110,6 +122,7 @@ impl Workspace {
 }
 
 /// Removes what earlier removals under `root` have left, if they were killed.
+/// For the start of codeteam: nothing may be being removed meanwhile.
 pub fn empty_trash(root: &Path) -> Result<(), Error> {
     files::remove_tree(&root.join(TRASH))
 }

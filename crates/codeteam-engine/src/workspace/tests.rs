@@ -319,6 +319,17 @@ fn a_scratch_checkout_is_the_tree_and_nothing_else() {
 }
 
 #[test]
+fn a_workspace_is_locked_while_it_is_changed() {
+    let bench = Bench::new();
+    bench.prepare();
+    let other = fs::File::open(&bench.workspace.directory).unwrap();
+    let locked = bench.workspace.lock().unwrap();
+    assert!(other.try_lock().is_err());
+    drop(locked);
+    other.try_lock().unwrap();
+}
+
+#[test]
 fn names_are_names_of_directories() {
     let bench = Bench::new();
     for name in ["", "..", ".trash", "a/b", "-x", "a b"] {

@@ -107,12 +107,8 @@ fn a_removed_workspace_can_be_brought_back() {
         bench.repo.read_ref(snapshot.reference).unwrap(),
         Some(commit.clone())
     );
-    assert_eq!(
-        fs::read_dir(bench.fixture.path().join("spaces"))
-            .unwrap()
-            .count(),
-        0
-    );
+    let left = listing(&bench.fixture.path().join("spaces"));
+    assert_eq!(left.len(), 1, "only the empty trash: {left:?}");
     let again = bench.workspace.snapshot_and_remove(&snapshot).unwrap();
     assert_eq!(again, Removed::AlreadyGone);
 
@@ -158,7 +154,9 @@ fn nothing_is_kept_of_a_workspace_without_work() {
     // Killed while being removed, and while being made.
     write(&bench.fixture.path(), "spaces/.trash/task-1/tree/x", "x");
     assert_eq!(remove(), Removed::AlreadyGone);
-    assert!(!bench.fixture.path().join("spaces/.trash").exists());
+    assert!(!bench.fixture.path().join("spaces/.trash/task-1").exists());
+    empty_trash(&bench.fixture.path().join("spaces")).unwrap();
+    assert_eq!(listing(&bench.fixture.path().join("spaces")).len(), 0);
     bench.write("half", "x");
     assert_eq!(remove(), Removed::NothingToKeep);
 }
