@@ -1,1 +1,359 @@
-//! Placeholder.
+//! A private work tree per frame, outside the user's repository.
+//!
+//! ```text
+//! <root>/<name>/tree      the work tree; `tree/.git` is a file naming `../git`
+//! <root>/<name>/git       a throw-away git directory, for the worker's own use
+//! <root>/<name>/collect   codeteam's git directory: index, objects; no worker writes it
+//! <root>/<name>/state     what `tree` is meant to be; written last, so that a
+//!                         half-made workspace is recognised and made again
+//! ```
+//!
+//! Both git directories borrow the user's objects and are made with plain
+//! writes. The user's `.git` is not touched before [`Workspace::transfer`]:
+//! not `git worktree add`, which registers there, and which leaves a locked
+//! registration when it is killed.
+//!
+//! What a worker has done is read from `tree` through `collect` alone. One
+//! process changes a workspace at a time (see `lock`), so a lock file of git's
+//! that is found in a private git directory is a dead process's and is removed.
+
+mod error;
+mod files;
+mod git_dir;
+mod lock;
+mod snapshot;
+mod state;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+pub use error::Error;
+pub use snapshot::{Removed, Snapshot, empty_trash, restore};
+
+use crate::git::{self, Diff, IndexEntry, Oid, PrivateDir, Repo, Scope};
+use state::State;
+
+/// A workspace, which may not exist on disk yet.
+#[derive(Debug, Clone)]
+pub struct Workspace {
+    repo: Repo,
+    root: PathBuf,
+    name: String,
+    directory: PathBuf,
+    collector: PrivateDir,
+}
+
+/// What [`Workspace::prepare`] found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Prepared {
+    /// Nothing, or only the beginnings of a workspace that no worker has seen.
+    Fresh,
+    /// The wanted tree already.
+    Same,
+    /// Something else, which is gone from the work tree.
+    Rebuilt {
+        /// What was there, kept in the workspace's own objects; `None` if it
+        /// could not be recorded.
+        found_tree: Option<Oid>,
+    },
+}
+
+/// What becomes of ignored files (build results, caches) on preparing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ignored {
+    /// They go: the work tree is exactly the wanted tree.
+    Remove,
+    /// They stay, for the sake of fast builds.
+    Keep,
+}
+
+impl Workspace {
+    /// A handle to the workspace `name` under `root`, which must be an absolute
+    /// path. Nothing is created.
+    pub fn open(repo: &Repo, root: &Path, name: &str) -> Result<Workspace, Error> {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        if !name.bytes().all(plain) || !name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+            return Err(Error::BadName {
+                name: name.to_owned(),
+            });
+        }
+        if !root.is_absolute() {
+            return Err(Error::RelativeRoot {
+                path: root.to_owned(),
+            });
+        }
+        let directory = root.join(name);
+        Ok(Workspace {
+            collector: repo.private_dir(&directory.join("collect"), &directory.join("tree")),
+            repo: repo.clone(),
+            root: root.to_owned(),
+            name: name.to_owned(),
+            directory,
+        })
+    }
+
+    /// The work tree.
+    pub fn tree_dir(&self) -> PathBuf {
+        self.directory.join("tree")
+    }
+
+    /// The worker's git directory.
+    pub fn git_dir(&self) -> PathBuf {
+        self.directory.join("git")
+    }
+
+    /// The directories the worker's git directory borrows objects from, which
+    /// a sandbox has to let it read.
+    pub fn object_dirs(&self) -> Result<Vec<PathBuf>, Error> {
+        let mut directories = vec![self.collector.objects()];
+        directories.extend(self.repo.object_dirs()?);
+        Ok(directories)
+    }
+
+    /// Makes the work tree be exactly `tree`, for a worker that is told it
+    /// stands on `head`. No worker may be running in it.
+    ///
+    /// One process if nothing is there, two if it is as wanted, three or four
+    /// if it has to be changed.
+    pub fn prepare(&self, tree: &Oid, head: &Oid, ignored: Ignored) -> Result<Prepared, Error> {
+        files::create_dir(&self.directory)?;
+        self.lock()?.prepare_locked(tree, head, ignored)
+    }
+
+    fn prepare_locked(&self, tree: &Oid, head: &Oid, ignored: Ignored) -> Result<Prepared, Error> {
+        let prepared = match self.state()? {
+            Some(State::Ready { tree: before }) if self.is_whole() => {
+                self.prepare_again(&before, tree, ignored)?
+            }
+            Some(State::Ready { .. }) => {
+                self.rebuild(tree, None)?;
+                Prepared::Rebuilt { found_tree: None }
+            }
+            // Killed while rebuilding: what was found then is still known.
+            Some(State::Rebuilding { found }) => {
+                self.rebuild(tree, found.as_ref())?;
+                Prepared::Rebuilt { found_tree: found }
+            }
+            None => {
+                self.build(tree)?;
+                Prepared::Fresh
+            }
+        };
+        self.write_git_dir(head)?;
+        self.set_state(&State::Ready { tree: tree.clone() })?;
+        Ok(prepared)
+    }
+
+    /// Records the work tree as a tree, in the workspace's own objects. Two
+    /// processes.
+    ///
+    /// Ignored files are left out, and codeteam's own directory is as it was.
+    /// No filter runs, whatever the work tree's attributes say: what is
+    /// recorded is what is on disk. A repository inside the work tree, whose
+    /// content nobody could review, is an [`Error::NestedRepositories`]; a file
+    /// git cannot record is an [`Error::Unrecordable`]. Both are the worker's
+    /// doing, and what it should be told.
+    pub fn collect(&self) -> Result<Oid, Error> {
+        self.lock()?.collect_locked()
+    }
+
+    fn collect_locked(&self) -> Result<Oid, Error> {
+        let before = self.ready()?;
+        self.unlock()?;
+        let known = self.gitlinks(&before)?;
+        let populated: Vec<PathBuf> = known
+            .iter()
+            .filter(|path| self.is_repository(path))
+            .cloned()
+            .collect();
+        if !populated.is_empty() {
+            return Err(Error::NestedRepositories { paths: populated });
+        }
+        let tree = self.record(&before, Scope::Changes)?;
+        let now = self.gitlinks(&before)?;
+        let new: Vec<PathBuf> = now
+            .into_iter()
+            .filter(|path| !known.contains(path))
+            .collect();
+        if new.is_empty() {
+            return Ok(tree);
+        }
+        // Left in the index, they would make the next `git add` look into them.
+        files::remove_file(&self.collector.index_path())?;
+        Err(Error::NestedRepositories { paths: new })
+    }
+
+    /// What changed between two trees, collected ones or the repository's.
+    /// One process.
+    pub fn diff(&self, from: &Oid, to: &Oid) -> Result<Diff, Error> {
+        Ok(self.collector.diff(from, to)?)
+    }
+
+    /// Brings a collected tree into the user's repository, which has `base`
+    /// (a tree or a commit). Two processes. Every object is checked; a tree that
+    /// would harm those who clone it is an [`Error::Unrecordable`].
+    ///
+    /// A blob that the user's repository happened to have, in no commit, was
+    /// not copied on collecting, and may have been pruned since. Then the work
+    /// tree is collected once more, in full; it must still be what it was.
+    pub fn transfer(&self, tree: &Oid, base: &Oid) -> Result<(), Error> {
+        self.lock()?.send(tree, base, Scope::Changes)
+    }
+
+    /// Writes a tree into another directory, which must not exist or be empty,
+    /// for what must not write in the work tree. It is no repository. One
+    /// process.
+    pub fn scratch(&self, tree: &Oid, directory: &Path) -> Result<(), Error> {
+        files::create_empty(directory)?;
+        Ok(self.collector.checkout_into(tree, directory)?)
+    }
+
+    fn prepare_again(&self, before: &Oid, tree: &Oid, ignored: Ignored) -> Result<Prepared, Error> {
+        // The user's repository may have moved since.
+        self.write_collector()?;
+        self.unlock()?;
+        // Content of the user's submodules is not part of any tree here, and
+        // a repository there must be gone before git looks.
+        for path in self.gitlinks(before)? {
+            if self.is_repository(&path) {
+                files::empty(&self.tree_dir().join(path))?;
+            }
+        }
+        let found = match self.record(before, Scope::Everything) {
+            // Git will not look at it; it goes unrecorded.
+            Err(Error::NestedRepositories { .. }) => None,
+            // Anything else (a full disk) must not cost the worker's work.
+            recorded => Some(recorded?),
+        };
+        if found.as_ref() == Some(tree) {
+            if ignored == Ignored::Remove {
+                self.sweep()?;
+            }
+            return Ok(Prepared::Same);
+        }
+        self.set_state(&State::Rebuilding {
+            found: found.clone(),
+        })?;
+        // The index now is the work tree, so that git can move from one to the
+        // other; should that fail, starting from nothing cannot.
+        if found.is_none() || self.collector.checkout(tree).is_err() {
+            self.build(tree)?;
+        } else if ignored == Ignored::Remove {
+            self.sweep()?;
+        } else {
+            self.collector.remove_untracked()?;
+        }
+        Ok(Prepared::Rebuilt { found_tree: found })
+    }
+
+    fn rebuild(&self, tree: &Oid, found: Option<&Oid>) -> Result<(), Error> {
+        self.set_state(&State::Rebuilding {
+            found: found.cloned(),
+        })?;
+        self.build(tree)
+    }
+
+    /// Makes everything but the worker's git directory, whatever is there. The
+    /// objects stay: the tree that is wanted may be nowhere else.
+    fn build(&self, tree: &Oid) -> Result<(), Error> {
+        files::remove_tree(&self.tree_dir())?;
+        files::create_dir(&self.tree_dir())?;
+        self.write_collector()?;
+        self.unlock()?;
+        files::remove_file(&self.collector.index_path())?;
+        Ok(self.collector.checkout(tree)?)
+    }
+
+    /// The work tree as a tree. An index that is missing or broken, or that
+    /// names objects which are gone, is made again from the tree that was
+    /// prepared: without one, a tracked file that is also ignored would be lost.
+    fn record(&self, before: &Oid, scope: Scope) -> Result<Oid, Error> {
+        let attempt = || {
+            self.collector.add_all(scope)?;
+            self.collector.write_tree()
+        };
+        if self.collector.index()?.is_some() {
+            match attempt() {
+                Err(git::Error::Failed { .. }) => {}
+                recorded => return Ok(recorded?),
+            }
+        }
+        self.reload_index(before)?;
+        Ok(attempt()?)
+    }
+
+    fn reload_index(&self, before: &Oid) -> Result<(), Error> {
+        self.unlock()?;
+        files::remove_file(&self.collector.index_path())?;
+        Ok(self.collector.load_index(before)?)
+    }
+
+    fn send(&self, tree: &Oid, base: &Oid, scope: Scope) -> Result<(), Error> {
+        let first = match self.repo.receive(&self.collector, tree, base) {
+            Err(error @ git::Error::Failed { .. }) => error,
+            done => return Ok(done?),
+        };
+        let Some(State::Ready { tree: before }) = self.state()? else {
+            return Err(first.into());
+        };
+        files::remove_file(&self.collector.index_path())?;
+        if self.record(&before, scope)? != *tree {
+            return Err(first.into());
+        }
+        Ok(self.repo.receive(&self.collector, tree, base)?)
+    }
+
+    /// Removes everything from the work tree that the index does not track.
+    fn sweep(&self) -> Result<(), Error> {
+        files::sweep(&self.tree_dir(), &self.entries()?)
+    }
+
+    fn entries(&self) -> Result<Vec<IndexEntry>, Error> {
+        let path = self.collector.index_path();
+        self.collector.index()?.ok_or(Error::BrokenIndex { path })
+    }
+
+    /// The references to other repositories that the index has.
+    fn gitlinks(&self, before: &Oid) -> Result<Vec<PathBuf>, Error> {
+        if self.collector.index()?.is_none() {
+            self.reload_index(before)?;
+        }
+        let entries = self.entries()?;
+        Ok(entries
+            .into_iter()
+            .filter(IndexEntry::is_gitlink)
+            .map(|entry| entry.path)
+            .collect())
+    }
+
+    /// Whether a directory of the work tree itself, not one behind a symbolic
+    /// link, holds a repository.
+    fn is_repository(&self, path: &Path) -> bool {
+        files::is_inside(&self.tree_dir(), path)
+            && self
+                .tree_dir()
+                .join(path)
+                .join(".git")
+                .symlink_metadata()
+                .is_ok()
+    }
+
+    fn is_whole(&self) -> bool {
+        let is_directory = |path: PathBuf| {
+            path.symlink_metadata()
+                .is_ok_and(|metadata| metadata.is_dir())
+        };
+        is_directory(self.tree_dir()) && is_directory(self.collector.objects())
+    }
+
+    fn ready(&self) -> Result<Oid, Error> {
+        match self.state()? {
+            Some(State::Ready { tree }) if self.is_whole() => Ok(tree),
+            _ => Err(Error::NotPrepared {
+                path: self.directory.clone(),
+            }),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Making commits, and finding them again by their trailers.
+
+use super::repo::oid;
+use super::{Error, Oid, Repo};
+
+/// A name and an address, as commits carry them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The name.
+    pub name: String,
+    /// The mail address.
+    pub email: String,
+}
+
+impl Default for Identity {
+    /// codeteam's own, for users who have configured none.
+    fn default() -> Identity {
+        Identity {
+            name: "codeteam".to_owned(),
+            email: "codeteam@localhost".to_owned(),
+        }
+    }
+}
+
+/// Who makes a commit, and when. The time is an input, so that making a commit
+/// again gives the same commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signature {
+    /// Author and committer.
+    pub identity: Identity,
+    /// Seconds since 1970, UTC.
+    pub seconds: i64,
+}
+
+/// A commit, as found in a branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommitInfo {
+    /// Its id.
+    pub oid: Oid,
+    /// Its tree.
+    pub tree: Oid,
+    /// Its parents.
+    pub parents: Vec<Oid>,
+    /// The first line of its message.
+    pub subject: String,
+    /// The `Key: value` lines at the end of its message, in order.
+    pub trailers: Vec<(String, String)>,
+}
+
+impl CommitInfo {
+    /// The value of the first trailer called `key`.
+    pub fn trailer(&self, key: &str) -> Option<&str> {
+        let found = self
+            .trailers
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(key));
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+impl Repo {
+    /// The identity in the user's configuration, or codeteam's own. One process.
+    pub fn identity(&self) -> Result<Identity, Error> {
+        let call = self
+            .checkout()
+            // Without this git makes one up from the host's name.
+            .args(["-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT"]);
+        let output = self.git.attempt(&call)?;
+        // `Name <address> seconds zone`; none configured is a failure.
+        let text = String::from_utf8_lossy(&output.stdout);
+        let parts = text.split_once(" <").and_then(|(name, rest)| {
+            let (email, _) = rest.split_once('>')?;
+            Some(Identity {
+                name: name.to_owned(),
+                email: email.to_owned(),
+            })
+        });
+        Ok(parts
+            .filter(|_| output.status.success())
+            .unwrap_or_default())
+    }
+
+    /// Makes a commit, and moves nothing. One process.
+    pub fn commit(
+        &self,
+        tree: &Oid,
+        parents: &[&Oid],
+        message: &str,
+        signature: &Signature,
+    ) -> Result<Oid, Error> {
+        let mut call = self
+            .plumbing()
+            .arg("commit-tree")
+            .arg(tree)
+            .args(["-F", "-"]);
+        for parent in parents {
+            call = call.arg("-p").arg(parent);
+        }
+        let date = format!("@{} +0000", signature.seconds);
+        let Identity { name, email } = &signature.identity;
+        let call = call
+            .env("GIT_AUTHOR_NAME", name)
+            .env("GIT_AUTHOR_EMAIL", email)
+            .env("GIT_AUTHOR_DATE", &date)
+            .env("GIT_COMMITTER_NAME", name)
+            .env("GIT_COMMITTER_EMAIL", email)
+            .env("GIT_COMMITTER_DATE", &date)
+            .stdin(message.as_bytes().to_vec());
+        oid(&self.git.run(&call)?).ok_or_else(|| call.unexpected("no object id"))
+    }
+
+    /// The commits of `tip` that `base` has not, newest first. One process.
+    pub fn commits_since(&self, base: &Oid, tip: &Oid) -> Result<Vec<CommitInfo>, Error> {
+        const FORMAT: &str = "--format=%H%x00%T%x00%P%x00%s%x00%(trailers:only=true,unfold=true)";
+        let call = self
+            .plumbing()
+            .args([
+                "log",
+                "-z",
+                "--no-color",
+                "--no-notes",
+                "--no-mailmap",
+                "--no-show-signature",
+            ])
+            .args([FORMAT, "--end-of-options"])
+            .arg(format!("{base}..{tip}"));
+        let output = self.git.run(&call)?;
+        let text = String::from_utf8_lossy(&output);
+        // A message cannot contain NUL, so every commit is exactly five fields.
+        let fields: Vec<&str> = text.split('\0').collect();
+        let commits = fields.chunks_exact(5).map(commit_info);
+        commits
+            .map(|commit| commit.ok_or_else(|| call.unexpected("a garbled commit")))
+            .collect()
+    }
+
+    /// The newest commit of `tip`, not of `base`, that carries all of these
+    /// trailers. One process.
+    pub fn find_trailer_commit(
+        &self,
+        base: &Oid,
+        tip: &Oid,
+        trailers: &[(&str, &str)],
+    ) -> Result<Option<CommitInfo>, Error> {
+        let matches = |commit: &CommitInfo| {
+            trailers
+                .iter()
+                .all(|(key, value)| commit.trailer(key) == Some(value))
+        };
+        Ok(self.commits_since(base, tip)?.into_iter().find(matches))
+    }
+}
+
+fn commit_info(fields: &[&str]) -> Option<CommitInfo> {
+    let [oid, tree, parents, subject, trailers] = fields else {
+        return None;
+    };
+    let parents: Option<Vec<Oid>> = parents.split_whitespace().map(Oid::parse).collect();
+    Some(CommitInfo {
+        oid: Oid::parse(oid)?,
+        tree: Oid::parse(tree)?,
+        parents: parents?,
+        subject: (*subject).to_owned(),
+        trailers: trailers
+            .lines()
+            .filter_map(|line| line.split_once(": "))
+            .map(|(key, value)| (key.to_owned(), value.trim().to_owned()))
+            .collect(),
+    })
+}

@@ -1,0 +1,233 @@
+//! What changed between two trees: the patch, the files, and an id that stays
+//! the same when the same patch is made on another base.
+
+use std::path::PathBuf;
+
+use super::command::{Call, Git};
+use super::objects::path;
+use super::{Error, Oid};
+
+/// The mode of a reference to another repository's commit.
+const GITLINK: u32 = 0o160_000;
+
+/// The difference between two trees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diff {
+    /// The patch, as `git apply` takes it; binary files included.
+    pub text: Vec<u8>,
+    /// The files that differ, in git's order.
+    pub files: Vec<Changed>,
+    /// A hash of the patch without what depends on where it applies: the same
+    /// change on another base has the same id.
+    pub patch_id: String,
+}
+
+/// A file that differs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changed {
+    /// Where, relative to the top of the tree.
+    pub path: PathBuf,
+    /// What happened to it.
+    pub change: Change,
+    /// Its mode before (0 if it was not there).
+    pub old_mode: u32,
+    /// Its mode after (0 if it is not there).
+    pub new_mode: u32,
+    /// Its content before, if it was there.
+    pub old: Option<Oid>,
+    /// Its content after, if it is there.
+    pub new: Option<Oid>,
+}
+
+/// What happened to a file. A renamed one is deleted here and added there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// It is new.
+    Added,
+    /// Its content or its mode changed.
+    Modified,
+    /// It is gone.
+    Deleted,
+    /// It became another kind of thing: a file a link, or the like.
+    TypeChanged,
+}
+
+impl Diff {
+    /// Whether the trees are the same.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// New or changed references to other repositories' commits, whose content
+    /// nobody has seen.
+    pub fn gitlinks(&self) -> impl Iterator<Item = &Changed> {
+        self.files.iter().filter(|file| file.new_mode == GITLINK)
+    }
+}
+
+/// Runs the diff with a call that says in which repository.
+pub(super) fn run(git: &Git, call: Call, from: &Oid, to: &Oid) -> Result<Diff, Error> {
+    let call = call
+        .args([
+            "diff-tree",
+            "-r",
+            "--raw",
+            "--patch",
+            "--no-abbrev",
+            "--full-index",
+            "--binary",
+        ])
+        .args([
+            "--no-renames",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-color",
+            "--no-relative",
+        ])
+        // Spelt out, so that no configuration of the repository changes a patch.
+        .args([
+            "--src-prefix=a/",
+            "--dst-prefix=b/",
+            "--unified=3",
+            "--inter-hunk-context=0",
+        ])
+        .args([
+            "--diff-algorithm=histogram",
+            "--indent-heuristic",
+            "--submodule=short",
+        ])
+        .args([
+            "--ignore-submodules=none",
+            "-O/dev/null",
+            "--end-of-options",
+        ])
+        .arg(from)
+        .arg(to);
+    let output = git.run(&call)?;
+    parse(&output).ok_or_else(|| call.unexpected("a garbled list of files"))
+}
+
+/// The raw lines, an empty line, the patch.
+///
+/// Not `-z`: it would also leave odd file names unquoted in the patch, which
+/// could then not be applied.
+fn parse(output: &[u8]) -> Option<Diff> {
+    let mut files = Vec::new();
+    let mut rest = output;
+    while rest.starts_with(b":") {
+        let end = rest.iter().position(|&byte| byte == b'\n')?;
+        files.push(changed(&rest[1..end])?);
+        rest = &rest[end + 1..];
+    }
+    let text = rest.strip_prefix(b"\n").unwrap_or(rest);
+    Some(Diff {
+        text: text.to_vec(),
+        files,
+        patch_id: patch_id(text),
+    })
+}
+
+/// `old_mode new_mode old new letter<TAB>path`
+fn changed(line: &[u8]) -> Option<Changed> {
+    let tab = line.iter().position(|&byte| byte == b'\t')?;
+    let mut fields = std::str::from_utf8(&line[..tab]).ok()?.split(' ');
+    let old_mode = u32::from_str_radix(fields.next()?, 8).ok()?;
+    let new_mode = u32::from_str_radix(fields.next()?, 8).ok()?;
+    let old = Oid::parse(fields.next()?)?;
+    let new = Oid::parse(fields.next()?)?;
+    let change = match fields.next()? {
+        "A" => Change::Added,
+        "M" => Change::Modified,
+        "D" => Change::Deleted,
+        "T" => Change::TypeChanged,
+        _ => return None,
+    };
+    let path = path(&unquote(&line[tab + 1..]));
+    let there = |oid: Oid| (!oid.is_zero()).then_some(oid);
+    Some(Changed {
+        path,
+        change,
+        old_mode,
+        new_mode,
+        old: there(old),
+        new: there(new),
+    })
+}
+
+/// Undoes git's quoting of names with control characters, quotes or
+/// backslashes, which is that of C. Other names come as they are.
+pub(super) fn unquote(name: &[u8]) -> Vec<u8> {
+    let quoted = name
+        .strip_prefix(b"\"")
+        .and_then(|rest| rest.strip_suffix(b"\""));
+    let Some(quoted) = quoted else {
+        return name.to_vec();
+    };
+    let mut plain = Vec::with_capacity(quoted.len());
+    let mut bytes = quoted.iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        if byte != b'\\' {
+            plain.push(byte);
+            continue;
+        }
+        plain.push(match bytes.next() {
+            Some(b'a') => 0x07,
+            Some(b'b') => 0x08,
+            Some(b't') => b'\t',
+            Some(b'n') => b'\n',
+            Some(b'v') => 0x0b,
+            Some(b'f') => 0x0c,
+            Some(b'r') => b'\r',
+            Some(digit @ b'0'..=b'7') => {
+                let mut value = digit - b'0';
+                while let Some(digit) = bytes.next_if(|byte| matches!(byte, b'0'..=b'7')) {
+                    value = value.wrapping_mul(8).wrapping_add(digit - b'0');
+                }
+                value
+            }
+            Some(other) => other,
+            None => b'\\',
+        });
+    }
+    plain
+}
+
+/// Hashes the patch without the lines that say where it applies: blob ids, and
+/// the positions and the enclosing function of each hunk.
+fn patch_id(patch: &[u8]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for line in patch.split_inclusive(|&byte| byte == b'\n') {
+        // Content begins with a space, a sign or a backslash, and binary data
+        // has no spaces, so neither prefix can be content.
+        if line.starts_with(b"index ") {
+            continue;
+        }
+        hasher.update(if line.starts_with(b"@@ ") {
+            b"@@\n"
+        } else {
+            line
+        });
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unquoted_as_git_quotes_them() {
+        assert_eq!(unquote(b"plain \\n"), b"plain \\n");
+        assert_eq!(unquote(br#""a\n\"b\"\\\001\tc""#), b"a\n\"b\"\\\x01\tc");
+        assert_eq!(unquote(br#""\303\251""#), "é".as_bytes());
+    }
+
+    #[test]
+    fn a_patch_id_ignores_where_the_patch_applies() {
+        let here = b"diff --git a/f b/f\nindex 1..2 100644\n@@ -1 +1 @@ fn a() {\n-x\n+y\n";
+        let there = b"diff --git a/f b/f\nindex 3..4 100644\n@@ -9 +9 @@\n-x\n+y\n";
+        let other = b"diff --git a/f b/f\nindex 3..4 100644\n@@ -9 +9 @@\n-x\n+z\n";
+        assert_eq!(patch_id(here), patch_id(there));
+        assert_ne!(patch_id(here), patch_id(other));
+    }
+}

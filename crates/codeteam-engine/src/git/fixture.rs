@@ -1,0 +1,170 @@
+//! For tests: repositories in temporary directories, with a git that sees
+//! nothing of the machine's configuration.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use super::{Environment, Git, Head, Identity, Oid, Repo, Signature};
+
+/// A directory with a repository `main` in it, which has one commit.
+pub(crate) struct Fixture {
+    directory: tempfile::TempDir,
+}
+
+impl Fixture {
+    /// A repository with one file, `file`, on the branch `main`.
+    pub(crate) fn new() -> Fixture {
+        let fixture = Fixture::unborn();
+        fixture.write("file", "one\ntwo\nthree\n");
+        fixture.commit_all("first");
+        fixture
+    }
+
+    pub(crate) fn unborn() -> Fixture {
+        let fixture = Fixture {
+            directory: tempfile::tempdir().unwrap(),
+        };
+        std::fs::create_dir(fixture.home()).unwrap();
+        std::fs::create_dir(fixture.main()).unwrap();
+        fixture.git(
+            &fixture.main(),
+            &["init", "--quiet", "--initial-branch=main"],
+        );
+        fixture
+    }
+
+    /// The directory everything is in, without symbolic links in its name.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.directory.path().canonicalize().unwrap()
+    }
+
+    pub(crate) fn main(&self) -> PathBuf {
+        self.path().join("main")
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.path().join("home")
+    }
+
+    pub(crate) fn program(&self) -> Git {
+        Git::new(Environment {
+            path: search_path(),
+            home: Some(self.home().into_os_string()),
+            xdg_config_home: None,
+        })
+        .unwrap()
+    }
+
+    pub(crate) fn open(&self) -> (Repo, Head) {
+        Repo::discover(&self.program(), &self.main()).unwrap()
+    }
+
+    /// Writes a file of the main checkout.
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        write(&self.main(), name, text);
+    }
+
+    /// Commits all of the main checkout.
+    pub(crate) fn commit_all(&self, message: &str) -> Oid {
+        self.git(&self.main(), &["add", "--all"]);
+        self.git(
+            &self.main(),
+            &["commit", "--quiet", "--allow-empty", "-m", message],
+        );
+        Oid::parse(&self.git(&self.main(), &["rev-parse", "HEAD"])).unwrap()
+    }
+
+    /// The tree that the main checkout would be if committed; nothing moves.
+    pub(crate) fn tree_of_checkout(&self) -> Oid {
+        self.git(&self.main(), &["add", "--all"]);
+        Oid::parse(&self.git(&self.main(), &["write-tree"])).unwrap()
+    }
+
+    /// Runs git as a user would, and returns what it printed.
+    pub(crate) fn git(&self, directory: &Path, args: &[&str]) -> String {
+        let output = self.try_git(directory, args);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success(),
+            "git {args:?} in {}: {stderr}",
+            directory.display()
+        );
+        String::from_utf8(output.stdout)
+            .unwrap()
+            .trim_end()
+            .to_owned()
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the harness through which tests run git"
+    )]
+    pub(crate) fn try_git(&self, directory: &Path, args: &[&str]) -> Output {
+        Command::new("git")
+            .args(args)
+            .current_dir(directory)
+            .env_clear()
+            .env("PATH", search_path())
+            .env("HOME", self.home())
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_AUTHOR_NAME", "Tess")
+            .env("GIT_AUTHOR_EMAIL", "tess@example.org")
+            .env("GIT_AUTHOR_DATE", "@1700000000 +0000")
+            .env("GIT_COMMITTER_NAME", "Tess")
+            .env("GIT_COMMITTER_EMAIL", "tess@example.org")
+            .env("GIT_COMMITTER_DATE", "@1700000000 +0000")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+    }
+}
+
+pub(crate) fn signature() -> Signature {
+    Signature {
+        identity: Identity {
+            name: "Tess".to_owned(),
+            email: "tess@example.org".to_owned(),
+        },
+        seconds: 1_700_000_000,
+    }
+}
+
+pub(crate) fn write(directory: &Path, name: &str, text: &str) {
+    let path = directory.join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+/// Every file and directory below, with its size and content's hash.
+pub(crate) fn listing(directory: &Path) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut pending = vec![directory.to_owned()];
+    while let Some(directory) = pending.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            let metadata = path.symlink_metadata().unwrap();
+            let content = if metadata.is_dir() {
+                pending.push(path.clone());
+                "directory".to_owned()
+            } else if metadata.is_symlink() {
+                format!("-> {}", std::fs::read_link(&path).unwrap().display())
+            } else {
+                blake3::hash(&std::fs::read(&path).unwrap())
+                    .to_hex()
+                    .to_string()
+            };
+            lines.push(format!("{} {content}", path.display()));
+        }
+    }
+    lines.sort();
+    lines
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests use the git that is installed"
+)]
+fn search_path() -> OsString {
+    std::env::var_os("PATH").unwrap()
+}

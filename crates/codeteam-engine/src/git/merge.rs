@@ -1,0 +1,194 @@
+//! Merging: of trees, in the object store alone; and of a run's branch into
+//! the user's checkout, when the user asked for it.
+
+use std::path::PathBuf;
+
+use super::command::{Call, Output};
+use super::objects::paths;
+use super::repo::oid;
+use super::{Error, Head, Identity, Oid, Repo, Signature};
+
+/// What merging two trees gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Merged {
+    /// Both sides, in one tree.
+    Clean {
+        /// The merged tree, written to the main repository.
+        tree: Oid,
+    },
+    /// Both sides changed the same thing.
+    Conflict {
+        /// The files concerned.
+        files: Vec<PathBuf>,
+    },
+}
+
+/// How a run's branch may enter the user's branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strategy {
+    /// Only if the user's branch has nothing of its own.
+    FastForward,
+    /// With a merge commit, always.
+    MergeCommit,
+}
+
+/// Where the user's branch is after a merge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MergedInto {
+    /// Where it was.
+    pub before: Oid,
+    /// Where it is.
+    pub after: Oid,
+}
+
+impl Repo {
+    /// Merges `ours` and `theirs`, both of which came from `base`, without
+    /// touching any checkout. Each may be a commit or a tree. One process.
+    ///
+    /// Attributes are not looked at: a merge driver is a program.
+    pub fn merge_trees(&self, base: &Oid, ours: &Oid, theirs: &Oid) -> Result<Merged, Error> {
+        let call = self.merge_call(base, ours, theirs);
+        let output = self.git.attempt(&call)?;
+        if output.status.code().is_some_and(|code| code > 1) {
+            // Before 2.45 git takes only commits here.
+            return self.merge_as_commits(base, ours, theirs);
+        }
+        merged(&call, output)
+    }
+
+    /// The same, for a git that wants commits. Four processes; the commits are
+    /// referenced by nothing, and git drops them in time.
+    pub(super) fn merge_as_commits(
+        &self,
+        base: &Oid,
+        ours: &Oid,
+        theirs: &Oid,
+    ) -> Result<Merged, Error> {
+        let signature = Signature {
+            identity: Identity::default(),
+            seconds: 0,
+        };
+        let commit = |treeish: &Oid| {
+            // `commit-tree` takes a tree only, and a commit is what is wanted.
+            match self.commit(treeish, &[], "codeteam: merge", &signature) {
+                Err(Error::Failed { .. }) => Ok(treeish.clone()),
+                made => made,
+            }
+        };
+        let call = self.merge_call(&commit(base)?, &commit(ours)?, &commit(theirs)?);
+        let output = self.git.attempt(&call)?;
+        merged(&call, output)
+    }
+
+    fn merge_call(&self, base: &Oid, ours: &Oid, theirs: &Oid) -> Call {
+        self.plumbing()
+            .args([
+                "merge-tree",
+                "--write-tree",
+                "-z",
+                "--name-only",
+                "--no-messages",
+            ])
+            .arg(format!("--merge-base={base}"))
+            .arg(ours)
+            .arg(theirs)
+    }
+
+    /// Merges `target` into the branch the user has checked out, and updates
+    /// the checkout. Three processes; five with a merge commit.
+    ///
+    /// Changes to tracked files (other than codeteam's own) are refused before
+    /// anything happens. Untracked files stay where they are; git itself
+    /// refuses to overwrite one. After a conflict the merge is undone. The
+    /// user's configuration applies, so that filters and identity are theirs;
+    /// hooks do not run and the merge commit is not signed.
+    pub fn merge_into_checkout(
+        &self,
+        target: &Oid,
+        strategy: Strategy,
+        message: &str,
+    ) -> Result<MergedInto, Error> {
+        let files = self.changed_files("--untracked-files=no")?;
+        if !files.is_empty() {
+            return Err(Error::Dirty { files });
+        }
+        let before = self.head()?;
+        let call = self
+            .checkout()
+            .args(["merge", "--no-edit", "--no-stat", "--no-autostash"]);
+        let call = match strategy {
+            Strategy::FastForward => call.arg("--ff-only").arg(target),
+            Strategy::MergeCommit => {
+                let Identity { name, email } = self.identity()?;
+                call.env("GIT_AUTHOR_NAME", &name)
+                    .env("GIT_AUTHOR_EMAIL", &email)
+                    .env("GIT_COMMITTER_NAME", &name)
+                    .env("GIT_COMMITTER_EMAIL", &email)
+                    .args(["--no-ff", "-m", message])
+                    .arg(target)
+            }
+        };
+        let output = self.git.attempt(&call)?;
+        if !output.status.success() {
+            return Err(self.undo(&call, output, before, target));
+        }
+        let after = match strategy {
+            Strategy::FastForward => target.clone(),
+            Strategy::MergeCommit => self.head()?.commit,
+        };
+        Ok(MergedInto {
+            before: before.commit,
+            after,
+        })
+    }
+
+    /// Leaves the checkout as it was, and says why the merge did not happen.
+    fn undo(&self, merge: &Call, output: Output, before: Head, target: &Oid) -> Error {
+        if output.stderr.contains("Not possible to fast-forward") {
+            let branch = before.branch.unwrap_or_else(|| "HEAD".to_owned());
+            return Error::NotFastForward {
+                branch,
+                target: target.clone(),
+            };
+        }
+        // Only a merge that stopped half-way exits with 1 and leaves unmerged
+        // files; a refusal has changed nothing and must not be "aborted", for
+        // that could throw away a merge of the user's own.
+        let unmerged = self.checkout().args([
+            "diff",
+            "--name-only",
+            "--diff-filter=U",
+            "-z",
+            "--no-ext-diff",
+        ]);
+        match self.git.run(&unmerged) {
+            Ok(names) if output.status.code() == Some(1) && !names.is_empty() => {
+                match self.git.run(&self.checkout().args(["merge", "--abort"])) {
+                    Ok(_) => Error::MergeConflict {
+                        files: paths(&names),
+                    },
+                    Err(error) => error,
+                }
+            }
+            Ok(_) => merge.failed(output),
+            Err(error) => error,
+        }
+    }
+}
+
+fn merged(call: &Call, output: Output) -> Result<Merged, Error> {
+    let (tree, files) = match output.stdout.iter().position(|&byte| byte == 0) {
+        Some(end) => output.stdout.split_at(end),
+        None => (&output.stdout[..], &[][..]),
+    };
+    match output.status.code() {
+        Some(0) => match oid(tree) {
+            Some(tree) => Ok(Merged::Clean { tree }),
+            None => Err(call.unexpected("no tree")),
+        },
+        Some(1) => Ok(Merged::Conflict {
+            files: paths(files),
+        }),
+        _ => Err(call.failed(output)),
+    }
+}

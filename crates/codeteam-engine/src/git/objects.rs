@@ -1,0 +1,167 @@
+//! Object ids, and reading objects of the main repository by id.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use super::command::{Call, Git};
+use super::{Diff, Error, Repo, diff};
+
+/// The id of a git object: 40 or 64 lower-case hexadecimal digits.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Oid(String);
+
+impl Oid {
+    /// Takes a full object id; anything else is `None`.
+    pub fn parse(text: &str) -> Option<Oid> {
+        let digits = text
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        (digits && matches!(text.len(), 40 | 64)).then(|| Oid(text.to_owned()))
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether this is the all-zero id, by which git means "no object".
+    pub fn is_zero(&self) -> bool {
+        self.0.bytes().all(|byte| byte == b'0')
+    }
+}
+
+impl fmt::Display for Oid {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl AsRef<OsStr> for Oid {
+    fn as_ref(&self) -> &OsStr {
+        OsStr::new(&self.0)
+    }
+}
+
+/// The hash a repository names its objects with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ObjectFormat {
+    /// Git's default.
+    Sha1,
+    /// `git init --object-format=sha256`.
+    Sha256,
+}
+
+impl ObjectFormat {
+    pub(super) fn parse(text: &str) -> Option<ObjectFormat> {
+        match text {
+            "sha1" => Some(ObjectFormat::Sha1),
+            "sha256" => Some(ObjectFormat::Sha256),
+            _ => None,
+        }
+    }
+
+    /// The tree with nothing in it, which every git knows without storing it.
+    pub fn empty_tree(self) -> Oid {
+        Oid(match self {
+            ObjectFormat::Sha1 => "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+            ObjectFormat::Sha256 => {
+                "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
+            }
+        }
+        .to_owned())
+    }
+
+    pub(super) fn zero(self) -> Oid {
+        Oid("0".repeat(self.bytes() * 2))
+    }
+
+    pub(super) fn bytes(self) -> usize {
+        match self {
+            ObjectFormat::Sha1 => 20,
+            ObjectFormat::Sha256 => 32,
+        }
+    }
+}
+
+impl Repo {
+    /// All files of a tree, in git's order. One process.
+    pub fn ls_tree_paths(&self, tree: &Oid) -> Result<Vec<PathBuf>, Error> {
+        let call = self
+            .plumbing()
+            .args(["ls-tree", "-r", "-z", "--name-only", "--full-tree"])
+            .arg(tree);
+        Ok(paths(&self.git.run(&call)?))
+    }
+
+    /// The content of a file of a tree, or `None` if there is no such file.
+    /// One process.
+    pub fn cat_file(&self, tree: &Oid, path: &Path) -> Result<Option<Vec<u8>>, Error> {
+        let mut name = std::ffi::OsString::from(format!("{tree}:"));
+        name.push(path);
+        let call = self.plumbing().args(["cat-file", "blob"]).arg(name);
+        let output = self.git.attempt(&call)?;
+        if output.status.success() {
+            Ok(Some(output.stdout))
+        } else if output.stderr.contains("not in") || output.stderr.contains("does not exist") {
+            Ok(None)
+        } else {
+            Err(call.failed(output))
+        }
+    }
+
+    /// What changed between two trees (or commits). One process.
+    pub fn diff(&self, from: &Oid, to: &Oid) -> Result<Diff, Error> {
+        diff::run(&self.git, self.plumbing(), from, to)
+    }
+
+    /// Writes a tree (or a commit's tree) into an empty directory. One process.
+    ///
+    /// Nothing but its files is left there: it is no repository.
+    pub fn checkout_into(&self, tree: &Oid, directory: &Path) -> Result<(), Error> {
+        checkout_into(&self.git, self.plumbing(), tree, directory)
+    }
+}
+
+/// Writes a tree into an empty directory, with a call that says from where.
+pub(super) fn checkout_into(
+    git: &Git,
+    call: Call,
+    tree: &Oid,
+    directory: &Path,
+) -> Result<(), Error> {
+    // Git will not write files without an index; it lives among them for as
+    // long as the call, where no tree can have a file.
+    let private = directory.join(".git");
+    std::fs::create_dir(&private).map_err(io("create", &private))?;
+    let call = call
+        .work_tree(directory)
+        .env("GIT_INDEX_FILE", private.join("index"))
+        .args(["read-tree", "--reset", "-u"])
+        .arg(tree);
+    let done = git.run(&call);
+    std::fs::remove_dir_all(&private).map_err(io("remove", &private))?;
+    done.map(drop)
+}
+
+fn io<'a>(operation: &'static str, path: &'a Path) -> impl FnOnce(std::io::Error) -> Error + 'a {
+    move |source| Error::Io {
+        operation,
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// Reads a NUL-terminated list of paths.
+pub(super) fn paths(bytes: &[u8]) -> Vec<PathBuf> {
+    bytes
+        .split(|&byte| byte == 0)
+        .filter(|path| !path.is_empty())
+        .map(path)
+        .collect()
+}
+
+pub(super) fn path(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(bytes))
+}

@@ -1,0 +1,229 @@
+//! A git directory that only codeteam writes, for looking at a work tree that
+//! a worker writes.
+//!
+//! The work tree's own `.git` is never read: a worker could have swapped it
+//! for one whose configuration runs programs. What a work tree can still do is
+//! contain other repositories; see [`PrivateDir::index`] for why they matter.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::command::{Call, Git};
+use super::repo::{OWN_DIRECTORY, oid};
+use super::{Diff, Error, IndexEntry, ObjectFormat, Oid, Repo, diff, index};
+
+/// A git directory, its index and its objects, beside a work tree.
+#[derive(Debug, Clone)]
+pub struct PrivateDir {
+    git: Git,
+    format: ObjectFormat,
+    git_dir: PathBuf,
+    work_tree: PathBuf,
+    held: Option<Arc<File>>,
+}
+
+/// Which files of a work tree are recorded. Ignored ones never are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// What a worker is asked for: everything but codeteam's own directory,
+    /// which stays as the index has it.
+    Changes,
+    /// Everything, and whatever cannot be read is left out: for keeping what
+    /// is about to be thrown away.
+    Everything,
+}
+
+impl Repo {
+    /// A handle to a private git directory that borrows this repository's
+    /// objects. No process; nothing is created.
+    pub fn private_dir(&self, git_dir: &Path, work_tree: &Path) -> PrivateDir {
+        PrivateDir {
+            git: self.git.clone(),
+            format: self.format,
+            git_dir: git_dir.to_owned(),
+            work_tree: work_tree.to_owned(),
+            held: None,
+        }
+    }
+
+    /// Brings the objects of `tree` that `base` has not (trees, or commits)
+    /// over from a private directory, checking each. Two processes.
+    ///
+    /// They become loose objects, as if the user had added the files, so that
+    /// the user's own git tidies them up as it always does.
+    pub fn receive(&self, from: &PrivateDir, tree: &Oid, base: &Oid) -> Result<(), Error> {
+        let pack = from
+            .call()
+            // Deltas would cost time to make and be undone at the other end.
+            .args([
+                "pack-objects",
+                "--quiet",
+                "--revs",
+                "--stdout",
+                "--window=0",
+                "--threads=1",
+            ])
+            .stdin(format!("{tree}\n^{base}^{{tree}}\n").into_bytes());
+        let unpack = self.plumbing().args(["unpack-objects", "-q", "--strict"]);
+        match self.git.pipe(&pack, &unpack) {
+            Err(Error::Failed { stderr, .. }) if stderr.contains("fsck error") => {
+                Err(Error::Unrecordable { reason: stderr })
+            }
+            done => done,
+        }
+    }
+}
+
+impl PrivateDir {
+    /// Makes the tracked files of the work tree be those of `tree`. One process.
+    pub fn checkout(&self, tree: &Oid) -> Result<(), Error> {
+        self.git
+            .run(
+                &self
+                    .in_tree()
+                    .args(["read-tree", "--reset", "-u"])
+                    .arg(tree),
+            )
+            .map(drop)
+    }
+
+    /// Makes the index be `tree`, leaving the work tree alone. One process.
+    pub fn load_index(&self, tree: &Oid) -> Result<(), Error> {
+        self.git
+            .run(&self.call().arg("read-tree").arg(tree))
+            .map(drop)
+    }
+
+    /// Puts the work tree's files into the index. One process.
+    pub fn add_all(&self, scope: Scope) -> Result<(), Error> {
+        let call = match scope {
+            Scope::Changes => self
+                .in_tree()
+                // Both pathspecs are constants; nothing else can become magic.
+                .env("GIT_LITERAL_PATHSPECS", "0")
+                .args(["add", "--all", "--", "."])
+                .arg(format!(":(top,exclude){OWN_DIRECTORY}")),
+            Scope::Everything => self
+                .in_tree()
+                .args(["add", "--all", "--ignore-errors", "."]),
+        };
+        let output = self.git.attempt(&call)?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let files_only = is_about_files(&output.stderr);
+        if scope == Scope::Everything && output.status.code() == Some(1) && files_only {
+            return Ok(());
+        }
+        Err(match nested(&output.stderr) {
+            Some(path) => Error::NestedRepository { path },
+            None if files_only => Error::Unrecordable {
+                reason: output.stderr,
+            },
+            None => call.failed(output),
+        })
+    }
+
+    /// The tree that the index is. One process.
+    pub fn write_tree(&self) -> Result<Oid, Error> {
+        let call = self.call().arg("write-tree");
+        oid(&self.git.run(&call)?).ok_or_else(|| call.unexpected("no object id"))
+    }
+
+    /// Removes untracked files that are not ignored. One process.
+    pub fn remove_untracked(&self) -> Result<(), Error> {
+        self.git
+            .run(&self.in_tree().args(["clean", "-ffdq"]))
+            .map(drop)
+    }
+
+    /// What changed between two trees. One process.
+    pub fn diff(&self, from: &Oid, to: &Oid) -> Result<Diff, Error> {
+        diff::run(&self.git, self.call(), from, to)
+    }
+
+    /// What the index tracks, or `None` if there is none, or a broken one.
+    /// No process.
+    ///
+    /// Callers need it to keep git out of other repositories in the work tree:
+    /// for every gitlink in the index whose directory is a repository,
+    /// `git add` runs `git status` *there*, with the configuration found there.
+    pub fn index(&self) -> Result<Option<Vec<IndexEntry>>, Error> {
+        let path = self.index_path();
+        match std::fs::read(&path) {
+            Ok(bytes) => Ok(index::parse(&bytes, self.format)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(Error::Io {
+                operation: "read",
+                path,
+                source,
+            }),
+        }
+    }
+
+    /// Where the index is.
+    pub fn index_path(&self) -> PathBuf {
+        self.git_dir.join("index")
+    }
+
+    /// Where the objects are.
+    pub fn objects(&self) -> PathBuf {
+        self.git_dir.join("objects")
+    }
+
+    /// Writes a tree into another, empty directory, with an index that is gone
+    /// afterwards. One process.
+    pub fn checkout_into(&self, tree: &Oid, directory: &Path) -> Result<(), Error> {
+        super::objects::checkout_into(&self.git, self.call(), tree, directory)
+    }
+
+    /// The same, whose processes hold `file` open for as long as they live.
+    #[must_use]
+    pub fn holding(mut self, file: File) -> PrivateDir {
+        self.held = Some(Arc::new(file));
+        self
+    }
+
+    fn call(&self) -> Call {
+        Call::plumbing(&self.git_dir, self.format).holding(self.held.as_ref())
+    }
+
+    fn in_tree(&self) -> Call {
+        self.call().work_tree(&self.work_tree)
+    }
+}
+
+/// The nested repository that `git add` stumbled over, if that was it.
+fn nested(stderr: &str) -> Option<PathBuf> {
+    let quoted = |line: &str| {
+        Some(PathBuf::from(
+            line.split('\'').nth(1)?.trim_end_matches('/'),
+        ))
+    };
+    stderr.lines().find_map(|line| {
+        if line.ends_with("does not have a commit checked out") {
+            quoted(line)
+        } else {
+            line.split_once(" in submodule ")
+                .map(|(_, path)| PathBuf::from(path))
+        }
+    })
+}
+
+/// Whether `git add` complained only about files that are there, and not, say,
+/// about a full disk: what is left out for that reason must not be thrown away.
+fn is_about_files(stderr: &str) -> bool {
+    let mut errors = stderr
+        .lines()
+        .filter(|line| line.starts_with("error:"))
+        .peekable();
+    errors.peek().is_some()
+        && errors.all(|line| {
+            line.starts_with("error: open(\"")
+                || line.starts_with("error: unable to index file")
+                || line.starts_with("error: unable to add '")
+                || line.starts_with("error: invalid path")
+                || line.ends_with("does not have a commit checked out")
+        })
+}

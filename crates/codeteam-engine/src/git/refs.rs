@@ -1,0 +1,125 @@
+//! References: compare-and-swap, listing, deleting. A reference is never
+//! written without saying where it is expected to be.
+
+use super::repo::oid;
+use super::{Error, Oid, Repo};
+
+/// Where a reference must be for a change of it to happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expected<'a> {
+    /// It must not exist.
+    Missing,
+    /// It must be exactly here.
+    At(&'a Oid),
+    /// Anywhere: for references that only one writer ever writes.
+    Anywhere,
+}
+
+impl Repo {
+    /// Moves the reference `name` to `new`, if it is where it is expected.
+    /// One process; one more when it is not.
+    pub fn update_ref(&self, name: &str, new: &Oid, expected: Expected<'_>) -> Result<(), Error> {
+        checked(name)?;
+        let call = self
+            .plumbing()
+            .args(["update-ref", "--no-deref", name])
+            .arg(new);
+        self.swap(name, call, expected)
+    }
+
+    /// Deletes the reference `name`, if it is where it is expected.
+    /// One process; one more when it is not.
+    pub fn delete_ref(&self, name: &str, expected: &Oid) -> Result<(), Error> {
+        checked(name)?;
+        let call = self
+            .plumbing()
+            .args(["update-ref", "--no-deref", "-d", name]);
+        self.swap(name, call, Expected::At(expected))
+    }
+
+    /// Creates the branch `name` (a short name) at `commit`. One process.
+    pub fn create_branch(&self, name: &str, commit: &Oid) -> Result<(), Error> {
+        match self.update_ref(&format!("refs/heads/{name}"), commit, Expected::Missing) {
+            Err(Error::RefMoved {
+                found: Some(found), ..
+            }) => Err(Error::BranchExists {
+                name: name.to_owned(),
+                found,
+            }),
+            done => done,
+        }
+    }
+
+    /// Where the reference `name` is, if it exists. One process.
+    pub fn read_ref(&self, name: &str) -> Result<Option<Oid>, Error> {
+        checked(name)?;
+        let call = self
+            .plumbing()
+            .args(["rev-parse", "--verify", "--quiet", name]);
+        Ok(oid(&self.git.attempt(&call)?.stdout))
+    }
+
+    /// The references under `prefix` (`refs/codeteam/…`), by name. One process.
+    pub fn refs_under(&self, prefix: &str) -> Result<Vec<(String, Oid)>, Error> {
+        checked(prefix)?;
+        let call =
+            self.plumbing()
+                .args(["for-each-ref", "--format=%(objectname) %(refname)", prefix]);
+        let output = self.git.run(&call)?;
+        let text = String::from_utf8_lossy(&output);
+        let entry = |line: &str| {
+            let (id, name) = line.split_once(' ')?;
+            Some((name.to_owned(), Oid::parse(id)?))
+        };
+        text.lines()
+            .map(|line| entry(line).ok_or_else(|| call.unexpected(line)))
+            .collect()
+    }
+
+    fn swap(
+        &self,
+        name: &str,
+        mut call: super::command::Call,
+        expected: Expected<'_>,
+    ) -> Result<(), Error> {
+        let wanted = match expected {
+            Expected::Missing => Some(self.format.zero()),
+            Expected::At(oid) => Some(oid.clone()),
+            Expected::Anywhere => None,
+        };
+        if let Some(wanted) = &wanted {
+            call = call.arg(wanted);
+        }
+        let output = self.git.attempt(&call)?;
+        if output.status.success() {
+            return Ok(());
+        }
+        if output.stderr.contains(".lock': File exists") {
+            return Err(Error::RefLocked {
+                name: name.to_owned(),
+            });
+        }
+        let expected = wanted.filter(|oid| !oid.is_zero());
+        // Asked of git rather than read from its message, which has many forms.
+        let found = self.read_ref(name)?;
+        if found == expected {
+            return Err(call.failed(output));
+        }
+        Err(Error::RefMoved {
+            name: name.to_owned(),
+            expected,
+            found,
+        })
+    }
+}
+
+/// Refuses what git would take for an option, or for a short name.
+fn checked(name: &str) -> Result<(), Error> {
+    if name.starts_with("refs/") {
+        Ok(())
+    } else {
+        Err(Error::BadRef {
+            name: name.to_owned(),
+        })
+    }
+}

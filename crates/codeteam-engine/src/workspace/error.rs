@@ -1,0 +1,88 @@
+//! What can go wrong with a workspace.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::git;
+
+/// A failed operation on a workspace.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Git failed.
+    #[error(transparent)]
+    Git(git::Error),
+    /// A file or directory could not be read or written.
+    #[error("could not {operation} `{}`", path.display())]
+    Io {
+        /// What was tried.
+        operation: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// Not a name for a directory.
+    #[error("`{name}` cannot be the name of a workspace")]
+    BadName {
+        /// What was given.
+        name: String,
+    },
+    /// Git directories need absolute paths.
+    #[error("the workspaces' directory must be an absolute path, not `{}`", path.display())]
+    RelativeRoot {
+        /// What was given.
+        path: PathBuf,
+    },
+    /// The workspace was not prepared, or is only half made.
+    #[error("the workspace at `{}` is not prepared", path.display())]
+    NotPrepared {
+        /// The workspace's directory.
+        path: PathBuf,
+    },
+    /// The index is not what codeteam's own git writes.
+    #[error("the index at `{}` cannot be read", path.display())]
+    BrokenIndex {
+        /// The index.
+        path: PathBuf,
+    },
+    /// The work tree contains other repositories, whose content would be lost.
+    #[error("the work tree contains other git repositories: {}", names(paths))]
+    NestedRepositories {
+        /// Where they are, relative to the work tree.
+        paths: Vec<PathBuf>,
+    },
+    /// The work tree contains a file that git does not take: one that cannot
+    /// be read, whose name is reserved, or that would harm who clones it.
+    #[error("the work tree contains something git cannot record: {reason}")]
+    Unrecordable {
+        /// What git said.
+        reason: String,
+    },
+    /// A directory that must be new or empty has something in it.
+    #[error("`{}` is not empty", path.display())]
+    NotEmpty {
+        /// The directory.
+        path: PathBuf,
+    },
+}
+
+impl From<git::Error> for Error {
+    /// What a worker has brought about has its own name, whichever call met it.
+    fn from(error: git::Error) -> Error {
+        match error {
+            git::Error::NestedRepository { path } => {
+                Error::NestedRepositories { paths: vec![path] }
+            }
+            git::Error::Unrecordable { reason } => Error::Unrecordable { reason },
+            other => Error::Git(other),
+        }
+    }
+}
+
+fn names(paths: &[PathBuf]) -> String {
+    let names: Vec<String> = paths
+        .iter()
+        .map(|path| format!("`{}`", path.display()))
+        .collect();
+    names.join(", ")
+}

@@ -1,0 +1,29 @@
+//! Keeps a git process that outlived a killed codeteam out of the way of the
+//! next one.
+//!
+//! Leases keep two codeteams apart, but not codeteam from the git it had
+//! started when it was killed: that one would go on writing files or the index.
+//! So whoever changes a workspace locks its directory, and every git process it
+//! starts holds the same lock. It is released when the last of them has ended,
+//! and nobody has to clean up after anyone.
+
+use std::fs::File;
+use std::io::ErrorKind;
+
+use super::{Error, Workspace, files};
+
+impl Workspace {
+    /// This workspace, locked until the result is dropped. Waits for git
+    /// processes of a killed codeteam, which have milliseconds left to run.
+    pub(super) fn lock(&self) -> Result<Workspace, Error> {
+        let path = &self.directory;
+        let directory = File::open(path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => Error::NotPrepared { path: path.clone() },
+            _ => files::io("open", path)(error),
+        })?;
+        directory.lock().map_err(files::io("lock", path))?;
+        let mut locked = self.clone();
+        locked.collector = locked.collector.holding(directory);
+        Ok(locked)
+    }
+}

@@ -1,0 +1,162 @@
+//! What leaves a workspace for the user's repository: transferred trees and
+//! snapshots.
+
+use super::*;
+use crate::git::Expected;
+use crate::git::fixture::signature;
+
+#[test]
+fn the_users_git_directory_is_not_touched_before_the_transfer() {
+    let bench = Bench::new();
+    let before = listing(&bench.fixture.main());
+    bench.prepare();
+    bench.write("new", "x\n");
+    let tree = bench.workspace.collect().unwrap();
+    bench.workspace.diff(&bench.head.tree, &tree).unwrap();
+    bench
+        .workspace
+        .scratch(&tree, &bench.fixture.path().join("scratch"))
+        .unwrap();
+    bench.prepare();
+    assert_eq!(listing(&bench.fixture.main()), before);
+}
+
+#[test]
+fn a_transferred_tree_is_whole_and_can_be_committed() {
+    let fixture = Fixture::new();
+    fixture.write("deep/unchanged", "x\n");
+    fixture.commit_all("second");
+    let bench = Bench::on(fixture);
+    bench.prepare();
+    bench.write("deep/new", "new\n");
+    bench.write("file", "changed\n");
+    let tree = bench.workspace.collect().unwrap();
+    bench.workspace.transfer(&tree, &bench.head.commit).unwrap();
+    bench.workspace.transfer(&tree, &bench.head.tree).unwrap();
+    let commit = bench
+        .repo
+        .commit(&tree, &[&bench.head.commit], "work", &signature())
+        .unwrap();
+    bench
+        .repo
+        .update_ref("refs/heads/run", &commit, Expected::Missing)
+        .unwrap();
+    fs::remove_dir_all(&bench.workspace.directory).unwrap();
+    let main = bench.fixture.main();
+    let report = bench
+        .fixture
+        .git(&main, &["fsck", "--strict", "--full", "--no-dangling"]);
+    assert_eq!(report, "");
+    assert_eq!(bench.fixture.git(&main, &["show", "run:deep/new"]), "new");
+    // Only what was new was sent: two blobs and two trees, and the commit.
+    let reachable = bench
+        .fixture
+        .git(&main, &["rev-list", "--objects", "--all"]);
+    let loose = bench.fixture.git(&main, &["count-objects"]);
+    assert_eq!(
+        loose.split(' ').next().unwrap(),
+        reachable.lines().count().to_string()
+    );
+}
+
+#[test]
+fn collecting_garbage_in_between_loses_nothing() {
+    let bench = Bench::new();
+    // The user's repository has this content by chance, in no commit.
+    bench.fixture.write("stray", "the same\n");
+    bench.fixture.git(&bench.fixture.main(), &["add", "stray"]);
+    bench.fixture.git(
+        &bench.fixture.main(),
+        &["rm", "--quiet", "--cached", "stray"],
+    );
+    bench.prepare();
+    bench.write("copy", "the same\n");
+    bench.write("new", "new\n");
+    let tree = bench.workspace.collect().unwrap();
+    bench
+        .fixture
+        .git(&bench.fixture.main(), &["gc", "--quiet", "--prune=now"]);
+    bench.workspace.transfer(&tree, &bench.head.commit).unwrap();
+    let copy = bench.repo.cat_file(&tree, Path::new("copy")).unwrap();
+    assert_eq!(copy.as_deref(), Some(&b"the same\n"[..]));
+}
+
+#[test]
+fn a_removed_workspace_can_be_brought_back() {
+    let bench = Bench::new();
+    bench.prepare();
+    bench.write(".gitignore", "ignored\n");
+    bench.write("untracked/file", "x\n");
+    bench.write("ignored", "x\n");
+    fs::remove_file(bench.path("file")).unwrap();
+    bench.worker(&["init", "--quiet", "nested"]);
+    bench.write("nested/file", "x\n");
+    let signature = signature();
+    let snapshot = Snapshot {
+        reference: "refs/codeteam/run/worktree/task-1",
+        parent: &bench.head.commit,
+        known_tree: &bench.head.tree,
+        message: "task-1, as it was left\n",
+        signature: &signature,
+    };
+    let removed = bench.workspace.snapshot_and_remove(&snapshot).unwrap();
+    let Removed::Kept { commit } = removed else {
+        panic!("{removed:?}")
+    };
+    assert_eq!(
+        bench.repo.read_ref(snapshot.reference).unwrap(),
+        Some(commit.clone())
+    );
+    let left = listing(&bench.fixture.path().join("spaces"));
+    assert_eq!(left.len(), 1, "only the empty trash: {left:?}");
+    let again = bench.workspace.snapshot_and_remove(&snapshot).unwrap();
+    assert_eq!(again, Removed::AlreadyGone);
+
+    let restored = bench.fixture.path().join("restored");
+    restore(&bench.repo, &commit, &restored).unwrap();
+    let mut files: Vec<PathBuf> = listing(&restored)
+        .iter()
+        .map(|line| PathBuf::from(line.split(' ').next().unwrap()))
+        .filter(|path| path.is_file())
+        .map(|path| path.strip_prefix(&restored).unwrap().to_owned())
+        .collect();
+    files.sort();
+    assert_eq!(
+        files,
+        [".gitignore", "nested/file", "untracked/file"].map(PathBuf::from)
+    );
+    assert!(matches!(
+        restore(&bench.repo, &commit, &restored),
+        Err(Error::NotEmpty { .. })
+    ));
+    let report = bench.fixture.git(
+        &bench.fixture.main(),
+        &["fsck", "--strict", "--no-dangling"],
+    );
+    assert_eq!(report, "");
+}
+
+#[test]
+fn nothing_is_kept_of_a_workspace_without_work() {
+    let bench = Bench::new();
+    let signature = signature();
+    let snapshot = Snapshot {
+        reference: "refs/codeteam/run/worktree/task-1",
+        parent: &bench.head.commit,
+        known_tree: &bench.head.tree,
+        message: "",
+        signature: &signature,
+    };
+    bench.prepare();
+    let remove = || bench.workspace.snapshot_and_remove(&snapshot).unwrap();
+    assert_eq!(remove(), Removed::NothingToKeep);
+    assert_eq!(bench.repo.refs_under("refs/codeteam/").unwrap(), []);
+    // Killed while being removed, and while being made.
+    write(&bench.fixture.path(), "spaces/.trash/task-1/tree/x", "x");
+    assert_eq!(remove(), Removed::AlreadyGone);
+    assert!(!bench.fixture.path().join("spaces/.trash/task-1").exists());
+    empty_trash(&bench.fixture.path().join("spaces")).unwrap();
+    assert_eq!(listing(&bench.fixture.path().join("spaces")).len(), 0);
+    bench.write("half", "x");
+    assert_eq!(remove(), Removed::NothingToKeep);
+}
