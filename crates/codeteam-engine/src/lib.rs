@@ -1,7 +1,24 @@
-//! Makes it happen.
+//! Makes it happen: the store, git, workspaces, processes, worker dialects, gates, the files
+//! people read, and the loop that drives a run with them.
+//!
+//! **Architecture invariant:** nothing here chooses. What to do next, after a crash too, is
+//! decided in `codeteam-core`; the engine performs what is due and reports what came of it. A
+//! worker that fails is an input to core; an `Err` here means codeteam itself cannot go on.
 
+pub mod artifacts;
 pub mod bodies;
+pub mod config;
+pub mod dialect;
+pub mod driver;
+pub mod engine;
+pub mod env;
 pub mod git;
+pub mod perform;
 pub mod process;
+pub mod rebuild;
 pub mod store;
+pub mod tell;
+pub mod workflows;
 pub mod workspace;
+
+pub use engine::Engine;

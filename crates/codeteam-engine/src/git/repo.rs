@@ -159,6 +159,18 @@ impl Repo {
         })
     }
 
+    /// The tree of a commit. One process.
+    pub fn tree_of(&self, commit: &Oid) -> Result<Oid, Error> {
+        let call = self
+            .plumbing()
+            .args(["rev-parse", "--verify", "--quiet", "--end-of-options"])
+            .arg(format!("{commit}^{{tree}}"));
+        let output = self.git.attempt(&call)?;
+        oid(&output.stdout).ok_or_else(|| Error::UnknownRevision {
+            rev: commit.as_str().to_owned(),
+        })
+    }
+
     /// Whether the checkout has changes or untracked files, not counting
     /// codeteam's own directory. One process.
     pub fn is_dirty(&self) -> Result<bool, Error> {

@@ -1,0 +1,188 @@
+//! The files people read: the plan, the story of a run, its log and its summary.
+//!
+//! They are written from events, each atomically, and never read back except to rebuild where a
+//! plan stands when the log itself is gone (see [`crate::rebuild`]) and to notice that a person
+//! changed a plan.
+
+mod story;
+mod summary;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use codeteam_core::ids::Time;
+use codeteam_core::{Event, Run, plan};
+
+use crate::engine::Engine;
+
+/// Why a file could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("could not {doing} `{}`", path.display())]
+pub struct Error {
+    doing: &'static str,
+    path: PathBuf,
+    source: std::io::Error,
+}
+
+/// The files of one run.
+#[derive(Default)]
+pub struct Artifacts {
+    log: Option<File>,
+}
+
+impl Artifacts {
+    /// Takes the files of a run up again: the log is brought to where the events are.
+    pub fn reopen(engine: &Engine, run: &Run) -> Result<Self, Error> {
+        let mut artifacts = Self::default();
+        let mut lines = String::new();
+        let read = engine.each_event(&run.id, 0, |seq, at, event| {
+            lines.push_str(&log_line(seq, at, &event));
+        });
+        if read.is_ok() {
+            replace(&folder(engine, run).join("log.jsonl"), lines.as_bytes())?;
+        }
+        artifacts.write_derived(engine, run)?;
+        Ok(artifacts)
+    }
+
+    /// Brings the files up to date with events that are durable already.
+    pub fn write(
+        &mut self,
+        engine: &Engine,
+        run: &Run,
+        at: Time,
+        events: &[Event],
+    ) -> Result<(), Error> {
+        self.append_log(engine, run, at, events)?;
+        story::write(engine, run, events)?;
+        let plan_changed = events.iter().any(|event| {
+            matches!(
+                event,
+                Event::RunStarted(_)
+                    | Event::PlanProposed { .. }
+                    | Event::PlanRevised { .. }
+                    | Event::FrameOpened { .. }
+                    | Event::FrameResumed { .. }
+                    | Event::FrameEnded { .. }
+                    | Event::TaskChanged { .. }
+            )
+        });
+        if plan_changed {
+            write_plan(engine, run)?;
+        }
+        if events.iter().any(|event| matches!(event, Event::RunEnded { .. })) {
+            summary::write(engine, run)?;
+        }
+        Ok(())
+    }
+
+    fn write_derived(&mut self, engine: &Engine, run: &Run) -> Result<(), Error> {
+        if run.plan.is_some() && !plan_was_edited(engine, run) {
+            write_plan(engine, run)?;
+        }
+        if run.is_terminal() {
+            summary::write(engine, run)?;
+        }
+        Ok(())
+    }
+
+    fn append_log(
+        &mut self,
+        engine: &Engine,
+        run: &Run,
+        at: Time,
+        events: &[Event],
+    ) -> Result<(), Error> {
+        let path = folder(engine, run).join("log.jsonl");
+        if self.log.is_none() {
+            make(path.parent())?;
+            let file = OpenOptions::new().create(true).append(true).open(&path);
+            self.log = Some(file.map_err(io("open", &path))?);
+        }
+        let first = run.seq - events.len() as u64 + 1;
+        let mut lines = String::new();
+        for (seq, event) in (first..).zip(events) {
+            lines.push_str(&log_line(seq, at, event));
+        }
+        match &mut self.log {
+            Some(file) => file.write_all(lines.as_bytes()).map_err(io("write", &path)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The folder of a run's files.
+pub fn folder(engine: &Engine, run: &Run) -> PathBuf {
+    engine.folder.join("runs").join(run.id.as_str())
+}
+
+/// The folder of a run's plan: by the plan's own id, or else by the run's.
+pub fn plan_folder(engine: &Engine, run: &Run) -> Option<PathBuf> {
+    let plan = run.plan.as_ref()?;
+    let own = codeteam_core::ids::is_plain(&plan.plan_id);
+    let name = if own { plan.plan_id.as_str() } else { run.id.as_str() };
+    Some(engine.folder.join("planning").join(name))
+}
+
+/// Whether the plan's file is there and says something else than the run: a person's doing.
+pub fn plan_was_edited(engine: &Engine, run: &Run) -> bool {
+    let (Some(folder), Some(known)) = (plan_folder(engine, run), &run.plan) else { return false };
+    let path = folder.join("plan.yml");
+    let Ok(text) = fs::read_to_string(&path) else { return false };
+    match plan::from_yaml(&path.display().to_string(), &text, run.max_tasks) {
+        Ok(loaded) => loaded.plan != **known,
+        // A file that cannot be read is a person's work in progress.
+        Err(_) => true,
+    }
+}
+
+fn write_plan(engine: &Engine, run: &Run) -> Result<(), Error> {
+    let (Some(folder), Some(known)) = (plan_folder(engine, run), &run.plan) else { return Ok(()) };
+    let path = folder.join("plan.yml");
+    let text = plan::to_yaml(known, |task| run.task_status(task));
+    // A file a person is editing is never overwritten; it is read when the run is resumed.
+    let ours = match fs::read_to_string(&path) {
+        Ok(found) => plan::from_yaml("plan.yml", &found, run.max_tasks)
+            .is_ok_and(|loaded| loaded.plan == **known || run.seq <= 8),
+        Err(_) => true,
+    };
+    if ours { replace(&path, text.as_bytes()) } else { Ok(()) }
+}
+
+fn log_line(seq: u64, at: Time, event: &Event) -> String {
+    let mut value = serde_json::to_value(event).unwrap_or_default();
+    if let Some(fields) = value.as_object_mut() {
+        let mut line = serde_json::Map::new();
+        line.insert("seq".to_owned(), seq.into());
+        line.insert("ts".to_owned(), timestamp(at).into());
+        line.append(fields);
+        value = serde_json::Value::Object(line);
+    }
+    format!("{value}\n")
+}
+
+/// A moment in time, as logs carry it.
+pub fn timestamp(at: Time) -> String {
+    let millis = i64::try_from(at.0).unwrap_or(0);
+    jiff::Timestamp::from_millisecond(millis).map(|t| t.to_string()).unwrap_or_default()
+}
+
+/// Writes a file so that it is there whole or not at all.
+fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    make(path.parent())?;
+    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let temporary = path.with_file_name(format!(".{name}.new"));
+    fs::write(&temporary, bytes).map_err(io("write", &temporary))?;
+    fs::rename(&temporary, path).map_err(io("put in place", path))
+}
+
+fn make(folder: Option<&Path>) -> Result<(), Error> {
+    let Some(folder) = folder else { return Ok(()) };
+    fs::create_dir_all(folder).map_err(io("make the folder", folder))
+}
+
+fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+    let path = path.to_owned();
+    move |source| Error { doing, path, source }
+}

@@ -1,0 +1,127 @@
+//! The story of a run: what was asked for, what was decided, every submission and verdict.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use codeteam_core::findings::Finding;
+use codeteam_core::ids::AttemptId;
+use codeteam_core::submission::{Choice, Submission};
+use codeteam_core::{Event, Run};
+
+use super::{Error, folder, replace};
+use crate::engine::Engine;
+use crate::tell;
+
+pub(super) fn write(engine: &Engine, run: &Run, events: &[Event]) -> Result<(), Error> {
+    let root = folder(engine, run);
+    for event in events {
+        match event {
+            Event::RunStarted(started) => {
+                let text = format!("# Task\n\n{}\n", started.goal);
+                replace(&root.join("task.md"), text.as_bytes())?;
+            }
+            Event::SubmissionReceived { id, submission, change, .. } => {
+                let files = change.as_ref().map(|(_, change)| change.files.as_slice());
+                submitted(run, &root, id, submission, files.unwrap_or_default())?;
+            }
+            Event::GateJudged { id, step, passed, results, tree } => {
+                let mut text = format!("# {step}\n\n**Result:** {}\n\nTree: {tree}\n\n", word(*passed));
+                for result in results {
+                    let _ = writeln!(text, "- **{}:** {}", result.name, word(result.passed));
+                    if !result.summary.is_empty() {
+                        let _ = writeln!(text, "\n```\n{}\n```\n", result.summary);
+                    }
+                }
+                replace(&root.join(name(run, id, step.as_str())), text.as_bytes())?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn submitted(
+    run: &Run,
+    root: &Path,
+    id: &AttemptId,
+    submission: &Submission,
+    files: &[String],
+) -> Result<(), Error> {
+    let who = tell::who(run, id);
+    match submission {
+        Submission::Requirements(r) => {
+            let text = format!("# Requirements\n\n{}\n", r.requirements);
+            replace(&root.join("requirements.md"), text.as_bytes())
+        }
+        Submission::Design(design) => {
+            let mut text = format!("# Design\n\n{}\n", design.design);
+            list(&mut text, "Patterns", &design.patterns);
+            list(&mut text, "Warnings", &design.warnings);
+            replace(&root.join("design.md"), text.as_bytes())
+        }
+        Submission::Change(change) => {
+            let mut text = format!("# {who}\n\n{}\n", change.summary);
+            list(&mut text, "Files changed (as found in the worktree)", files);
+            if !change.proof.is_empty() {
+                let _ = write!(text, "\n## Proof (as claimed)\n\n{}\n", change.proof);
+            }
+            list(&mut text, "Concerns", &change.concerns);
+            replace(&root.join(name(run, id, &who)), text.as_bytes())
+        }
+        Submission::Verdict(verdict) => {
+            let said = match verdict.verdict {
+                Choice::Approve => "APPROVED",
+                Choice::Reject => "REJECTED",
+            };
+            let mut text = format!("# {who}\n\n**Result:** {said}\n\n{}\n", verdict.reason);
+            let found: Vec<String> = verdict
+                .findings
+                .iter()
+                .map(|f| format!("**{}** ({:?}) {}", f.title, f.severity, f.detail))
+                .collect();
+            list(&mut text, "Findings", &found);
+            let answered: Vec<String> =
+                verdict.resolved.iter().map(|r| format!("{}: {:?}", r.id, r.state)).collect();
+            list(&mut text, "Earlier findings", &answered);
+            replace(&root.join(name(run, id, &format!("{who}_review"))), text.as_bytes())
+        }
+        Submission::Questions(_)
+        | Submission::Plan(_)
+        | Submission::Text(_)
+        | Submission::Blocked(_) => Ok(()),
+    }
+}
+
+/// `iterations/01_coder.md`, or `iterations/task-001_01_coder.md` where there are tasks.
+fn name(run: &Run, id: &AttemptId, what: &str) -> String {
+    // A rejection has moved the round on; the file belongs to the round that was judged.
+    let round = id.generation;
+    let slot = if id.slot > 0 { format!("_{}", id.slot + 1) } else { String::new() };
+    let task = match run.frames.get(&id.frame) {
+        Some(frame) if !frame.path.is_root() => format!("{}_", frame.path.name()),
+        _ if !id.frame.is_root() => format!("{}_", id.frame.name()),
+        _ => String::new(),
+    };
+    format!("iterations/{task}{round:02}_{what}{slot}.md")
+}
+
+fn list<T: AsRef<str>>(text: &mut String, title: &str, items: &[T]) {
+    if items.is_empty() {
+        return;
+    }
+    let _ = write!(text, "\n## {title}\n\n");
+    for item in items {
+        let _ = writeln!(text, "- {}", item.as_ref().trim());
+    }
+}
+
+/// The word of the reports.
+pub(super) fn word(passed: bool) -> &'static str {
+    if passed { "PASS" } else { "FAIL" }
+}
+
+/// A finding in one line.
+pub(super) fn finding(finding: &Finding) -> String {
+    let place = finding.report.file.as_deref().map(|f| format!(" in `{f}`")).unwrap_or_default();
+    format!("{} ({:?}, {:?}): {}{place}", finding.id, finding.report.severity, finding.state, finding.report.title)
+}

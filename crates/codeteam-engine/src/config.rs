@@ -1,0 +1,172 @@
+//! `.codeteam/config.yml`: what a project says about itself.
+
+use std::path::{Path, PathBuf};
+
+use codeteam_core::budget;
+use codeteam_core::workflow::{Check, CheckKind};
+use codeteam_core::yaml::Problems;
+use serde::Deserialize;
+
+/// Why the configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It cannot be read.
+    #[error("could not read `{}`", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// It is not valid.
+    #[error(transparent)]
+    Invalid(#[from] Problems),
+}
+
+/// A project's configuration.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The version of the format.
+    pub version: Option<f64>,
+    /// The workflow a run follows.
+    pub workflow: Option<String>,
+    /// What carries out roles that name no worker.
+    pub worker: Option<String>,
+    /// The script of the scripted worker.
+    pub script: Option<PathBuf>,
+    /// What is verified.
+    pub verification: Verification,
+    /// What may be used up.
+    pub limits: Limits,
+    /// How branches are named.
+    pub git: Git,
+}
+
+/// What is verified.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Verification {
+    /// Commands that must exit with 0.
+    pub commands: Vec<Command>,
+}
+
+/// A command that must exit with 0.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Command {
+    /// Its name in reports; the command itself if it has none.
+    #[serde(default)]
+    pub name: String,
+    /// The command, for `sh -c`.
+    pub command: String,
+    /// How long it may take.
+    #[serde(default)]
+    pub timeout_seconds: Option<u64>,
+}
+
+/// What may be used up by one run.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// US dollars.
+    pub max_cost_usd: Option<f64>,
+    /// Tokens, read and written.
+    pub max_tokens: Option<u64>,
+    /// Attempts of workers.
+    pub max_attempts: Option<u64>,
+    /// Minutes from start to end.
+    pub max_minutes: Option<u64>,
+    /// Megabytes of worktrees and bodies.
+    pub max_disk_mb: Option<u64>,
+    /// Tasks of a plan.
+    pub max_tasks: Option<usize>,
+}
+
+/// How branches are named.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Git {
+    /// `{run}` stands for the run's id.
+    pub branch_pattern: String,
+}
+
+impl Default for Git {
+    fn default() -> Self {
+        Self { branch_pattern: "codeteam/{run}".to_owned() }
+    }
+}
+
+impl Config {
+    /// Reads the project's configuration; a missing file is an empty one.
+    pub fn load(folder: &Path) -> Result<Self, Error> {
+        for name in ["config.yml", "config.yaml"] {
+            let path = folder.join(name);
+            match std::fs::read_to_string(&path) {
+                Ok(text) => {
+                    return Ok(codeteam_core::yaml::parse(&path.display().to_string(), &text)?);
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(source) => return Err(Error::Read { path, source }),
+            }
+        }
+        Ok(Self::default())
+    }
+
+    /// The checks of the project's own gate.
+    pub fn checks(&self) -> Vec<Check> {
+        let check = |c: &Command| Check {
+            name: if c.name.is_empty() { c.command.clone() } else { c.name.clone() },
+            what: CheckKind::Command(c.command.clone()),
+            timeout_ms: c.timeout_seconds.unwrap_or(600).saturating_mul(1_000),
+        };
+        self.verification.commands.iter().map(check).collect()
+    }
+}
+
+impl Limits {
+    /// The limits of a run's budget.
+    pub fn budget(&self) -> budget::Limits {
+        budget::Limits {
+            money_microusd: self.max_cost_usd.map(microusd),
+            tokens: self.max_tokens,
+            attempts: self.max_attempts,
+            wall_ms: self.max_minutes.map(|m| m.saturating_mul(60_000)),
+            disk_bytes: self.max_disk_mb.map(|mb| mb.saturating_mul(1 << 20)),
+        }
+    }
+}
+
+/// US dollars in millionths.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the value is clamped to what fits"
+)]
+pub fn microusd(usd: f64) -> u64 {
+    (usd.max(0.0) * 1e6).round().min(9e15) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_file_is_an_empty_one_and_a_wrong_key_has_a_line() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(Config::load(folder.path()).unwrap().checks().is_empty());
+        std::fs::write(folder.path().join("config.yml"), "verification:\n  comands: []\n").unwrap();
+        let error = Config::load(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("config.yml:2:") && error.contains("comands"), "{error}");
+    }
+
+    #[test]
+    fn commands_become_checks() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "verification:\n  commands:\n    - { name: Unit Tests, command: pytest }\n    - command: ruff check .\n";
+        std::fs::write(folder.path().join("config.yaml"), text).unwrap();
+        let checks = Config::load(folder.path()).unwrap().checks();
+        assert_eq!(checks[0].name, "Unit Tests");
+        assert_eq!(checks[1].name, "ruff check .");
+    }
+}

@@ -1,0 +1,455 @@
+//! The loop: input → decide → append → apply → compare what is due with what is in flight.
+//!
+//! One driver holds one run's lease. Effects are performed on threads of their own and come back
+//! as inputs; decisions of people and other processes come through the inbox and are consumed in
+//! the same transaction as the events they cause. Recovery after a crash is this same loop with
+//! nothing in flight.
+
+pub(crate) mod housekeeping;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use codeteam_core::budget;
+use codeteam_core::effect::{Effect, Waiting};
+use codeteam_core::event::{Outcome, RunStarted};
+use codeteam_core::frame::Question;
+use codeteam_core::ids::{AttemptId, RunId, Time};
+use codeteam_core::input::{Decision, Input};
+use codeteam_core::{Event, Run, apply, decide, due, rollup};
+use serde::{Deserialize, Serialize};
+
+use crate::artifacts::Artifacts;
+use crate::engine::Engine;
+use crate::env::{Failpoint, die};
+use crate::perform::{self, Context, Job, now};
+use crate::process::{self, Cancel};
+use crate::store::{self, Append, Lease, NewEvent, Owner, RunUpdate};
+use crate::{artifacts, tell};
+
+/// How often the holder of a lease says that it lives.
+const HEARTBEAT: Duration = Duration::from_secs(2);
+/// How old a heartbeat may be before a lease may be taken from a process that seems to live.
+const STALE_MS: i64 = 15_000;
+/// How often a waiting run looks whether someone has written to its inbox.
+const POLL: Duration = Duration::from_millis(20);
+
+/// Why a run cannot be driven on.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The log.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The files for people.
+    #[error(transparent)]
+    Artifacts(#[from] artifacts::Error),
+    /// An event cannot be written down.
+    #[error("an event cannot be written as JSON")]
+    Encode(#[source] serde_json::Error),
+    /// The run's events cannot be read.
+    #[error("the run cannot be loaded: {0}")]
+    Load(String),
+    /// A thread could not be started.
+    #[error("could not start a thread")]
+    Thread(#[source] std::io::Error),
+}
+
+/// A decision in the inbox.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Posted {
+    /// Who.
+    pub by: String,
+    /// What.
+    pub decision: Decision,
+}
+
+/// Why a driver stopped.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stop {
+    /// The run has ended.
+    Ended(Outcome),
+    /// A person must decide, and the driver was told not to wait.
+    Waiting(Vec<Question>),
+    /// A limit is reached.
+    Limited(budget::Kind),
+    /// The driver was told to stop.
+    Interrupted,
+}
+
+/// What a driver tells while it drives.
+pub trait Observer: Send + Sync {
+    /// An event is durable; `run` is the run with it applied.
+    fn event(&self, run: &Run, at: Time, event: &Event);
+    /// A worker or a check said something.
+    fn line(&self, id: &AttemptId, line: &str);
+    /// The run waits for this, now.
+    fn waits(&self, run: &Run, effects: &[Effect]);
+    /// Something went wrong beside the run itself.
+    fn warn(&self, message: &str);
+}
+
+/// How to drive.
+pub struct Options {
+    /// Whether to stay when only a person can go on.
+    pub wait: bool,
+    /// Set to stop.
+    pub interrupt: Cancel,
+    /// Names this process to others.
+    pub label: String,
+}
+
+/// Starts a run and drives it.
+pub fn start(
+    engine: &Arc<Engine>,
+    started: RunStarted,
+    options: &Options,
+    observer: &Arc<dyn Observer>,
+) -> Result<(RunId, Stop), Error> {
+    let id = started.run.clone();
+    let mut driver = Driver::take(engine, &id, Run::default(), options, observer)?;
+    let stop = driver.first(Input::Began(Box::new(started))).and_then(|()| driver.drive())?;
+    driver.leave();
+    Ok((id, stop))
+}
+
+/// Takes a run up where it stands and drives it.
+pub fn resume(
+    engine: &Arc<Engine>,
+    id: &RunId,
+    inputs: Vec<Input>,
+    options: &Options,
+    observer: &Arc<dyn Observer>,
+) -> Result<Stop, Error> {
+    let mut driver = Driver::take(engine, id, Run::default(), options, observer)?;
+    // Only with the lease is nobody else writing.
+    driver.run = engine.load(id).map_err(|e| Error::Load(perform::with_causes(&e)))?;
+    process::sweep(id.as_str());
+    let lost = driver
+        .run
+        .outstanding
+        .values()
+        .map(|o| (o.id.clone(), perform::spent(engine, id, o.id.fence).unwrap_or_default()))
+        .collect();
+    driver.artifacts = Artifacts::reopen(engine, &driver.run)?;
+    driver.first(Input::Resumed { at: now(), lost })?;
+    for input in inputs {
+        driver.feed(&input, Vec::new())?;
+    }
+    let stop = driver.drive()?;
+    driver.leave();
+    Ok(stop)
+}
+
+struct Driver<'a> {
+    engine: Arc<Engine>,
+    run: Run,
+    lease: Lease,
+    options: &'a Options,
+    observer: Arc<dyn Observer>,
+    artifacts: Artifacts,
+    inflight: BTreeMap<AttemptId, Flight>,
+    results: Receiver<Input>,
+    sender: Sender<Input>,
+    next_heartbeat: Instant,
+    inbox_version: i64,
+    appended: u64,
+    performed: Arc<std::sync::atomic::AtomicU64>,
+}
+
+struct Flight {
+    cancel: Cancel,
+    thread: JoinHandle<()>,
+}
+
+impl<'a> Driver<'a> {
+    fn take(
+        engine: &Arc<Engine>,
+        id: &RunId,
+        run: Run,
+        options: &'a Options,
+        observer: &Arc<dyn Observer>,
+    ) -> Result<Self, Error> {
+        let owner = Owner::this_process(options.label.clone());
+        let lease = engine.store.take_lease(id.as_str(), &owner, millis(now()), STALE_MS)?;
+        let (sender, results) = channel();
+        Ok(Self {
+            engine: Arc::clone(engine),
+            run,
+            lease,
+            options,
+            observer: Arc::clone(observer),
+            artifacts: Artifacts::default(),
+            inflight: BTreeMap::new(),
+            results,
+            sender,
+            next_heartbeat: Instant::now() + HEARTBEAT,
+            inbox_version: -1,
+            appended: 0,
+            performed: Arc::default(),
+        })
+    }
+
+    fn first(&mut self, input: Input) -> Result<(), Error> {
+        self.feed(&input, Vec::new())
+    }
+
+    fn drive(&mut self) -> Result<Stop, Error> {
+        loop {
+            self.read_inbox()?;
+            let effects = due(&self.run);
+            self.reconcile(&effects)?;
+            if self.options.interrupt.is_cancelled() {
+                self.abandon();
+                return Ok(Stop::Interrupted);
+            }
+            if self.inflight.is_empty() {
+                if let Some(stop) = self.stop(&effects) {
+                    return Ok(stop);
+                }
+                if let Some(outcome) = &self.run.outcome {
+                    return Ok(Stop::Ended(outcome.clone()));
+                }
+                self.observer.waits(&self.run, &effects);
+            }
+            self.wait(&effects)?;
+        }
+    }
+
+    /// Whether the driver has nothing more to do here and may not wait.
+    fn stop(&self, effects: &[Effect]) -> Option<Stop> {
+        if self.run.is_terminal() || self.options.wait {
+            return None;
+        }
+        let timed = effects.iter().any(|e| matches!(e, Effect::Wait { until: Some(_), .. }));
+        if timed {
+            return None;
+        }
+        let limit = effects.iter().find_map(|e| match e {
+            Effect::Wait { why: Waiting::Limit { what }, .. } => Some(*what),
+            _ => None,
+        });
+        if let Some(what) = limit {
+            return Some(Stop::Limited(what));
+        }
+        let questions: Vec<Question> = effects
+            .iter()
+            .filter_map(|e| match e {
+                Effect::Ask(question) => Some(Question::clone(question)),
+                _ => None,
+            })
+            .collect();
+        (!questions.is_empty()).then_some(Stop::Waiting(questions))
+    }
+
+    /// Starts what is due and not in flight; cancels what is in flight and no longer due.
+    fn reconcile(&mut self, effects: &[Effect]) -> Result<(), Error> {
+        let wanted: BTreeMap<&AttemptId, &Effect> =
+            effects.iter().filter_map(|e| e.attempt().map(|id| (id, e))).collect();
+        for (id, flight) in &self.inflight {
+            if !wanted.contains_key(id) {
+                flight.cancel.cancel();
+            }
+        }
+        for (id, effect) in wanted {
+            if self.inflight.contains_key(id) || self.frame_is_busy(id) {
+                continue;
+            }
+            if let Some(job) = perform::job(&self.run, effect) {
+                self.launch(job)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether something cancelled still runs in the frame's worktree.
+    fn frame_is_busy(&self, id: &AttemptId) -> bool {
+        self.inflight.iter().any(|(other, flight)| {
+            other.frame == id.frame && other.slot == id.slot && flight.cancel.is_cancelled()
+        })
+    }
+
+    fn launch(&mut self, job: Job) -> Result<(), Error> {
+        let (id, cancel) = (job.id.clone(), Cancel::new());
+        let (engine, observer) = (Arc::clone(&self.engine), Arc::clone(&self.observer));
+        let (sender, own) = (self.sender.clone(), cancel.clone());
+        let performed = Arc::clone(&self.performed);
+        let body = move || {
+            let lines = |id: &AttemptId, line: &str| observer.line(id, line);
+            let context = Context { engine: &engine, cancel: own, lines: &lines };
+            let input = perform::perform(&job, &context);
+            let count = performed.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1;
+            if engine.env.failpoint == Some(Failpoint::Performed(count)) {
+                die();
+            }
+            // The driver is gone only if it no longer wants to know.
+            let _ = sender.send(input);
+        };
+        let thread = std::thread::Builder::new()
+            .name(format!("attempt {}", id.fence))
+            .spawn(body)
+            .map_err(Error::Thread)?;
+        self.inflight.insert(id, Flight { cancel, thread });
+        Ok(())
+    }
+
+    /// Waits for a result, a time, a message or a heartbeat.
+    fn wait(&mut self, effects: &[Effect]) -> Result<(), Error> {
+        let now_wall = now();
+        let until = effects
+            .iter()
+            .filter_map(|e| match e {
+                Effect::Wait { until: Some(until), .. } => Some(*until),
+                _ => None,
+            })
+            .chain(self.run.budget.deadline().filter(|_| self.run.limit.is_none()))
+            .filter(|until| *until > now_wall || self.run.limit.is_none())
+            .min();
+        let timer = until.map_or(POLL, |u| Duration::from_millis(u.since(now_wall)));
+        match self.results.recv_timeout(timer.min(POLL)) {
+            Ok(input) => {
+                self.landed(&input);
+                self.feed(&input, Vec::new())?;
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                if effects.iter().any(|e| matches!(e, Effect::Wait { until: Some(u), .. } if *u <= now()))
+                {
+                    self.feed(&Input::Woke { at: now() }, Vec::new())?;
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => {}
+        }
+        self.beat()
+    }
+
+    fn landed(&mut self, input: &Input) {
+        let id = match input {
+            Input::WorkerExited { id, .. }
+            | Input::GateFinished { id, .. }
+            | Input::Rebased { id, .. }
+            | Input::Integrated { id, .. }
+            | Input::Published { id, .. }
+            | Input::EffectFailed { id, .. } => id,
+            _ => return,
+        };
+        if let Some(flight) = self.inflight.remove(id) {
+            // It has sent its last word; what is left is the end of its closure.
+            let _ = flight.thread.join();
+        }
+    }
+
+    fn beat(&mut self) -> Result<(), Error> {
+        if Instant::now() >= self.next_heartbeat {
+            self.engine.store.heartbeat(&self.lease, millis(now()))?;
+            self.next_heartbeat = Instant::now() + HEARTBEAT;
+        }
+        Ok(())
+    }
+
+    /// Takes in what other processes have written, each message with its consequences in one
+    /// transaction.
+    fn read_inbox(&mut self) -> Result<(), Error> {
+        let version = self.engine.store.data_version()?;
+        if version == self.inbox_version {
+            return Ok(());
+        }
+        self.inbox_version = version;
+        for row in self.engine.store.inbox(self.run.id.as_str())? {
+            let input = match serde_json::from_str::<Posted>(&row.data) {
+                Ok(Posted { by, decision }) => Input::Decided { at: now(), by, decision },
+                Err(error) => {
+                    self.observer.warn(&format!("a message in the inbox makes no sense: {error}"));
+                    Input::Woke { at: now() }
+                }
+            };
+            self.feed(&input, vec![row.id])?;
+        }
+        Ok(())
+    }
+
+    /// One input, to its last consequence.
+    fn feed(&mut self, input: &Input, consumed: Vec<i64>) -> Result<(), Error> {
+        let events = decide(&self.run, input);
+        if events.is_empty() && consumed.is_empty() {
+            return Ok(());
+        }
+        let at = input.at();
+        let expected_seq = self.run.seq;
+        let mut after = self.run.clone();
+        let mut encoded = Vec::with_capacity(events.len());
+        for event in &events {
+            apply(&mut after, event);
+            encoded.push(NewEvent {
+                kind: event.kind().to_owned(),
+                version: event.version(),
+                data: serde_json::to_string(event).map_err(Error::Encode)?,
+            });
+        }
+        let row = RunUpdate {
+            goal: after.goal.clone(),
+            created_at: millis(after.started),
+            status: rollup::status(&after).as_str().to_owned(),
+            headline: tell::headline(&after),
+        };
+        self.engine.store.append(Append {
+            run: after.id.0.clone(),
+            expected_seq,
+            token: self.lease.token,
+            at: millis(at),
+            events: encoded,
+            consumed,
+            row: Some(row),
+        })?;
+        self.count_appended(events.len());
+        // Shown event by event, each with the run as it was then.
+        for event in &events {
+            apply(&mut self.run, event);
+            self.observer.event(&self.run, at, event);
+        }
+        self.artifacts.write(&self.engine, &self.run, at, &events)?;
+        self.clean_up(&events);
+        Ok(())
+    }
+
+    fn count_appended(&mut self, events: usize) {
+        let before = self.appended;
+        self.appended += events as u64;
+        if let Some(Failpoint::Appended(n)) = self.engine.env.failpoint
+            && before < n
+            && n <= self.appended
+        {
+            die();
+        }
+    }
+
+    /// Stops everything in flight without asking what it had; a resumed run starts it again.
+    fn abandon(&mut self) {
+        for flight in self.inflight.values() {
+            flight.cancel.cancel();
+        }
+        for (_, flight) in std::mem::take(&mut self.inflight) {
+            let _ = flight.thread.join();
+        }
+    }
+
+    /// Gives the run back.
+    fn leave(&mut self) {
+        self.sweep_worktrees();
+        if let Err(error) = self.engine.store.release(&self.lease) {
+            self.observer.warn(&format!("the lease could not be given back: {error}"));
+        }
+    }
+}
+
+impl Drop for Driver<'_> {
+    fn drop(&mut self) {
+        // However the driver ends, nothing it started lives on.
+        self.abandon();
+    }
+}
+
+fn millis(at: Time) -> i64 {
+    i64::try_from(at.0).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,147 @@
+//! Worktrees of frames that have ended: what they hold is kept as a commit, then they go.
+//!
+//! Not an effect of the kernel: nothing in a run depends on it, a repetition does no harm, and
+//! what was left behind by a crash is found again when the run is resumed or pruned. A frame that
+//! failed keeps its worktree, for a person to look at and for `retry`.
+
+use std::path::Path;
+
+use codeteam_core::Event;
+use codeteam_core::event::Outcome;
+use codeteam_core::frame::{Frame, Stage, Tip};
+use codeteam_core::ids::{FramePath, RunId};
+
+use super::Driver;
+use crate::engine::Engine;
+use crate::git::{Oid, Signature};
+use crate::perform::{now, with_causes, workspace_name};
+use crate::workspace::{self, Removed, Snapshot, Workspace};
+
+impl Driver<'_> {
+    pub(super) fn clean_up(&mut self, events: &[Event]) {
+        for event in events {
+            let Event::FrameEnded { frame, outcome } = event else { continue };
+            let keep = matches!(outcome, Outcome::Failed(_))
+                || (frame.is_root() && *outcome != Outcome::Completed)
+                || self.inflight.keys().any(|id| id.frame == *frame);
+            if keep {
+                continue;
+            }
+            let tip = self.run.tip.clone();
+            if let Err(error) = close_frame(&self.engine, &self.run.id, frame, &tip) {
+                let why = with_causes(&error);
+                self.observer.warn(&format!("the worktree of `{frame}` was left in place: {why}"));
+            }
+        }
+    }
+}
+
+impl Driver<'_> {
+    /// Closes what frames of an ended run have left, because something was still running in it
+    /// when they ended or because codeteam died in between.
+    pub(super) fn sweep_worktrees(&mut self) {
+        if !self.run.is_terminal() || !self.inflight.is_empty() {
+            return;
+        }
+        let kept: Vec<String> = self
+            .run
+            .failed
+            .keys()
+            .chain(self.run.frames.values().filter(|f| keeps_its_worktree(f)).map(|f| &f.path))
+            .map(workspace_name)
+            .collect();
+        let root = self.engine.workspaces_of(&self.run.id);
+        for name in workspaces_in(&root) {
+            if kept.iter().any(|k| name == *k || name.starts_with(&format!("{k}.s"))) {
+                continue;
+            }
+            let closed = Workspace::open(&self.engine.repo, &root, &name)
+                .and_then(|w| close(&self.engine, &self.run.id, &w, &name, &self.run.tip.clone()));
+            if let Err(error) = closed {
+                let why = with_causes(&error);
+                self.observer.warn(&format!("the worktree `{name}` was left in place: {why}"));
+            }
+        }
+        if kept.is_empty() {
+            // Nothing in these folders is needed once the run has ended.
+            let _ = std::fs::remove_dir_all(root.join(".attempts"));
+            let _ = std::fs::remove_dir(root.join(".trash"));
+            let _ = std::fs::remove_dir(&root);
+        }
+    }
+}
+
+/// The run's own frame keeps its worktree unless the run was completed.
+fn keeps_its_worktree(frame: &Frame) -> bool {
+    !matches!(frame.stage, Stage::Ended(Outcome::Completed))
+}
+
+/// Keeps what a frame's worktrees hold beyond `known` and removes them.
+pub(crate) fn close_frame(
+    engine: &Engine,
+    run: &RunId,
+    frame: &FramePath,
+    known: &Tip,
+) -> Result<Vec<String>, workspace::Error> {
+    let root = engine.workspaces_of(run);
+    let own = workspace_name(frame);
+    let mut kept = Vec::new();
+    for name in workspaces_in(&root) {
+        let is_own = name == own;
+        if !is_own && !name.strip_prefix(&own).is_some_and(|rest| rest.starts_with(".s")) {
+            continue;
+        }
+        let workspace = Workspace::open(&engine.repo, &root, &name)?;
+        if !is_own {
+            // A reviewer's: read-only by its kind, so there is nothing to keep.
+            workspace.remove()?;
+            continue;
+        }
+        if let Some(reference) = close(engine, run, &workspace, &name, known)? {
+            kept.push(reference);
+        }
+    }
+    // The folder goes with the last of them.
+    let _ = std::fs::remove_dir(root.join(".trash"));
+    Ok(kept)
+}
+
+/// Keeps and removes one workspace; returns the reference that keeps it, if one was needed.
+pub(crate) fn close(
+    engine: &Engine,
+    run: &RunId,
+    workspace: &Workspace,
+    name: &str,
+    known: &Tip,
+) -> Result<Option<String>, workspace::Error> {
+    let reference = format!("refs/codeteam/{run}/worktree/{name}");
+    let (Some(parent), Some(tree)) =
+        (Oid::parse(known.commit.as_str()), Oid::parse(known.tree.as_str()))
+    else {
+        return Ok(None);
+    };
+    let seconds = i64::try_from(now().0 / 1_000).unwrap_or(0);
+    let signature = Signature { identity: engine.identity()?.clone(), seconds };
+    let message = format!("Worktree `{name}` of run {run}, as it was left");
+    let removed = workspace.snapshot_and_remove(&Snapshot {
+        reference: &reference,
+        parent: &parent,
+        known_tree: &tree,
+        message: &message,
+        signature: &signature,
+    })?;
+    Ok(matches!(removed, Removed::Kept { .. }).then_some(reference))
+}
+
+/// The names of the workspaces in a run's folder.
+pub(crate) fn workspaces_in(root: &Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(root) else { return Vec::new() };
+    let mut names: Vec<String> = entries
+        .filter_map(Result::ok)
+        .filter(|entry| entry.path().is_dir())
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| !name.starts_with('.'))
+        .collect();
+    names.sort();
+    names
+}

@@ -1,0 +1,429 @@
+//! One handle to everything a skin needs: find the project, start runs, look at them, decide.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use codeteam_core::event::RunStarted;
+use codeteam_core::frame::Tip;
+use codeteam_core::ids::{Commit, RunId, TaskId, Time, Tree, WorkerName};
+use codeteam_core::input::Decision;
+use codeteam_core::plan::{self, Plan};
+use codeteam_core::schedule::Status;
+use codeteam_core::{Event, Run, budget};
+
+use crate::bodies::{self, Bodies};
+use crate::config::{self, Config};
+use crate::env::Env;
+use crate::git::{self, Git, Head, Identity, Repo};
+use crate::process::{Launcher, MARK, Unconfined};
+use crate::store::{self, Store};
+use crate::{driver, workflows, workspace};
+
+/// How many tasks a plan may have if the configuration does not say.
+pub const MAX_TASKS: usize = 1_000;
+
+/// Where things are and how they are done.
+pub struct Engine {
+    /// The user's repository.
+    pub repo: Repo,
+    /// Where its checkout stood when codeteam looked.
+    pub head: Head,
+    /// The log.
+    pub store: Store,
+    /// Prompts, transcripts, diffs, reports.
+    pub bodies: Bodies,
+    /// `.codeteam`.
+    pub folder: PathBuf,
+    /// The project's configuration.
+    pub config: Config,
+    /// What codeteam takes from its environment.
+    pub env: Env,
+    /// What confines workers and gates.
+    pub launcher: Arc<dyn Launcher>,
+    /// codeteam's own program.
+    pub codeteam: PathBuf,
+    /// The script of the scripted worker, if not the embedded one.
+    pub script: Option<PathBuf>,
+    /// Worktrees that nobody has touched since they were last looked at.
+    pub untouched: Untouched,
+    identity: OnceLock<Identity>,
+    workspaces: PathBuf,
+}
+
+/// Why the engine cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what each is")]
+pub enum Error {
+    #[error(transparent)]
+    Git(#[from] git::Error),
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    #[error(transparent)]
+    Bodies(#[from] bodies::Error),
+    #[error(transparent)]
+    Config(#[from] config::Error),
+    #[error(transparent)]
+    Workflow(#[from] workflows::Error),
+    #[error(transparent)]
+    Workspace(#[from] workspace::Error),
+    #[error(transparent)]
+    Driver(#[from] driver::Error),
+    #[error(transparent)]
+    Plan(#[from] codeteam_core::yaml::Problems),
+    #[error("could not {doing} `{}`", path.display())]
+    Io { doing: &'static str, path: PathBuf, source: std::io::Error },
+    #[error("there is no run `{0}`")]
+    NoSuchRun(String),
+    #[error("`{0}` could mean more than one run")]
+    Ambiguous(String),
+    #[error("there is no run yet")]
+    NoRuns,
+    #[error("event {seq} of run `{run}` cannot be read")]
+    Unreadable { run: String, seq: u64, source: codeteam_core::event::Unreadable },
+    #[error("codeteam does not know the worker `{0}`")]
+    UnknownWorker(String),
+    #[error("neither `HOME` nor `XDG_STATE_HOME` is set, so there is no place for worktrees")]
+    NoHome,
+    #[error("the goal is empty")]
+    EmptyGoal,
+}
+
+/// What a run is to be.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// What the user wants.
+    pub goal: String,
+    /// The workflow, if not the configured one.
+    pub workflow: Option<String>,
+    /// What carries roles out, if not the configured one.
+    pub worker: Option<String>,
+    /// A plan that is there already.
+    pub plan: Option<(Plan, BTreeMap<TaskId, Status>)>,
+    /// Limits over those of the configuration.
+    pub limits: budget::Limits,
+}
+
+impl Engine {
+    /// Opens the project that `start` is in, and makes `.codeteam` if it is missing.
+    pub fn open(start: &Path, env: Env, codeteam: PathBuf) -> Result<Self, Error> {
+        let (repo, head) = Self::discover(start, &env)?;
+        let folder = repo.top_level().join(".codeteam");
+        make_folder(&folder)?;
+        let store = Store::open(&folder.join("state.db"))?;
+        Self::with(repo, head, store, folder, env, codeteam)
+    }
+
+    /// Opens the project that `start` is in if it has a log; makes and changes nothing.
+    pub fn look(start: &Path, env: Env, codeteam: PathBuf) -> Result<Option<Self>, Error> {
+        let (repo, head) = Self::discover(start, &env)?;
+        let folder = repo.top_level().join(".codeteam");
+        let Some(store) = Store::open_existing(&folder.join("state.db"))? else { return Ok(None) };
+        Self::with(repo, head, store, folder, env, codeteam).map(Some)
+    }
+
+    /// The repository that `start` is in.
+    pub fn discover(start: &Path, env: &Env) -> Result<(Repo, Head), Error> {
+        let git = Git::new(git::Environment {
+            path: env.path.clone(),
+            home: env.home.clone().map(OsString::from),
+            xdg_config_home: env.config_home.clone().map(OsString::from),
+        })?;
+        Ok(Repo::discover(&git, start)?)
+    }
+
+    fn with(
+        repo: Repo,
+        head: Head,
+        store: Store,
+        folder: PathBuf,
+        env: Env,
+        codeteam: PathBuf,
+    ) -> Result<Self, Error> {
+        let config = Config::load(&folder)?;
+        let bodies = Bodies::open(folder.join("bodies"))?;
+        let workspaces = workspaces_root(&env, repo.common_dir())?;
+        let script = config.script.as_ref().map(|path| repo.top_level().join(path));
+        Ok(Self {
+            repo,
+            head,
+            store,
+            bodies,
+            folder,
+            config,
+            env,
+            launcher: Arc::new(Unconfined),
+            codeteam,
+            script,
+            untouched: Untouched::default(),
+            identity: OnceLock::new(),
+            workspaces,
+        })
+    }
+
+    /// Everything a new run pins. Nothing is written yet.
+    pub fn plan_run(&self, request: &Request, at: Time) -> Result<RunStarted, Error> {
+        let goal = request.goal.trim();
+        if goal.is_empty() {
+            return Err(Error::EmptyGoal);
+        }
+        let name = request.workflow.as_deref().or(self.config.workflow.as_deref());
+        let mut compiled = self.workflow(name.unwrap_or(workflows::DEFAULT))?;
+        let said = request.worker.as_deref().or(self.config.worker.as_deref());
+        let default = said.unwrap_or("scripted");
+        for role in compiled.roles.values_mut() {
+            if role.workers.is_empty() || request.worker.is_some() {
+                role.workers = vec![WorkerName(default.to_owned())];
+            }
+            for worker in &role.workers {
+                if crate::dialect::of(worker).is_none() {
+                    return Err(Error::UnknownWorker(worker.0.clone()));
+                }
+            }
+        }
+        let run = self.free_id(goal, at)?;
+        let (plan, earlier) = request.plan.clone().map_or((None, BTreeMap::new()), |(plan, earlier)| {
+            let done = earlier.into_iter().filter(|(_, status)| status.satisfies()).collect();
+            (Some(plan), done)
+        });
+        Ok(RunStarted {
+            branch: self.config.git.branch_pattern.replace("{run}", run.as_str()),
+            run,
+            at,
+            goal: goal.to_owned(),
+            workflow: compiled.workflow,
+            roles: compiled.roles,
+            base: Tip {
+                commit: Commit(self.head.commit.as_str().to_owned()),
+                tree: Tree(self.head.tree.as_str().to_owned()),
+            },
+            plan,
+            earlier,
+            limits: self.config.limits.budget().replaced_by(request.limits),
+            max_tasks: self.config.limits.max_tasks.unwrap_or(MAX_TASKS),
+            confinement: self.launcher.describe().to_owned(),
+        })
+    }
+
+    /// A workflow by name or file, with the project's own checks.
+    pub fn workflow(&self, name: &str) -> Result<codeteam_core::workflow::Compiled, Error> {
+        let mut folders = vec![self.folder.join("workflows")];
+        if let Some(config) = &self.env.config_home {
+            folders.push(config.join("codeteam/workflows"));
+        }
+        Ok(workflows::load(name, &folders, &self.config.checks())?)
+    }
+
+    /// Reads a plan file.
+    pub fn read_plan(&self, path: &Path) -> Result<plan::Loaded, Error> {
+        let text = fs::read_to_string(path).map_err(|source| Error::Io {
+            doing: "read the plan",
+            path: path.to_owned(),
+            source,
+        })?;
+        let max = self.config.limits.max_tasks.unwrap_or(MAX_TASKS);
+        Ok(plan::from_yaml(&path.display().to_string(), &text, max)?)
+    }
+
+    /// The run a word means: an id, the beginning or a part of one, or nothing for the newest.
+    pub fn find(&self, word: Option<&str>) -> Result<RunId, Error> {
+        let runs = self.store.runs()?;
+        let Some(word) = word else {
+            return runs.first().map(|r| RunId(r.id.clone())).ok_or(Error::NoRuns);
+        };
+        if runs.iter().any(|r| r.id == word) {
+            return Ok(RunId(word.to_owned()));
+        }
+        let mut matching = runs.iter().filter(|r| r.id.contains(word));
+        match (matching.next(), matching.next()) {
+            (Some(run), None) => Ok(RunId(run.id.clone())),
+            (Some(_), Some(_)) => Err(Error::Ambiguous(word.to_owned())),
+            (None, _) => Err(Error::NoSuchRun(word.to_owned())),
+        }
+    }
+
+    /// Rebuilds a run from its events.
+    pub fn load(&self, run: &RunId) -> Result<Run, Error> {
+        let mut state = Run::default();
+        self.each_event(run, 0, |_, _, event| codeteam_core::apply(&mut state, &event))?;
+        if state.has_started() { Ok(state) } else { Err(Error::NoSuchRun(run.0.clone())) }
+    }
+
+    /// Hands over a run's events, in order, with their number and time.
+    pub fn each_event(
+        &self,
+        run: &RunId,
+        after: u64,
+        mut each: impl FnMut(u64, Time, Event),
+    ) -> Result<(), Error> {
+        self.store.for_each_event(run.as_str(), after, |stored| {
+            let event = Event::read(stored.version, &stored.data).map_err(|source| {
+                Error::Unreadable { run: run.0.clone(), seq: stored.seq, source }
+            })?;
+            each(stored.seq, Time(u64::try_from(stored.at).unwrap_or(0)), event);
+            Ok(())
+        })
+    }
+
+    /// Puts a decision where the process that drives the run will find it.
+    pub fn post(&self, run: &RunId, decision: &Decision, by: &str) -> Result<(), Error> {
+        let at = crate::perform::now();
+        let posted = driver::Posted { by: by.to_owned(), decision: decision.clone() };
+        let data = serde_json::to_string(&posted).unwrap_or_default();
+        self.store.post(run.as_str(), i64::try_from(at.0).unwrap_or(0), &data)?;
+        Ok(())
+    }
+
+    /// Who the user is to git; asked once.
+    pub fn identity(&self) -> Result<&Identity, git::Error> {
+        if let Some(known) = self.identity.get() {
+            return Ok(known);
+        }
+        let found = self.repo.identity()?;
+        Ok(self.identity.get_or_init(|| found))
+    }
+
+    /// The folder of a run's workspaces.
+    pub fn workspaces_of(&self, run: &RunId) -> PathBuf {
+        self.workspaces.join(run.as_str())
+    }
+
+    /// The folder of all runs' workspaces.
+    pub fn workspaces(&self) -> &Path {
+        &self.workspaces
+    }
+
+    /// The folder of what workers are told and what they say, until it is kept.
+    pub(crate) fn attempts_of(&self, run: &RunId) -> PathBuf {
+        self.workspaces_of(run).join(".attempts")
+    }
+
+    /// The environment of a child: what it needs, its mark, and nothing else of codeteam's own.
+    pub(crate) fn child_env(
+        &self,
+        mark: &str,
+        more: Vec<(OsString, OsString)>,
+    ) -> Vec<(OsString, OsString)> {
+        let mut env: Vec<(OsString, OsString)> = vec![
+            ("PATH".into(), self.env.path.clone()),
+            ("LANG".into(), "C.UTF-8".into()),
+            ("TERM".into(), "dumb".into()),
+            (MARK.into(), mark.into()),
+        ];
+        if let Some(home) = &self.env.home {
+            env.push(("HOME".into(), home.clone().into_os_string()));
+        }
+        env.extend(more);
+        env
+    }
+
+    /// An id for a run that neither the log nor a branch has: the time and the goal's first words.
+    fn free_id(&self, goal: &str, at: Time) -> Result<RunId, Error> {
+        let base = format!("{}_{}", stamp(at), slug(goal));
+        for n in 1..1_000 {
+            let id = if n == 1 { base.clone() } else { format!("{base}-{n}") };
+            let branch = self.config.git.branch_pattern.replace("{run}", &id);
+            let taken = self.store.run(&id)?.is_some()
+                || self.repo.read_ref(&format!("refs/heads/{branch}"))?.is_some();
+            if !taken {
+                return Ok(RunId(id));
+            }
+        }
+        Err(Error::Ambiguous(base))
+    }
+}
+
+/// Worktrees that were just collected and have not been handed to anyone since, so that they need
+/// not be compared with their tree again.
+#[derive(Debug, Default)]
+pub struct Untouched(Mutex<BTreeMap<PathBuf, Tree>>);
+
+impl Untouched {
+    /// Notes that a worktree holds exactly a tree.
+    pub fn note(&self, path: &Path, tree: &Tree) {
+        if let Ok(mut known) = self.0.lock() {
+            known.insert(path.to_owned(), tree.clone());
+        }
+    }
+
+    /// Whether a worktree holds exactly a tree. It is about to be used, so it is forgotten.
+    pub fn take(&self, path: &Path, tree: &Tree) -> bool {
+        self.0.lock().is_ok_and(|mut known| known.remove(path).as_ref() == Some(tree))
+    }
+}
+
+/// `.codeteam`, with a `.gitignore` that keeps what codeteam writes out of the user's commits.
+fn make_folder(folder: &Path) -> Result<(), Error> {
+    const IGNORE: &str = "# Written by codeteam. What people write (configuration, roles, workflows, context) is\n\
+        # not ignored; what codeteam writes is.\n/*\n!/config.yml\n!/config.yaml\n!/roles/\n\
+        !/agents/\n!/workflows/\n!/context/\n";
+    let io = |doing, path: &Path| {
+        let path = path.to_owned();
+        move |source| Error::Io { doing, path, source }
+    };
+    fs::create_dir_all(folder).map_err(io("make the folder", folder))?;
+    let ignore = folder.join(".gitignore");
+    if !ignore.exists() {
+        fs::write(&ignore, IGNORE).map_err(io("write", &ignore))?;
+    }
+    Ok(())
+}
+
+/// Where the workspaces of a repository are: outside of it, one folder per repository.
+fn workspaces_root(env: &Env, common_dir: &Path) -> Result<PathBuf, Error> {
+    let state = env.state_home.clone().ok_or(Error::NoHome)?;
+    let hash = blake3::hash(common_dir.as_os_str().as_encoded_bytes()).to_hex();
+    let parent = if common_dir.ends_with(".git") { common_dir.parent() } else { Some(common_dir) };
+    let name = parent.and_then(Path::file_name).map(|n| slug(&n.to_string_lossy()));
+    let name = name.unwrap_or_else(|| "repository".to_owned());
+    Ok(state.join("codeteam").join(format!("{name}-{}", &hash[..12])))
+}
+
+/// `2025-01-08_153042`, in the user's time zone.
+pub fn stamp(at: Time) -> String {
+    let millis = i64::try_from(at.0).unwrap_or(0);
+    jiff::Timestamp::from_millisecond(millis)
+        .map(|t| t.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d_%H%M%S").to_string())
+        .unwrap_or_default()
+}
+
+/// The first words of a text, fit for a branch name.
+pub fn slug(text: &str) -> String {
+    let mut slug = String::new();
+    for word in text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty()) {
+        if slug.len() + word.len() > 39 {
+            break;
+        }
+        if !slug.is_empty() {
+            slug.push('-');
+        }
+        slug.push_str(&word.to_lowercase());
+    }
+    if slug.is_empty() { "run".to_owned() } else { slug }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slugs_are_short_and_plain() {
+        assert_eq!(slug("Add password reset!"), "add-password-reset");
+        assert_eq!(slug("  ../../etc  "), "etc");
+        assert_eq!(slug("日本"), "run");
+        assert!(slug(&"very long words indeed ".repeat(9)).len() < 40);
+    }
+
+    #[test]
+    fn an_untouched_worktree_is_used_once() {
+        let untouched = Untouched::default();
+        let (path, tree) = (Path::new("/w"), Tree::from("t"));
+        untouched.note(path, &tree);
+        assert!(!untouched.take(path, &"other".into()));
+        untouched.note(path, &tree);
+        assert!(untouched.take(path, &tree));
+        assert!(!untouched.take(path, &tree));
+    }
+}

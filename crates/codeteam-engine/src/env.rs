@@ -1,0 +1,75 @@
+//! The only place in the engine that reads codeteam's own environment.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What codeteam takes from its environment.
+#[derive(Clone, Debug)]
+pub struct Env {
+    /// Where programs are looked for.
+    pub path: OsString,
+    /// The user's home.
+    pub home: Option<PathBuf>,
+    /// Where programs keep state: `XDG_STATE_HOME`, or `.local/state` below the home.
+    pub state_home: Option<PathBuf>,
+    /// Where programs keep configuration: `XDG_CONFIG_HOME`, or `.config` below the home.
+    pub config_home: Option<PathBuf>,
+    /// Who decides, as the log names them.
+    pub user: String,
+    /// Where a test wants this process to die (see [`Failpoint`]).
+    pub failpoint: Option<Failpoint>,
+}
+
+/// A place at which this process kills itself with `SIGKILL`, so that tests can show what survives.
+/// Only builds with debug assertions have any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failpoint {
+    /// After the n-th event this process appended is durable.
+    Appended(u64),
+    /// After the n-th effect of this process was performed, before its result is appended.
+    Performed(u64),
+}
+
+impl Env {
+    /// Reads the environment.
+    #[expect(clippy::disallowed_methods, reason = "this is the module that may")]
+    pub fn read() -> Self {
+        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let home = variable("HOME").map(PathBuf::from);
+        let below_home = |name: &str, default: &str| {
+            let said = variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+            said.or_else(|| home.as_ref().map(|home| home.join(default)))
+        };
+        let text = |name: &str| variable(name).map(|value| value.to_string_lossy().into_owned());
+        Self {
+            path: variable("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into()),
+            state_home: below_home("XDG_STATE_HOME", ".local/state"),
+            config_home: below_home("XDG_CONFIG_HOME", ".config"),
+            user: text("USER").or_else(|| text("LOGNAME")).unwrap_or_else(|| "someone".to_owned()),
+            failpoint: text("CODETEAM_FAILPOINT").and_then(|text| Failpoint::parse(&text)),
+            home,
+        }
+    }
+}
+
+impl Failpoint {
+    fn parse(text: &str) -> Option<Self> {
+        if !cfg!(debug_assertions) {
+            return None;
+        }
+        let (place, n) = text.split_once(':')?;
+        let n = n.parse().ok()?;
+        match place {
+            "appended" => Some(Self::Appended(n)),
+            "performed" => Some(Self::Performed(n)),
+            _ => None,
+        }
+    }
+}
+
+/// Ends this process as a power cut would: no destructor runs, nothing is flushed.
+pub fn die() {
+    let own = rustix::process::getpid();
+    // Nothing can be done if the kernel refuses, and nothing depends on it outside tests.
+    let _ = rustix::process::kill_process(own, rustix::process::Signal::KILL);
+}

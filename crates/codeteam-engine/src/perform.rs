@@ -1,0 +1,252 @@
+//! Performs one effect to its end and says what came of it.
+//!
+//! [`perform`] is one function with a small context (cancel, lines, fence in the job's id), so
+//! that another driver, or a remote one, can call it. It never chooses: whatever happens becomes
+//! an [`Input`], and every effect is idempotent by its id.
+
+mod checks;
+mod integrate;
+mod worker;
+
+pub use self::integrate::trailer;
+pub(crate) use self::worker::spent;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use codeteam_core::assignment::{Assignment, assignment};
+use codeteam_core::frame::{Frame, Item, Tip};
+use codeteam_core::ids::{AttemptId, RunId, Time, Tree};
+use codeteam_core::input::Input;
+use codeteam_core::workflow::{Check, StepKind};
+use codeteam_core::{Effect, Run};
+
+use crate::bodies;
+use crate::engine::Engine;
+use crate::git;
+use crate::process::Cancel;
+use crate::workspace::{self, Ignored, Workspace};
+
+/// Something due, with everything needed to do it.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The attempt it is.
+    pub id: AttemptId,
+    /// The run it is for.
+    pub run: RunId,
+    /// The run's branch.
+    pub branch: String,
+    /// The commit the frame's work is based on.
+    pub base: Tip,
+    /// The task, for trailers; `run` for the run's own frame.
+    pub task: String,
+    /// What to do.
+    pub what: What,
+}
+
+/// What a job does.
+#[derive(Clone, Debug)]
+pub enum What {
+    /// A worker carries an assignment out.
+    Work(Box<Assignment>),
+    /// Checks run on a tree.
+    Check {
+        /// The tree.
+        tree: Tree,
+        /// The checks.
+        checks: Vec<Check>,
+    },
+    /// A change is replayed on the tip.
+    Rebase {
+        /// The tree it led to.
+        tree: Tree,
+        /// The tip.
+        onto: Tip,
+        /// The attempt that made it.
+        by: String,
+    },
+    /// A tree is committed.
+    Integrate {
+        /// The tree.
+        tree: Tree,
+        /// The tip.
+        onto: Tip,
+        /// The message, without trailers.
+        message: String,
+        /// The attempt that made it.
+        by: String,
+    },
+    /// A command is run on the host.
+    Publish {
+        /// The command.
+        command: String,
+    },
+}
+
+/// What a job may use while it runs.
+pub struct Context<'a> {
+    /// Where things are and how they are done.
+    pub engine: &'a Engine,
+    /// Ends the job early.
+    pub cancel: Cancel,
+    /// Takes what is worth showing, line by line.
+    pub lines: &'a dyn Fn(&AttemptId, &str),
+}
+
+/// Why a job could not be done at all.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Git.
+    #[error(transparent)]
+    Git(#[from] git::Error),
+    /// The workspace.
+    #[error(transparent)]
+    Workspace(#[from] workspace::Error),
+    /// A body could not be kept.
+    #[error(transparent)]
+    Bodies(#[from] bodies::Error),
+    /// The process.
+    #[error(transparent)]
+    Process(#[from] crate::process::Error),
+    /// A file.
+    #[error("could not {doing} `{}`", path.display())]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Nobody speaks to this worker.
+    #[error("codeteam does not know the worker `{0}`")]
+    UnknownWorker(String),
+    /// An id that is not one of git's.
+    #[error("`{0}` is not an object of git")]
+    NotAnObject(String),
+}
+
+/// The job of an effect, if there is anything to be performed.
+pub fn job(run: &Run, effect: &Effect) -> Option<Job> {
+    let id = effect.attempt()?.clone();
+    let frame = run.frames.get(&id.frame)?;
+    let what = match effect {
+        Effect::StartWorker { id, .. } => What::Work(Box::new(assignment(run, id)?)),
+        Effect::RunGate { step, tree, .. } => {
+            let StepKind::Gate { checks } = &run.step(step)?.kind else { return None };
+            What::Check { tree: tree.clone(), checks: checks.clone() }
+        }
+        Effect::Rebase { tree, onto, .. } => What::Rebase {
+            tree: tree.clone(),
+            onto: onto.clone(),
+            by: frame.change.as_ref().map(|c| c.by.clone()).unwrap_or_default(),
+        },
+        Effect::Integrate { tree, onto, message, by, .. } => What::Integrate {
+            tree: tree.clone(),
+            onto: onto.clone(),
+            message: message.clone(),
+            by: by.clone(),
+        },
+        Effect::Publish { command, .. } => What::Publish { command: command.clone() },
+        Effect::Ask(_) | Effect::Wait { .. } => return None,
+    };
+    Some(Job {
+        id,
+        run: run.id.clone(),
+        branch: run.branch.clone(),
+        base: frame.base.clone(),
+        task: task_name(frame),
+        what,
+    })
+}
+
+/// Performs a job to its end.
+pub fn perform(job: &Job, context: &Context<'_>) -> Input {
+    let done = match &job.what {
+        What::Work(assignment) => worker::work(job, assignment, context),
+        What::Check { tree, checks } => checks::check(job, tree, checks, context),
+        What::Rebase { tree, onto, by } => integrate::rebase(job, tree, onto, by, context),
+        What::Integrate { tree, onto, message, by } => {
+            integrate::integrate(job, tree, onto, message, by, context)
+        }
+        What::Publish { command } => checks::publish(job, command, context),
+    };
+    done.unwrap_or_else(|error| Input::EffectFailed {
+        at: now(),
+        id: job.id.clone(),
+        message: with_causes(&error),
+    })
+}
+
+/// The time on the wall.
+pub fn now() -> Time {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    Time(since.map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX)))
+}
+
+/// An error with everything that led to it, in one line.
+pub fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let line = error.to_string();
+        if !text.contains(&line) {
+            text.push_str(": ");
+            text.push_str(&line);
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// The name a frame goes by in trailers.
+pub fn task_name(frame: &Frame) -> String {
+    match &frame.item {
+        Item::Run => "run".to_owned(),
+        Item::Phase(phase) => phase.0.clone(),
+        Item::Task(task) => task.0.clone(),
+    }
+}
+
+impl Job {
+    /// The workspace of the job's frame. Reviewers beside the first have their own, so that none
+    /// can disturb another.
+    fn workspace(&self, engine: &Engine) -> Result<Workspace, Error> {
+        let mut name = workspace_name(&self.id.frame);
+        if matches!(self.what, What::Work(_)) && self.id.slot > 0 {
+            name = format!("{name}.s{}", self.id.slot);
+        }
+        Ok(Workspace::open(&engine.repo, &engine.workspaces_of(&self.run), &name)?)
+    }
+
+    /// Makes the job's workspace hold exactly `tree`.
+    fn prepare(&self, engine: &Engine, tree: &Tree) -> Result<Arc<Workspace>, Error> {
+        let workspace = self.workspace(engine)?;
+        let (wanted, base) = (oid(&tree.0)?, oid(&self.base.commit.0)?);
+        if engine.untouched.take(&workspace.tree_dir(), tree) {
+            return Ok(Arc::new(workspace));
+        }
+        if self.id.slot > 0 {
+            // The tree may be known to the frame's own workspace only.
+            let name = workspace_name(&self.id.frame);
+            let own = Workspace::open(&engine.repo, &engine.workspaces_of(&self.run), &name)?;
+            own.transfer(&wanted, &base)?;
+        }
+        workspace.prepare(&wanted, &base, Ignored::Keep)?;
+        Ok(Arc::new(workspace))
+    }
+
+    /// The mark of every process this job starts.
+    fn mark(&self) -> String {
+        format!("{}/{}", self.run, self.id.fence)
+    }
+}
+
+/// The name of a frame's workspace: its path with the separators replaced.
+pub fn workspace_name(frame: &codeteam_core::ids::FramePath) -> String {
+    frame.as_str().replace('/', "--")
+}
+
+fn oid(text: &str) -> Result<git::Oid, Error> {
+    git::Oid::parse(text).ok_or_else(|| Error::NotAnObject(text.to_owned()))
+}

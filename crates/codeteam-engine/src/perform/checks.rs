@@ -1,0 +1,168 @@
+//! Runs the orchestrator's own checks on a tree, and commands on the host.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use codeteam_core::event::CheckResult;
+use codeteam_core::ids::{BodyId, Tree};
+use codeteam_core::input::Input;
+use codeteam_core::workflow::{Check, CheckKind};
+
+use super::{Context, Error, Job, now};
+use crate::process::{self, CommandSpec, Exit, Limits, Profile, Status, Stdin};
+
+/// How many lines of a check's output go into reports and feedback.
+const SUMMARY_LINES: usize = 40;
+/// And how much of them.
+const SUMMARY_BYTES: usize = 4_000;
+
+pub(super) fn check(
+    job: &Job,
+    tree: &Tree,
+    checks: &[Check],
+    context: &Context<'_>,
+) -> Result<Input, Error> {
+    let workspace = job.prepare(context.engine, tree)?;
+    let root = workspace.tree_dir();
+    let mut results = Vec::new();
+    for check in checks {
+        (context.lines)(&job.id, &format!("checking: {}", check.name));
+        results.push(run_check(job, check, &root, context)?);
+    }
+    let id = job.id.clone();
+    Ok(Input::GateFinished { at: now(), id, tree: tree.clone(), results })
+}
+
+fn run_check(
+    job: &Job,
+    check: &Check,
+    root: &Path,
+    context: &Context<'_>,
+) -> Result<CheckResult, Error> {
+    let plain = |passed: bool, summary: String| CheckResult {
+        name: check.name.clone(),
+        passed,
+        summary,
+        output: None,
+    };
+    Ok(match &check.what {
+        CheckKind::Command(command) => {
+            let limits = limits(check.timeout_ms);
+            let (exit, output) = shell(job, command, root, &limits, Profile::Executor, context)?;
+            let passed = exit.status == Status::Exited(0);
+            let said = how_it_ended(&exit, check.timeout_ms);
+            let summary = if passed { String::new() } else { summary(&output.tail, &said) };
+            let body = BodyId(context.engine.bodies.put(&output.all)?);
+            CheckResult { output: Some(body), ..plain(passed, summary) }
+        }
+        CheckKind::Exists(path) => {
+            let there = inside(root, path).is_some_and(|path| path.exists());
+            plain(there, if there { String::new() } else { format!("`{path}` does not exist") })
+        }
+        CheckKind::Contains { file, text } => match read(root, file) {
+            None => plain(false, format!("`{file}` cannot be read")),
+            Some(content) if content.contains(text.as_str()) => plain(true, String::new()),
+            Some(_) => plain(false, format!("`{file}` does not contain `{text}`")),
+        },
+        CheckKind::Lacks { file, text } => match read(root, file) {
+            Some(content) if content.contains(text.as_str()) => {
+                plain(false, format!("`{file}` contains `{text}`"))
+            }
+            _ => plain(true, String::new()),
+        },
+    })
+}
+
+pub(super) fn publish(job: &Job, command: &str, context: &Context<'_>) -> Result<Input, Error> {
+    let root = context.engine.repo.top_level().to_owned();
+    let limits = limits(10 * 60 * 1_000);
+    let (exit, output) = shell(job, command, &root, &limits, Profile::Executor, context)?;
+    let ok = exit.status == Status::Exited(0);
+    let output = summary(&output.tail, &how_it_ended(&exit, 10 * 60 * 1_000));
+    Ok(Input::Published { at: now(), id: job.id.clone(), ok, output })
+}
+
+/// A command's output: all of it (within limits), and its last lines.
+struct Output {
+    all: Vec<u8>,
+    tail: VecDeque<String>,
+}
+
+fn shell(
+    job: &Job,
+    command: &str,
+    cwd: &Path,
+    limits: &Limits,
+    profile: Profile,
+    context: &Context<'_>,
+) -> Result<(Exit, Output), Error> {
+    let engine = context.engine;
+    let branch = [("CODETEAM_BRANCH".into(), job.branch.clone().into())].to_vec();
+    let spec = CommandSpec {
+        program: "sh".into(),
+        args: vec!["-c".into(), command.into()],
+        cwd: cwd.to_owned(),
+        env: engine.child_env(&job.mark(), branch),
+        stdin: Stdin::Null,
+    };
+    let mut output = Output { all: Vec::new(), tail: VecDeque::new() };
+    let exit = process::run(
+        &*engine.launcher,
+        profile,
+        &spec,
+        limits,
+        &context.cancel,
+        &mut |line| {
+            output.all.extend_from_slice(line.text.as_bytes());
+            output.all.push(b'\n');
+            if output.tail.len() == SUMMARY_LINES {
+                output.tail.pop_front();
+            }
+            output.tail.push_back(line.text.to_string());
+            (context.lines)(&job.id, &line.text);
+        },
+    )?;
+    Ok((exit, output))
+}
+
+fn limits(timeout_ms: u64) -> Limits {
+    Limits {
+        wall: Duration::from_millis(timeout_ms),
+        line_bytes: 64 << 10,
+        total_bytes: 16 << 20,
+        grace: Duration::from_secs(1),
+    }
+}
+
+fn how_it_ended(exit: &Exit, timeout_ms: u64) -> String {
+    match exit.status {
+        Status::Exited(code) => format!("exit code {code}"),
+        Status::Signalled(signal) => format!("killed by signal {signal}"),
+        Status::TimedOut => format!("did not end within {} s", timeout_ms / 1_000),
+        Status::Cancelled => "cancelled".to_owned(),
+    }
+}
+
+fn summary(tail: &VecDeque<String>, said: &str) -> String {
+    let text: Vec<&str> = tail.iter().map(String::as_str).collect();
+    let text = text.join("\n");
+    let mut start = text.len().saturating_sub(SUMMARY_BYTES);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    format!("{}\n({said})", &text[start..]).trim_start().to_owned()
+}
+
+/// A path below the root, if it stays there; links are not followed out of it.
+fn inside(root: &Path, path: &str) -> Option<std::path::PathBuf> {
+    let root = root.canonicalize().ok()?;
+    let full = root.join(path).canonicalize().ok()?;
+    full.starts_with(&root).then_some(full)
+}
+
+fn read(root: &Path, file: &str) -> Option<String> {
+    let bytes = fs::read(inside(root, file)?).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,147 @@
+//! Brings a judged tree onto the run's branch.
+//!
+//! Idempotent by trailers: if codeteam died after the branch moved and before the event was
+//! written, the commit is found and reported, not made again.
+
+use codeteam_core::frame::{FrameChange, Tip};
+use codeteam_core::ids::{BodyId, Commit, PatchId, Tree};
+use codeteam_core::input::{Input, Integrated, Rebased};
+
+use super::{Context, Error, Job, now, oid};
+use crate::git::{self, Expected, Merged, Oid, Signature};
+
+/// The trailers of every commit codeteam makes.
+pub mod trailer {
+    /// The run.
+    pub const RUN: &str = "Codeteam-Run";
+    /// The task.
+    pub const TASK: &str = "Codeteam-Task";
+    /// The attempt whose change it is.
+    pub const ATTEMPT: &str = "Codeteam-Attempt";
+    /// The tree that was judged.
+    pub const VERIFIED: &str = "Codeteam-Verified";
+}
+
+pub(super) fn rebase(
+    job: &Job,
+    tree: &Tree,
+    onto: &Tip,
+    by: &str,
+    context: &Context<'_>,
+) -> Result<Input, Error> {
+    let engine = context.engine;
+    let workspace = job.workspace(engine)?;
+    let (base, tip, ours) = (oid(&job.base.commit.0)?, oid(&onto.commit.0)?, oid(&tree.0)?);
+    workspace.transfer(&ours, &base)?;
+    let outcome = match engine.repo.merge_trees(&base, &tip, &ours)? {
+        Merged::Conflict { files } => Rebased::Conflict {
+            base: onto.clone(),
+            files: files.iter().map(|f| f.display().to_string()).collect(),
+        },
+        Merged::Clean { tree } => {
+            let diff = engine.repo.diff(&oid(&onto.tree.0)?, &tree)?;
+            Rebased::Clean {
+                base: onto.clone(),
+                tree: Tree(tree.as_str().to_owned()),
+                change: FrameChange {
+                    by: by.to_owned(),
+                    patch: PatchId(diff.patch_id.clone()),
+                    diff: BodyId(engine.bodies.put(&diff.text)?),
+                    files: diff
+                        .files
+                        .iter()
+                        .map(|f| f.path.to_string_lossy().into_owned())
+                        .collect(),
+                },
+            }
+        }
+    };
+    Ok(Input::Rebased { at: now(), id: job.id.clone(), outcome })
+}
+
+pub(super) fn integrate(
+    job: &Job,
+    tree: &Tree,
+    onto: &Tip,
+    message: &str,
+    by: &str,
+    context: &Context<'_>,
+) -> Result<Input, Error> {
+    let engine = context.engine;
+    let reference = format!("refs/heads/{}", job.branch);
+    let (wanted, tip) = (oid(&tree.0)?, oid(&onto.commit.0)?);
+    let answer = |outcome| Ok(Input::Integrated { at: now(), id: job.id.clone(), outcome });
+    let found = engine.repo.read_ref(&reference)?;
+    if let Some(found) = &found
+        && *found != tip
+    {
+        return answer(elsewhere(job, found, &tip, tree, by, message, context)?);
+    }
+    job.workspace(engine)?.transfer(&wanted, &tip)?;
+    let text = with_trailers(message, job, tree, by);
+    let seconds = i64::try_from(now().0 / 1_000).unwrap_or(0);
+    let signature = Signature { identity: engine.identity()?.clone(), seconds };
+    let commit = engine.repo.commit(&wanted, &[&tip], &text, &signature)?;
+    let expected = if found.is_some() { Expected::At(&tip) } else { Expected::Missing };
+    match engine.repo.update_ref(&reference, &commit, expected) {
+        Ok(()) => {}
+        Err(git::Error::RefMoved { found: Some(found), .. }) => {
+            return answer(elsewhere(job, &found, &tip, tree, by, message, context)?);
+        }
+        Err(error) => return Err(error.into()),
+    }
+    answer(committed(&commit, tree, message))
+}
+
+/// The branch is not where it was expected: because this very commit was made before codeteam
+/// died, or because someone else moved it.
+fn elsewhere(
+    job: &Job,
+    found: &Oid,
+    tip: &Oid,
+    tree: &Tree,
+    by: &str,
+    message: &str,
+    context: &Context<'_>,
+) -> Result<Integrated, Error> {
+    let repo = &context.engine.repo;
+    let trailers = [
+        (trailer::RUN, job.run.as_str()),
+        (trailer::TASK, &job.task),
+        (trailer::ATTEMPT, by),
+        (trailer::VERIFIED, tree.as_str()),
+    ];
+    let own = repo.find_trailer_commit(tip, found, &trailers)?;
+    Ok(match own {
+        Some(commit) if commit.oid == *found => committed(&commit.oid, tree, message),
+        _ => {
+            let tree = repo.tree_of(found)?;
+            Integrated::TipMoved(Tip {
+                commit: Commit(found.as_str().to_owned()),
+                tree: Tree(tree.as_str().to_owned()),
+            })
+        }
+    })
+}
+
+fn committed(commit: &Oid, tree: &Tree, message: &str) -> Integrated {
+    Integrated::Committed {
+        commit: Commit(commit.as_str().to_owned()),
+        tree: tree.clone(),
+        message: message.to_owned(),
+    }
+}
+
+/// The message with the trailers that let anyone, codeteam included, find out where it came from.
+fn with_trailers(message: &str, job: &Job, tree: &Tree, by: &str) -> String {
+    format!(
+        "{}\n\n{}: {}\n{}: {}\n{}: {by}\n{}: {tree}\n",
+        message.trim_end(),
+        trailer::RUN,
+        job.run,
+        trailer::TASK,
+        job.task,
+        trailer::ATTEMPT,
+        trailer::VERIFIED,
+    )
+}

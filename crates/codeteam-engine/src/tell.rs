@@ -1,0 +1,304 @@
+//! Says in words what has happened, the same words everywhere: progress, log, reports.
+
+use codeteam_core::effect::{Effect, Waiting};
+use codeteam_core::event::{Entry, Outcome};
+use codeteam_core::frame::{Frame, Pause, Stage, Work};
+use codeteam_core::ids::{AttemptId, FramePath, Time};
+use codeteam_core::schedule::Status;
+use codeteam_core::submission::{Choice, Submission};
+use codeteam_core::{Event, Run, budget, rollup};
+
+/// One line about an event, without the place it happened in; `None` for what only the machine
+/// needs to know. `run` is the run with the event applied.
+pub fn event(run: &Run, event: &Event) -> Option<String> {
+    Some(match event {
+        Event::RunStarted(started) => format!(
+            "started on branch {} from {}",
+            started.branch,
+            short(&started.base.commit.0)
+        ),
+        Event::RunResumed { .. } => "taken up again where it stood".to_owned(),
+        Event::RunEnded { outcome, .. } => format!("the run {}", ended(outcome)),
+        Event::RunReopened { .. } => "reopened".to_owned(),
+        Event::FrameOpened { frame, .. } => {
+            let task = run.frames.get(frame).and_then(|f| run.task_of(f));
+            task.map_or_else(|| "begun".to_owned(), |task| format!("begun: {}", task.headline()))
+        }
+        Event::FrameResumed { .. } => "taken up again".to_owned(),
+        Event::FrameEnded { frame, .. } if frame.is_root() => return None,
+        Event::FrameEnded { outcome, .. } => ended(outcome),
+        Event::StepEntered { step, why, .. } => match why {
+            Entry::Rejected => format!("back to {step}"),
+            Entry::Stale => format!("{step} must judge again, the change is another one now"),
+            _ => return None,
+        },
+        Event::StepSkipped { step, .. } => format!("{step} is left out"),
+        Event::AttemptStarted { id, work, worker, .. } => started(run, id, work, worker.as_ref()?.as_str()),
+        Event::AttemptPaused { until, why, .. } => {
+            let why = match why {
+                Pause::Backoff => "tries again",
+                Pause::Quota => "waits for its quota",
+            };
+            format!("{why}, not before {}", clock(*until))
+        }
+        Event::AttemptFailed { id, facts, .. } => {
+            format!("{} failed: {}", who(run, id), first_line(&facts.message))
+        }
+        Event::AttemptLost { id, .. } => {
+            format!("{} was lost with codeteam's own process and is started again", who(run, id))
+        }
+        Event::SlotAbstained { id, reason } => format!("{} gave up: {reason}", who(run, id)),
+        Event::SubmissionReceived { id, submission, change, .. } => {
+            let files = change.as_ref().map(|(_, change)| change.files.len());
+            submitted(&who(run, id), submission, files)
+        }
+        Event::GateJudged { passed, results, .. } => {
+            let failed: Vec<&str> =
+                results.iter().filter(|r| !r.passed).map(|r| r.name.as_str()).collect();
+            match (passed, results.len()) {
+                (true, 0) => "no checks are configured".to_owned(),
+                (true, 1) => format!("check passed: {}", results[0].name),
+                (true, n) => format!("all {n} checks passed"),
+                (false, _) => format!("check failed: {}", failed.join(", ")),
+            }
+        }
+        Event::FindingsChanged { opened, resolved, .. } => findings(opened.len(), resolved.len()),
+        Event::LoopDetected { round, .. } => format!("the same change as in round {round} again"),
+        Event::BreakerOpened { step, .. } => format!("{step} fails too often"),
+        Event::LevelLowered { level, .. } => format!("less is asked for now: {level:?}"),
+        Event::PlanProposed { plan } => plural(plan.tasks.len(), "a plan with 1 task", "a plan with", "tasks"),
+        Event::PlanRevised { plan } => format!("the plan was changed, {} tasks now", plan.tasks.len()),
+        Event::TaskChanged { task, status, .. } => format!("{task} is {} now", status.as_str()),
+        Event::Asked { question, .. } => format!("a person must decide: {}", question.text),
+        Event::Answered { answer, note, by, .. } if note.is_empty() => format!("{by} answered: {answer}"),
+        Event::Answered { answer, note, by, .. } => format!("{by} answered: {answer} ({note})"),
+        Event::NoteGiven { by, text, .. } => format!("{by} says: {text}"),
+        Event::DecisionRefused { by, why } => format!("{by}'s decision cannot be followed: {why}"),
+        Event::FrameRebased { .. } => "replayed on what was integrated meanwhile".to_owned(),
+        Event::RebaseConflicted { files, .. } => {
+            format!("conflicts with what was integrated meanwhile: {}", files.join(", "))
+        }
+        Event::TipMoved { tip, .. } => format!("the branch is at {} now", short(&tip.commit.0)),
+        Event::Committed { commit, message, .. } => {
+            format!("committed {}: {}", short(&commit.0), first_line(message))
+        }
+        Event::NothingToCommit { .. } => "nothing to commit".to_owned(),
+        Event::Published { output, .. } => format!("published: {}", first_line(output)),
+        Event::BudgetWarned { what } => format!("four fifths of the limit are used up: {}", limit(*what)),
+        Event::LimitReached { what } => format!("limit reached: {}", limit(*what)),
+        Event::LimitsRaised { .. } => "limits raised".to_owned(),
+        Event::AccountParked { account, until } => {
+            format!("{account} rests until {}", clock(*until))
+        }
+        Event::AccountFreed { account } => format!("{account} may be used again"),
+        Event::AttemptQueued { .. } | Event::AttemptSpent { .. } | Event::StepJudged { .. } => {
+            return None;
+        }
+    })
+}
+
+/// The frame an event happened in.
+pub fn place(event: &Event) -> Option<&FramePath> {
+    match event {
+        Event::FrameOpened { frame, .. }
+        | Event::FrameResumed { frame }
+        | Event::FrameEnded { frame, .. }
+        | Event::StepEntered { frame, .. }
+        | Event::StepSkipped { frame, .. }
+        | Event::FindingsChanged { frame, .. }
+        | Event::StepJudged { frame, .. }
+        | Event::LoopDetected { frame, .. }
+        | Event::BreakerOpened { frame, .. }
+        | Event::LevelLowered { frame, .. }
+        | Event::TaskChanged { frame, .. }
+        | Event::Asked { frame, .. }
+        | Event::Answered { frame, .. }
+        | Event::NoteGiven { frame, .. }
+        | Event::NothingToCommit { frame } => Some(frame),
+        Event::AttemptStarted { id, .. }
+        | Event::AttemptQueued { id }
+        | Event::AttemptPaused { id, .. }
+        | Event::AttemptFailed { id, .. }
+        | Event::AttemptLost { id, .. }
+        | Event::AttemptSpent { id, .. }
+        | Event::SlotAbstained { id, .. }
+        | Event::SubmissionReceived { id, .. }
+        | Event::GateJudged { id, .. }
+        | Event::FrameRebased { id, .. }
+        | Event::RebaseConflicted { id, .. }
+        | Event::TipMoved { id, .. }
+        | Event::Committed { id, .. }
+        | Event::Published { id, .. } => Some(&id.frame),
+        _ => None,
+    }
+}
+
+/// What a run is doing, in one line.
+pub fn headline(run: &Run) -> String {
+    if let Some(outcome) = &run.outcome {
+        return match outcome {
+            Outcome::Failed(why) | Outcome::Aborted(why) => first_line(why).to_owned(),
+            _ => tasks(run).unwrap_or_else(|| "done".to_owned()),
+        };
+    }
+    let asked = run.frames.values().find_map(|f| match &f.stage {
+        Stage::Asking(question) => Some(question.text.clone()),
+        _ => None,
+    });
+    if rollup::status(run) == rollup::RunStatus::Waiting
+        && let Some(question) = asked
+    {
+        return first_line(&question).to_owned();
+    }
+    let busy: Vec<String> = run
+        .frames
+        .values()
+        .filter(|f| !matches!(f.stage, Stage::Each | Stage::Ended(_)))
+        .take(3)
+        .map(|f| format!("{} at {}", f.path.name(), f.step))
+        .collect();
+    match tasks(run) {
+        Some(tasks) if busy.is_empty() => tasks,
+        Some(tasks) => format!("{tasks}; {}", busy.join(", ")),
+        None => busy.join(", "),
+    }
+}
+
+/// How many tasks are done, if there is a plan.
+pub fn tasks(run: &Run) -> Option<String> {
+    let plan = run.plan.as_ref()?;
+    let count = |status| run.tasks.values().filter(|t| t.status == status).count();
+    let mut text = format!("{} of {} tasks done", count(Status::Completed), plan.tasks.len());
+    for (status, word) in
+        [(Status::Failed, "failed"), (Status::Blocked, "blocked"), (Status::Skipped, "skipped")]
+    {
+        if count(status) > 0 {
+            text.push_str(&format!(", {} {word}", count(status)));
+        }
+    }
+    Some(text)
+}
+
+/// What a wait is for, and what can be done about it.
+pub fn waiting(effect: &Effect) -> Option<String> {
+    Some(match effect {
+        Effect::Wait { until, why } => {
+            let until = until.map(|u| format!(", until {}", clock(u))).unwrap_or_default();
+            match why {
+                Waiting::Backoff { id } => format!("waiting on: the next try of {}{until}", id.step),
+                Waiting::Quota { accounts } => {
+                    let names: Vec<&str> = accounts.iter().map(|a| a.as_str()).collect();
+                    format!("waiting on: quota of {}{until}", names.join(", "))
+                }
+                Waiting::Limit { what } => format!("waiting on: a higher limit ({})", limit(*what)),
+                Waiting::Release => "waiting on: cancelled work to end".to_owned(),
+            }
+        }
+        Effect::Ask(question) => format!("waiting on: a person ({})", question.id.frame.name()),
+        _ => return None,
+    })
+}
+
+/// The word for a limit.
+pub fn limit(kind: budget::Kind) -> &'static str {
+    match kind {
+        budget::Kind::Money => "money",
+        budget::Kind::Tokens => "tokens",
+        budget::Kind::Attempts => "attempts",
+        budget::Kind::Time => "time",
+        budget::Kind::Disk => "disk",
+    }
+}
+
+/// Millionths of a dollar for people.
+pub fn money(microusd: u64) -> String {
+    format!("${}.{:04}", microusd / 1_000_000, microusd % 1_000_000 / 100)
+}
+
+/// A time of day, in the user's time zone.
+pub fn clock(at: Time) -> String {
+    let millis = i64::try_from(at.0).unwrap_or(0);
+    jiff::Timestamp::from_millisecond(millis)
+        .map(|t| t.to_zoned(jiff::tz::TimeZone::system()).strftime("%H:%M:%S").to_string())
+        .unwrap_or_default()
+}
+
+/// The first line of a text.
+pub fn first_line(text: &str) -> &str {
+    text.lines().find(|line| !line.trim().is_empty()).unwrap_or("").trim()
+}
+
+/// The beginning of an object id.
+pub fn short(id: &str) -> &str {
+    id.get(..10).unwrap_or(id)
+}
+
+/// Who an attempt is, by its role or by what it does.
+pub fn who(run: &Run, id: &AttemptId) -> String {
+    let slot = run
+        .frames
+        .get(&id.frame)
+        .filter(|f: &&Frame| f.step == id.step)
+        .and_then(|f| f.slots.get(id.slot as usize));
+    match slot.map(|s| &s.work) {
+        Some(Work::Role(role)) => role.0.clone(),
+        _ => id.step.0.clone(),
+    }
+}
+
+fn started(run: &Run, id: &AttemptId, work: &Work, worker: &str) -> String {
+    let Work::Role(role) = work else { return id.step.0.clone() };
+    let round = run.frames.get(&id.frame).map_or(1, |f| f.round);
+    let mut text = format!("{role} at work ({worker})");
+    if round > 1 {
+        text.push_str(&format!(", round {round}"));
+    }
+    if id.attempt > 1 {
+        text.push_str(&format!(", try {}", id.attempt));
+    }
+    text
+}
+
+fn submitted(who: &str, submission: &Submission, files: Option<usize>) -> String {
+    match submission {
+        Submission::Questions(q) => format!("{who} has {} questions", q.questions.len()),
+        Submission::Requirements(_) => format!("{who} confirmed the requirements"),
+        Submission::Design(_) => format!("{who} submitted a design"),
+        Submission::Plan(p) => plural(p.plan.tasks.len(), &format!("{who} planned 1 task"), &format!("{who} planned"), "tasks"),
+        Submission::Change(c) => {
+            let files = plural(files.unwrap_or(0), "1 file", "", "files");
+            format!("{who} changed {}: {}", files.trim(), first_line(&c.summary))
+        }
+        Submission::Verdict(v) => {
+            let verdict = match v.verdict {
+                Choice::Approve => "approves",
+                Choice::Reject => "rejects",
+            };
+            format!("{who} {verdict}: {}", first_line(&v.reason))
+        }
+        Submission::Text(t) => format!("{who} wrote: {}", first_line(&t.message)),
+        Submission::Blocked(b) => format!("{who} is blocked: {}", first_line(&b.blocked)),
+    }
+}
+
+fn ended(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Completed => "is done".to_owned(),
+        Outcome::Failed(why) => format!("failed: {}", first_line(why)),
+        Outcome::Skipped => "was skipped".to_owned(),
+        Outcome::Cancelled => "was cancelled".to_owned(),
+        Outcome::Aborted(why) => format!("was aborted: {}", first_line(why)),
+    }
+}
+
+fn findings(opened: usize, resolved: usize) -> String {
+    match (opened, resolved) {
+        (n, 0) => plural(n, "1 finding opened", "", "findings opened").trim().to_owned(),
+        (0, n) => plural(n, "1 finding answered", "", "findings answered").trim().to_owned(),
+        (n, m) => format!("{n} findings opened, {m} answered"),
+    }
+}
+
+fn plural(n: usize, one: &str, before: &str, after: &str) -> String {
+    if n == 1 { one.to_owned() } else { format!("{before} {n} {after}") }
+}
