@@ -34,7 +34,6 @@ pub struct Artifacts {
 impl Artifacts {
     /// Takes the files of a run up again: the log is brought to where the events are.
     pub fn reopen(engine: &Engine, run: &Run) -> Result<Self, Error> {
-        let mut artifacts = Self::default();
         let mut lines = String::new();
         let read = engine.each_event(&run.id, 0, |seq, at, event| {
             lines.push_str(&log_line(seq, at, &event));
@@ -42,8 +41,8 @@ impl Artifacts {
         if read.is_ok() {
             replace(&folder(engine, run).join("log.jsonl"), lines.as_bytes())?;
         }
-        artifacts.write_derived(engine, run)?;
-        Ok(artifacts)
+        write_derived(engine, run)?;
+        Ok(Self::default())
     }
 
     /// Brings the files up to date with events that are durable already.
@@ -71,17 +70,10 @@ impl Artifacts {
         if plan_changed {
             write_plan(engine, run)?;
         }
-        if events.iter().any(|event| matches!(event, Event::RunEnded { .. })) {
-            summary::write(engine, run)?;
-        }
-        Ok(())
-    }
-
-    fn write_derived(&mut self, engine: &Engine, run: &Run) -> Result<(), Error> {
-        if run.plan.is_some() && !plan_was_edited(engine, run) {
-            write_plan(engine, run)?;
-        }
-        if run.is_terminal() {
+        if events
+            .iter()
+            .any(|event| matches!(event, Event::RunEnded { .. }))
+        {
             summary::write(engine, run)?;
         }
         Ok(())
@@ -112,6 +104,16 @@ impl Artifacts {
     }
 }
 
+fn write_derived(engine: &Engine, run: &Run) -> Result<(), Error> {
+    if run.plan.is_some() && !plan_was_edited(engine, run) {
+        write_plan(engine, run)?;
+    }
+    if run.is_terminal() {
+        summary::write(engine, run)?;
+    }
+    Ok(())
+}
+
 /// The folder of a run's files.
 pub fn folder(engine: &Engine, run: &Run) -> PathBuf {
     engine.folder.join("runs").join(run.id.as_str())
@@ -121,15 +123,23 @@ pub fn folder(engine: &Engine, run: &Run) -> PathBuf {
 pub fn plan_folder(engine: &Engine, run: &Run) -> Option<PathBuf> {
     let plan = run.plan.as_ref()?;
     let own = codeteam_core::ids::is_plain(&plan.plan_id);
-    let name = if own { plan.plan_id.as_str() } else { run.id.as_str() };
+    let name = if own {
+        plan.plan_id.as_str()
+    } else {
+        run.id.as_str()
+    };
     Some(engine.folder.join("planning").join(name))
 }
 
 /// Whether the plan's file is there and says something else than the run: a person's doing.
 pub fn plan_was_edited(engine: &Engine, run: &Run) -> bool {
-    let (Some(folder), Some(known)) = (plan_folder(engine, run), &run.plan) else { return false };
+    let (Some(folder), Some(known)) = (plan_folder(engine, run), &run.plan) else {
+        return false;
+    };
     let path = folder.join("plan.yml");
-    let Ok(text) = fs::read_to_string(&path) else { return false };
+    let Ok(text) = fs::read_to_string(&path) else {
+        return false;
+    };
     match plan::from_yaml(&path.display().to_string(), &text, run.max_tasks) {
         Ok(loaded) => loaded.plan != **known,
         // A file that cannot be read is a person's work in progress.
@@ -138,7 +148,9 @@ pub fn plan_was_edited(engine: &Engine, run: &Run) -> bool {
 }
 
 fn write_plan(engine: &Engine, run: &Run) -> Result<(), Error> {
-    let (Some(folder), Some(known)) = (plan_folder(engine, run), &run.plan) else { return Ok(()) };
+    let (Some(folder), Some(known)) = (plan_folder(engine, run), &run.plan) else {
+        return Ok(());
+    };
     let path = folder.join("plan.yml");
     let text = plan::to_yaml(known, |task| run.task_status(task));
     // A file a person is editing is never overwritten; it is read when the run is resumed.
@@ -147,7 +159,11 @@ fn write_plan(engine: &Engine, run: &Run) -> Result<(), Error> {
             .is_ok_and(|loaded| loaded.plan == **known || run.seq <= 8),
         Err(_) => true,
     };
-    if ours { replace(&path, text.as_bytes()) } else { Ok(()) }
+    if ours {
+        replace(&path, text.as_bytes())
+    } else {
+        Ok(())
+    }
 }
 
 fn log_line(seq: u64, at: Time, event: &Event) -> String {
@@ -165,13 +181,18 @@ fn log_line(seq: u64, at: Time, event: &Event) -> String {
 /// A moment in time, as logs carry it.
 pub fn timestamp(at: Time) -> String {
     let millis = i64::try_from(at.0).unwrap_or(0);
-    jiff::Timestamp::from_millisecond(millis).map(|t| t.to_string()).unwrap_or_default()
+    jiff::Timestamp::from_millisecond(millis)
+        .map(|t| t.to_string())
+        .unwrap_or_default()
 }
 
 /// Writes a file so that it is there whole or not at all.
 fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     make(path.parent())?;
-    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = path
+        .file_name()
+        .map(|n| n.to_string_lossy().into_owned())
+        .unwrap_or_default();
     let temporary = path.with_file_name(format!(".{name}.new"));
     fs::write(&temporary, bytes).map_err(io("write", &temporary))?;
     fs::rename(&temporary, path).map_err(io("put in place", path))
@@ -184,5 +205,9 @@ fn make(folder: Option<&Path>) -> Result<(), Error> {
 
 fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
     let path = path.to_owned();
-    move |source| Error { doing, path, source }
+    move |source| Error {
+        doing,
+        path,
+        source,
+    }
 }

@@ -93,7 +93,9 @@ pub struct Git {
 
 impl Default for Git {
     fn default() -> Self {
-        Self { branch_pattern: "codeteam/{run}".to_owned() }
+        Self {
+            branch_pattern: "codeteam/{run}".to_owned(),
+        }
     }
 }
 
@@ -104,7 +106,10 @@ impl Config {
             let path = folder.join(name);
             match std::fs::read_to_string(&path) {
                 Ok(text) => {
-                    return Ok(codeteam_core::yaml::parse(&path.display().to_string(), &text)?);
+                    return Ok(codeteam_core::yaml::parse(
+                        &path.display().to_string(),
+                        &text,
+                    )?);
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(source) => return Err(Error::Read { path, source }),
@@ -116,7 +121,11 @@ impl Config {
     /// The checks of the project's own gate.
     pub fn checks(&self) -> Vec<Check> {
         let check = |c: &Command| Check {
-            name: if c.name.is_empty() { c.command.clone() } else { c.name.clone() },
+            name: if c.name.is_empty() {
+                c.command.clone()
+            } else {
+                c.name.clone()
+            },
             what: CheckKind::Command(c.command.clone()),
             timeout_ms: c.timeout_seconds.unwrap_or(600).saturating_mul(1_000),
         };
@@ -155,9 +164,16 @@ mod tests {
     fn a_missing_file_is_an_empty_one_and_a_wrong_key_has_a_line() {
         let folder = tempfile::tempdir().unwrap();
         assert!(Config::load(folder.path()).unwrap().checks().is_empty());
-        std::fs::write(folder.path().join("config.yml"), "verification:\n  comands: []\n").unwrap();
+        std::fs::write(
+            folder.path().join("config.yml"),
+            "verification:\n  comands: []\n",
+        )
+        .unwrap();
         let error = Config::load(folder.path()).unwrap_err().to_string();
-        assert!(error.contains("config.yml:2:") && error.contains("comands"), "{error}");
+        assert!(
+            error.contains("config.yml:2:") && error.contains("comands"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -24,8 +24,6 @@ pub use self::scripted::Scripted;
 pub struct Surroundings {
     /// codeteam's own program, for the workers that are part of it.
     pub codeteam: PathBuf,
-    /// The script of the scripted worker, if not the embedded one.
-    pub script: Option<PathBuf>,
     /// The assignment, as a file.
     pub assignment: PathBuf,
 }
@@ -75,7 +73,11 @@ pub const KNOWN: &[&str] = &["scripted"];
 
 /// What an exit alone says went wrong.
 fn facts_of(exit: &Exit, stage: Stage, message: String) -> Facts {
-    let mut facts = Facts { stage, message, ..Facts::default() };
+    let mut facts = Facts {
+        stage,
+        message,
+        ..Facts::default()
+    };
     match exit.status {
         Status::Exited(code) => facts.exit = Some(code),
         Status::Signalled(signal) => facts.signal = Some(signal),

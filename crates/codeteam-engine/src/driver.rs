@@ -110,7 +110,9 @@ pub fn start(
 ) -> Result<(RunId, Stop), Error> {
     let id = started.run.clone();
     let mut driver = Driver::take(engine, &id, Run::default(), options, observer)?;
-    let stop = driver.first(Input::Began(Box::new(started))).and_then(|()| driver.drive())?;
+    let stop = driver
+        .first(Input::Began(Box::new(started)))
+        .and_then(|()| driver.drive())?;
     driver.leave();
     Ok((id, stop))
 }
@@ -125,13 +127,20 @@ pub fn resume(
 ) -> Result<Stop, Error> {
     let mut driver = Driver::take(engine, id, Run::default(), options, observer)?;
     // Only with the lease is nobody else writing.
-    driver.run = engine.load(id).map_err(|e| Error::Load(perform::with_causes(&e)))?;
+    driver.run = engine
+        .load(id)
+        .map_err(|e| Error::Load(perform::with_causes(&e)))?;
     process::sweep(id.as_str());
     let lost = driver
         .run
         .outstanding
         .values()
-        .map(|o| (o.id.clone(), perform::spent(engine, id, o.id.fence).unwrap_or_default()))
+        .map(|o| {
+            (
+                o.id.clone(),
+                perform::spent(engine, id, o.id.fence).unwrap_or_default(),
+            )
+        })
         .collect();
     driver.artifacts = Artifacts::reopen(engine, &driver.run)?;
     driver.first(Input::Resumed { at: now(), lost })?;
@@ -173,7 +182,9 @@ impl<'a> Driver<'a> {
         observer: &Arc<dyn Observer>,
     ) -> Result<Self, Error> {
         let owner = Owner::this_process(options.label.clone());
-        let lease = engine.store.take_lease(id.as_str(), &owner, millis(now()), STALE_MS)?;
+        let lease = engine
+            .store
+            .take_lease(id.as_str(), &owner, millis(now()), STALE_MS)?;
         let (sender, results) = channel();
         Ok(Self {
             engine: Arc::clone(engine),
@@ -223,12 +234,17 @@ impl<'a> Driver<'a> {
         if self.run.is_terminal() || self.options.wait {
             return None;
         }
-        let timed = effects.iter().any(|e| matches!(e, Effect::Wait { until: Some(_), .. }));
+        let timed = effects
+            .iter()
+            .any(|e| matches!(e, Effect::Wait { until: Some(_), .. }));
         if timed {
             return None;
         }
         let limit = effects.iter().find_map(|e| match e {
-            Effect::Wait { why: Waiting::Limit { what }, .. } => Some(*what),
+            Effect::Wait {
+                why: Waiting::Limit { what },
+                ..
+            } => Some(*what),
             _ => None,
         });
         if let Some(what) = limit {
@@ -246,8 +262,10 @@ impl<'a> Driver<'a> {
 
     /// Starts what is due and not in flight; cancels what is in flight and no longer due.
     fn reconcile(&mut self, effects: &[Effect]) -> Result<(), Error> {
-        let wanted: BTreeMap<&AttemptId, &Effect> =
-            effects.iter().filter_map(|e| e.attempt().map(|id| (id, e))).collect();
+        let wanted: BTreeMap<&AttemptId, &Effect> = effects
+            .iter()
+            .filter_map(|e| e.attempt().map(|id| (id, e)))
+            .collect();
         for (id, flight) in &self.inflight {
             if !wanted.contains_key(id) {
                 flight.cancel.cancel();
@@ -278,7 +296,11 @@ impl<'a> Driver<'a> {
         let performed = Arc::clone(&self.performed);
         let body = move || {
             let lines = |id: &AttemptId, line: &str| observer.line(id, line);
-            let context = Context { engine: &engine, cancel: own, lines: &lines };
+            let context = Context {
+                engine: &engine,
+                cancel: own,
+                lines: &lines,
+            };
             let input = perform::perform(&job, &context);
             let count = performed.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1;
             if engine.env.failpoint == Some(Failpoint::Performed(count)) {
@@ -301,10 +323,17 @@ impl<'a> Driver<'a> {
         let until = effects
             .iter()
             .filter_map(|e| match e {
-                Effect::Wait { until: Some(until), .. } => Some(*until),
+                Effect::Wait {
+                    until: Some(until), ..
+                } => Some(*until),
                 _ => None,
             })
-            .chain(self.run.budget.deadline().filter(|_| self.run.limit.is_none()))
+            .chain(
+                self.run
+                    .budget
+                    .deadline()
+                    .filter(|_| self.run.limit.is_none()),
+            )
             .filter(|until| *until > now_wall || self.run.limit.is_none())
             .min();
         let timer = until.map_or(POLL, |u| Duration::from_millis(u.since(now_wall)));
@@ -314,7 +343,9 @@ impl<'a> Driver<'a> {
                 self.feed(&input, Vec::new())?;
             }
             Err(RecvTimeoutError::Timeout) => {
-                if effects.iter().any(|e| matches!(e, Effect::Wait { until: Some(u), .. } if *u <= now()))
+                if effects
+                    .iter()
+                    .any(|e| matches!(e, Effect::Wait { until: Some(u), .. } if *u <= now()))
                 {
                     self.feed(&Input::Woke { at: now() }, Vec::new())?;
                 }
@@ -358,9 +389,14 @@ impl<'a> Driver<'a> {
         self.inbox_version = version;
         for row in self.engine.store.inbox(self.run.id.as_str())? {
             let input = match serde_json::from_str::<Posted>(&row.data) {
-                Ok(Posted { by, decision }) => Input::Decided { at: now(), by, decision },
+                Ok(Posted { by, decision }) => Input::Decided {
+                    at: now(),
+                    by,
+                    decision,
+                },
                 Err(error) => {
-                    self.observer.warn(&format!("a message in the inbox makes no sense: {error}"));
+                    self.observer
+                        .warn(&format!("a message in the inbox makes no sense: {error}"));
                     Input::Woke { at: now() }
                 }
             };
@@ -438,7 +474,8 @@ impl<'a> Driver<'a> {
     fn leave(&mut self) {
         self.sweep_worktrees();
         if let Err(error) = self.engine.store.release(&self.lease) {
-            self.observer.warn(&format!("the lease could not be given back: {error}"));
+            self.observer
+                .warn(&format!("the lease could not be given back: {error}"));
         }
     }
 }

@@ -45,8 +45,6 @@ pub struct Engine {
     pub launcher: Arc<dyn Launcher>,
     /// codeteam's own program.
     pub codeteam: PathBuf,
-    /// The script of the scripted worker, if not the embedded one.
-    pub script: Option<PathBuf>,
     /// Worktrees that nobody has touched since they were last looked at.
     pub untouched: Untouched,
     identity: OnceLock<Identity>,
@@ -74,7 +72,11 @@ pub enum Error {
     #[error(transparent)]
     Plan(#[from] codeteam_core::yaml::Problems),
     #[error("could not {doing} `{}`", path.display())]
-    Io { doing: &'static str, path: PathBuf, source: std::io::Error },
+    Io {
+        doing: &'static str,
+        path: PathBuf,
+        source: std::io::Error,
+    },
     #[error("there is no run `{0}`")]
     NoSuchRun(String),
     #[error("`{0}` could mean more than one run")]
@@ -82,7 +84,11 @@ pub enum Error {
     #[error("there is no run yet")]
     NoRuns,
     #[error("event {seq} of run `{run}` cannot be read")]
-    Unreadable { run: String, seq: u64, source: codeteam_core::event::Unreadable },
+    Unreadable {
+        run: String,
+        seq: u64,
+        source: codeteam_core::event::Unreadable,
+    },
     #[error("codeteam does not know the worker `{0}`")]
     UnknownWorker(String),
     #[error("neither `HOME` nor `XDG_STATE_HOME` is set, so there is no place for worktrees")]
@@ -100,6 +106,8 @@ pub struct Request {
     pub workflow: Option<String>,
     /// What carries roles out, if not the configured one.
     pub worker: Option<String>,
+    /// The script of the scripted worker, if not the configured or the embedded one.
+    pub script: Option<PathBuf>,
     /// A plan that is there already.
     pub plan: Option<(Plan, BTreeMap<TaskId, Status>)>,
     /// Limits over those of the configuration.
@@ -120,7 +128,9 @@ impl Engine {
     pub fn look(start: &Path, env: Env, codeteam: PathBuf) -> Result<Option<Self>, Error> {
         let (repo, head) = Self::discover(start, &env)?;
         let folder = repo.top_level().join(".codeteam");
-        let Some(store) = Store::open_existing(&folder.join("state.db"))? else { return Ok(None) };
+        let Some(store) = Store::open_existing(&folder.join("state.db"))? else {
+            return Ok(None);
+        };
         Self::with(repo, head, store, folder, env, codeteam).map(Some)
     }
 
@@ -145,7 +155,6 @@ impl Engine {
         let config = Config::load(&folder)?;
         let bodies = Bodies::open(folder.join("bodies"))?;
         let workspaces = workspaces_root(&env, repo.common_dir())?;
-        let script = config.script.as_ref().map(|path| repo.top_level().join(path));
         Ok(Self {
             repo,
             head,
@@ -156,7 +165,6 @@ impl Engine {
             env,
             launcher: Arc::new(Unconfined),
             codeteam,
-            script,
             untouched: Untouched::default(),
             identity: OnceLock::new(),
             workspaces,
@@ -169,10 +177,23 @@ impl Engine {
         if goal.is_empty() {
             return Err(Error::EmptyGoal);
         }
-        let name = request.workflow.as_deref().or(self.config.workflow.as_deref());
+        let name = request
+            .workflow
+            .as_deref()
+            .or(self.config.workflow.as_deref());
         let mut compiled = self.workflow(name.unwrap_or(workflows::DEFAULT))?;
         let said = request.worker.as_deref().or(self.config.worker.as_deref());
         let default = said.unwrap_or("scripted");
+        let configured = self
+            .config
+            .script
+            .as_ref()
+            .map(|path| self.repo.top_level().join(path));
+        let script = request
+            .script
+            .clone()
+            .or(configured)
+            .map(|path| path.display().to_string());
         for role in compiled.roles.values_mut() {
             if role.workers.is_empty() || request.worker.is_some() {
                 role.workers = vec![WorkerName(default.to_owned())];
@@ -182,14 +203,28 @@ impl Engine {
                     return Err(Error::UnknownWorker(worker.0.clone()));
                 }
             }
+            if role.model.is_none() && role.workers.iter().all(|w| w.as_str() == "scripted") {
+                role.model.clone_from(&script);
+            }
         }
         let run = self.free_id(goal, at)?;
-        let (plan, earlier) = request.plan.clone().map_or((None, BTreeMap::new()), |(plan, earlier)| {
-            let done = earlier.into_iter().filter(|(_, status)| status.satisfies()).collect();
-            (Some(plan), done)
-        });
+        let (plan, earlier) =
+            request
+                .plan
+                .clone()
+                .map_or((None, BTreeMap::new()), |(plan, earlier)| {
+                    let done = earlier
+                        .into_iter()
+                        .filter(|(_, status)| status.satisfies())
+                        .collect();
+                    (Some(plan), done)
+                });
         Ok(RunStarted {
-            branch: self.config.git.branch_pattern.replace("{run}", run.as_str()),
+            branch: self
+                .config
+                .git
+                .branch_pattern
+                .replace("{run}", run.as_str()),
             run,
             at,
             goal: goal.to_owned(),
@@ -231,7 +266,10 @@ impl Engine {
     pub fn find(&self, word: Option<&str>) -> Result<RunId, Error> {
         let runs = self.store.runs()?;
         let Some(word) = word else {
-            return runs.first().map(|r| RunId(r.id.clone())).ok_or(Error::NoRuns);
+            return runs
+                .first()
+                .map(|r| RunId(r.id.clone()))
+                .ok_or(Error::NoRuns);
         };
         if runs.iter().any(|r| r.id == word) {
             return Ok(RunId(word.to_owned()));
@@ -247,8 +285,14 @@ impl Engine {
     /// Rebuilds a run from its events.
     pub fn load(&self, run: &RunId) -> Result<Run, Error> {
         let mut state = Run::default();
-        self.each_event(run, 0, |_, _, event| codeteam_core::apply(&mut state, &event))?;
-        if state.has_started() { Ok(state) } else { Err(Error::NoSuchRun(run.0.clone())) }
+        self.each_event(run, 0, |_, _, event| {
+            codeteam_core::apply(&mut state, &event)
+        })?;
+        if state.has_started() {
+            Ok(state)
+        } else {
+            Err(Error::NoSuchRun(run.0.clone()))
+        }
     }
 
     /// Hands over a run's events, in order, with their number and time.
@@ -259,10 +303,17 @@ impl Engine {
         mut each: impl FnMut(u64, Time, Event),
     ) -> Result<(), Error> {
         self.store.for_each_event(run.as_str(), after, |stored| {
-            let event = Event::read(stored.version, &stored.data).map_err(|source| {
-                Error::Unreadable { run: run.0.clone(), seq: stored.seq, source }
-            })?;
-            each(stored.seq, Time(u64::try_from(stored.at).unwrap_or(0)), event);
+            let event =
+                Event::read(stored.version, &stored.data).map_err(|source| Error::Unreadable {
+                    run: run.0.clone(),
+                    seq: stored.seq,
+                    source,
+                })?;
+            each(
+                stored.seq,
+                Time(u64::try_from(stored.at).unwrap_or(0)),
+                event,
+            );
             Ok(())
         })
     }
@@ -270,9 +321,13 @@ impl Engine {
     /// Puts a decision where the process that drives the run will find it.
     pub fn post(&self, run: &RunId, decision: &Decision, by: &str) -> Result<(), Error> {
         let at = crate::perform::now();
-        let posted = driver::Posted { by: by.to_owned(), decision: decision.clone() };
+        let posted = driver::Posted {
+            by: by.to_owned(),
+            decision: decision.clone(),
+        };
         let data = serde_json::to_string(&posted).unwrap_or_default();
-        self.store.post(run.as_str(), i64::try_from(at.0).unwrap_or(0), &data)?;
+        self.store
+            .post(run.as_str(), i64::try_from(at.0).unwrap_or(0), &data)?;
         Ok(())
     }
 
@@ -323,10 +378,17 @@ impl Engine {
     fn free_id(&self, goal: &str, at: Time) -> Result<RunId, Error> {
         let base = format!("{}_{}", stamp(at), slug(goal));
         for n in 1..1_000 {
-            let id = if n == 1 { base.clone() } else { format!("{base}-{n}") };
+            let id = if n == 1 {
+                base.clone()
+            } else {
+                format!("{base}-{n}")
+            };
             let branch = self.config.git.branch_pattern.replace("{run}", &id);
             let taken = self.store.run(&id)?.is_some()
-                || self.repo.read_ref(&format!("refs/heads/{branch}"))?.is_some();
+                || self
+                    .repo
+                    .read_ref(&format!("refs/heads/{branch}"))?
+                    .is_some();
             if !taken {
                 return Ok(RunId(id));
             }
@@ -350,7 +412,9 @@ impl Untouched {
 
     /// Whether a worktree holds exactly a tree. It is about to be used, so it is forgotten.
     pub fn take(&self, path: &Path, tree: &Tree) -> bool {
-        self.0.lock().is_ok_and(|mut known| known.remove(path).as_ref() == Some(tree))
+        self.0
+            .lock()
+            .is_ok_and(|mut known| known.remove(path).as_ref() == Some(tree))
     }
 }
 
@@ -361,7 +425,11 @@ fn make_folder(folder: &Path) -> Result<(), Error> {
         !/agents/\n!/workflows/\n!/context/\n";
     let io = |doing, path: &Path| {
         let path = path.to_owned();
-        move |source| Error::Io { doing, path, source }
+        move |source| Error::Io {
+            doing,
+            path,
+            source,
+        }
     };
     fs::create_dir_all(folder).map_err(io("make the folder", folder))?;
     let ignore = folder.join(".gitignore");
@@ -375,24 +443,39 @@ fn make_folder(folder: &Path) -> Result<(), Error> {
 fn workspaces_root(env: &Env, common_dir: &Path) -> Result<PathBuf, Error> {
     let state = env.state_home.clone().ok_or(Error::NoHome)?;
     let hash = blake3::hash(common_dir.as_os_str().as_encoded_bytes()).to_hex();
-    let parent = if common_dir.ends_with(".git") { common_dir.parent() } else { Some(common_dir) };
-    let name = parent.and_then(Path::file_name).map(|n| slug(&n.to_string_lossy()));
+    let parent = if common_dir.ends_with(".git") {
+        common_dir.parent()
+    } else {
+        Some(common_dir)
+    };
+    let name = parent
+        .and_then(Path::file_name)
+        .map(|n| slug(&n.to_string_lossy()));
     let name = name.unwrap_or_else(|| "repository".to_owned());
-    Ok(state.join("codeteam").join(format!("{name}-{}", &hash[..12])))
+    Ok(state
+        .join("codeteam")
+        .join(format!("{name}-{}", &hash[..12])))
 }
 
 /// `2025-01-08_153042`, in the user's time zone.
 pub fn stamp(at: Time) -> String {
     let millis = i64::try_from(at.0).unwrap_or(0);
     jiff::Timestamp::from_millisecond(millis)
-        .map(|t| t.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d_%H%M%S").to_string())
+        .map(|t| {
+            t.to_zoned(jiff::tz::TimeZone::system())
+                .strftime("%Y-%m-%d_%H%M%S")
+                .to_string()
+        })
         .unwrap_or_default()
 }
 
 /// The first words of a text, fit for a branch name.
 pub fn slug(text: &str) -> String {
     let mut slug = String::new();
-    for word in text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty()) {
+    for word in text
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|w| !w.is_empty())
+    {
         if slug.len() + word.len() > 39 {
             break;
         }
@@ -401,7 +484,11 @@ pub fn slug(text: &str) -> String {
         }
         slug.push_str(&word.to_lowercase());
     }
-    if slug.is_empty() { "run".to_owned() } else { slug }
+    if slug.is_empty() {
+        "run".to_owned()
+    } else {
+        slug
+    }
 }
 
 #[cfg(test)]

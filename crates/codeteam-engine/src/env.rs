@@ -37,7 +37,9 @@ impl Env {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let home = variable("HOME").map(PathBuf::from);
         let below_home = |name: &str, default: &str| {
-            let said = variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+            let said = variable(name)
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute());
             said.or_else(|| home.as_ref().map(|home| home.join(default)))
         };
         let text = |name: &str| variable(name).map(|value| value.to_string_lossy().into_owned());
@@ -45,7 +47,9 @@ impl Env {
             path: variable("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into()),
             state_home: below_home("XDG_STATE_HOME", ".local/state"),
             config_home: below_home("XDG_CONFIG_HOME", ".config"),
-            user: text("USER").or_else(|| text("LOGNAME")).unwrap_or_else(|| "someone".to_owned()),
+            user: text("USER")
+                .or_else(|| text("LOGNAME"))
+                .unwrap_or_else(|| "someone".to_owned()),
             failpoint: text("CODETEAM_FAILPOINT").and_then(|text| Failpoint::parse(&text)),
             home,
         }

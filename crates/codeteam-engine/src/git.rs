@@ -15,6 +15,7 @@ mod commits;
 mod diff;
 mod error;
 mod index;
+mod init;
 mod merge;
 mod objects;
 mod private;

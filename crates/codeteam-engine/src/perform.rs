@@ -133,21 +133,38 @@ pub fn job(run: &Run, effect: &Effect) -> Option<Job> {
     let what = match effect {
         Effect::StartWorker { id, .. } => What::Work(Box::new(assignment(run, id)?)),
         Effect::RunGate { step, tree, .. } => {
-            let StepKind::Gate { checks } = &run.step(step)?.kind else { return None };
-            What::Check { tree: tree.clone(), checks: checks.clone() }
+            let StepKind::Gate { checks } = &run.step(step)?.kind else {
+                return None;
+            };
+            What::Check {
+                tree: tree.clone(),
+                checks: checks.clone(),
+            }
         }
         Effect::Rebase { tree, onto, .. } => What::Rebase {
             tree: tree.clone(),
             onto: onto.clone(),
-            by: frame.change.as_ref().map(|c| c.by.clone()).unwrap_or_default(),
+            by: frame
+                .change
+                .as_ref()
+                .map(|c| c.by.clone())
+                .unwrap_or_default(),
         },
-        Effect::Integrate { tree, onto, message, by, .. } => What::Integrate {
+        Effect::Integrate {
+            tree,
+            onto,
+            message,
+            by,
+            ..
+        } => What::Integrate {
             tree: tree.clone(),
             onto: onto.clone(),
             message: message.clone(),
             by: by.clone(),
         },
-        Effect::Publish { command, .. } => What::Publish { command: command.clone() },
+        Effect::Publish { command, .. } => What::Publish {
+            command: command.clone(),
+        },
         Effect::Ask(_) | Effect::Wait { .. } => return None,
     };
     Some(Job {
@@ -166,9 +183,12 @@ pub fn perform(job: &Job, context: &Context<'_>) -> Input {
         What::Work(assignment) => worker::work(job, assignment, context),
         What::Check { tree, checks } => checks::check(job, tree, checks, context),
         What::Rebase { tree, onto, by } => integrate::rebase(job, tree, onto, by, context),
-        What::Integrate { tree, onto, message, by } => {
-            integrate::integrate(job, tree, onto, message, by, context)
-        }
+        What::Integrate {
+            tree,
+            onto,
+            message,
+            by,
+        } => integrate::integrate(job, tree, onto, message, by, context),
         What::Publish { command } => checks::publish(job, command, context),
     };
     done.unwrap_or_else(|error| Input::EffectFailed {
@@ -216,7 +236,11 @@ impl Job {
         if matches!(self.what, What::Work(_)) && self.id.slot > 0 {
             name = format!("{name}.s{}", self.id.slot);
         }
-        Ok(Workspace::open(&engine.repo, &engine.workspaces_of(&self.run), &name)?)
+        Ok(Workspace::open(
+            &engine.repo,
+            &engine.workspaces_of(&self.run),
+            &name,
+        )?)
     }
 
     /// Makes the job's workspace hold exactly `tree`.

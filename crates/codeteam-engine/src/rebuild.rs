@@ -40,7 +40,11 @@ pub fn plans(repo: &Repo, head: &Head) -> Result<Vec<Found>, Error> {
         .collect();
     files.sort();
     let commits = commits(repo, head)?;
-    Ok(files.into_iter().rev().map(|(_, path)| found(&path, &commits)).collect())
+    Ok(files
+        .into_iter()
+        .rev()
+        .map(|(_, path)| found(&path, &commits))
+        .collect())
 }
 
 /// A commit of codeteam's: the branch it is on, its run and its task.
@@ -102,7 +106,10 @@ fn found(path: &Path, commits: &[Known]) -> Found {
         }
     }
     // A plan without an id of its own is in its run's folder.
-    let folder = path.parent().and_then(Path::file_name).map(|n| n.to_string_lossy().into_owned());
+    let folder = path
+        .parent()
+        .and_then(Path::file_name)
+        .map(|n| n.to_string_lossy().into_owned());
     let folder = folder.unwrap_or_default();
     for task in &found.plan.tasks {
         let status = found.statuses.entry(task.id.clone()).or_default();

@@ -22,7 +22,10 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
         Event::RunReopened { .. } => "reopened".to_owned(),
         Event::FrameOpened { frame, .. } => {
             let task = run.frames.get(frame).and_then(|f| run.task_of(f));
-            task.map_or_else(|| "begun".to_owned(), |task| format!("begun: {}", task.headline()))
+            task.map_or_else(
+                || "begun".to_owned(),
+                |task| format!("begun: {}", task.headline()),
+            )
         }
         Event::FrameResumed { .. } => "taken up again".to_owned(),
         Event::FrameEnded { frame, .. } if frame.is_root() => return None,
@@ -33,7 +36,9 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
             _ => return None,
         },
         Event::StepSkipped { step, .. } => format!("{step} is left out"),
-        Event::AttemptStarted { id, work, worker, .. } => started(run, id, work, worker.as_ref()?.as_str()),
+        Event::AttemptStarted {
+            id, work, worker, ..
+        } => started(run, id, work, worker.as_ref()?.as_str()),
         Event::AttemptPaused { until, why, .. } => {
             let why = match why {
                 Pause::Backoff => "tries again",
@@ -45,16 +50,29 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
             format!("{} failed: {}", who(run, id), first_line(&facts.message))
         }
         Event::AttemptLost { id, .. } => {
-            format!("{} was lost with codeteam's own process and is started again", who(run, id))
+            format!(
+                "{} was lost with codeteam's own process and is started again",
+                who(run, id)
+            )
         }
         Event::SlotAbstained { id, reason } => format!("{} gave up: {reason}", who(run, id)),
-        Event::SubmissionReceived { id, submission, change, .. } => {
+        Event::SubmissionReceived {
+            id,
+            submission,
+            change,
+            ..
+        } => {
             let files = change.as_ref().map(|(_, change)| change.files.len());
             submitted(&who(run, id), submission, files)
         }
-        Event::GateJudged { passed, results, .. } => {
-            let failed: Vec<&str> =
-                results.iter().filter(|r| !r.passed).map(|r| r.name.as_str()).collect();
+        Event::GateJudged {
+            passed, results, ..
+        } => {
+            let failed: Vec<&str> = results
+                .iter()
+                .filter(|r| !r.passed)
+                .map(|r| r.name.as_str())
+                .collect();
             match (passed, results.len()) {
                 (true, 0) => "no checks are configured".to_owned(),
                 (true, 1) => format!("check passed: {}", results[0].name),
@@ -62,29 +80,49 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
                 (false, _) => format!("check failed: {}", failed.join(", ")),
             }
         }
-        Event::FindingsChanged { opened, resolved, .. } => findings(opened.len(), resolved.len()),
+        Event::FindingsChanged {
+            opened, resolved, ..
+        } => findings(opened.len(), resolved.len()),
         Event::LoopDetected { round, .. } => format!("the same change as in round {round} again"),
         Event::BreakerOpened { step, .. } => format!("{step} fails too often"),
         Event::LevelLowered { level, .. } => format!("less is asked for now: {level:?}"),
-        Event::PlanProposed { plan } => plural(plan.tasks.len(), "a plan with 1 task", "a plan with", "tasks"),
-        Event::PlanRevised { plan } => format!("the plan was changed, {} tasks now", plan.tasks.len()),
+        Event::PlanProposed { plan } => plural(
+            plan.tasks.len(),
+            "a plan with 1 task",
+            "a plan with",
+            "tasks",
+        ),
+        Event::PlanRevised { plan } => {
+            format!("the plan was changed, {} tasks now", plan.tasks.len())
+        }
         Event::TaskChanged { task, status, .. } => format!("{task} is {} now", status.as_str()),
         Event::Asked { question, .. } => format!("a person must decide: {}", question.text),
-        Event::Answered { answer, note, by, .. } if note.is_empty() => format!("{by} answered: {answer}"),
-        Event::Answered { answer, note, by, .. } => format!("{by} answered: {answer} ({note})"),
+        Event::Answered {
+            answer, note, by, ..
+        } if note.is_empty() => format!("{by} answered: {answer}"),
+        Event::Answered {
+            answer, note, by, ..
+        } => format!("{by} answered: {answer} ({note})"),
         Event::NoteGiven { by, text, .. } => format!("{by} says: {text}"),
         Event::DecisionRefused { by, why } => format!("{by}'s decision cannot be followed: {why}"),
         Event::FrameRebased { .. } => "replayed on what was integrated meanwhile".to_owned(),
         Event::RebaseConflicted { files, .. } => {
-            format!("conflicts with what was integrated meanwhile: {}", files.join(", "))
+            format!(
+                "conflicts with what was integrated meanwhile: {}",
+                files.join(", ")
+            )
         }
         Event::TipMoved { tip, .. } => format!("the branch is at {} now", short(&tip.commit.0)),
-        Event::Committed { commit, message, .. } => {
+        Event::Committed {
+            commit, message, ..
+        } => {
             format!("committed {}: {}", short(&commit.0), first_line(message))
         }
         Event::NothingToCommit { .. } => "nothing to commit".to_owned(),
         Event::Published { output, .. } => format!("published: {}", first_line(output)),
-        Event::BudgetWarned { what } => format!("four fifths of the limit are used up: {}", limit(*what)),
+        Event::BudgetWarned { what } => {
+            format!("four fifths of the limit are used up: {}", limit(*what))
+        }
         Event::LimitReached { what } => format!("limit reached: {}", limit(*what)),
         Event::LimitsRaised { .. } => "limits raised".to_owned(),
         Event::AccountParked { account, until } => {
@@ -168,10 +206,16 @@ pub fn headline(run: &Run) -> String {
 pub fn tasks(run: &Run) -> Option<String> {
     let plan = run.plan.as_ref()?;
     let count = |status| run.tasks.values().filter(|t| t.status == status).count();
-    let mut text = format!("{} of {} tasks done", count(Status::Completed), plan.tasks.len());
-    for (status, word) in
-        [(Status::Failed, "failed"), (Status::Blocked, "blocked"), (Status::Skipped, "skipped")]
-    {
+    let mut text = format!(
+        "{} of {} tasks done",
+        count(Status::Completed),
+        plan.tasks.len()
+    );
+    for (status, word) in [
+        (Status::Failed, "failed"),
+        (Status::Blocked, "blocked"),
+        (Status::Skipped, "skipped"),
+    ] {
         if count(status) > 0 {
             text.push_str(&format!(", {} {word}", count(status)));
         }
@@ -183,9 +227,13 @@ pub fn tasks(run: &Run) -> Option<String> {
 pub fn waiting(effect: &Effect) -> Option<String> {
     Some(match effect {
         Effect::Wait { until, why } => {
-            let until = until.map(|u| format!(", until {}", clock(u))).unwrap_or_default();
+            let until = until
+                .map(|u| format!(", until {}", clock(u)))
+                .unwrap_or_default();
             match why {
-                Waiting::Backoff { id } => format!("waiting on: the next try of {}{until}", id.step),
+                Waiting::Backoff { id } => {
+                    format!("waiting on: the next try of {}{until}", id.step)
+                }
                 Waiting::Quota { accounts } => {
                     let names: Vec<&str> = accounts.iter().map(|a| a.as_str()).collect();
                     format!("waiting on: quota of {}{until}", names.join(", "))
@@ -212,20 +260,31 @@ pub fn limit(kind: budget::Kind) -> &'static str {
 
 /// Millionths of a dollar for people.
 pub fn money(microusd: u64) -> String {
-    format!("${}.{:04}", microusd / 1_000_000, microusd % 1_000_000 / 100)
+    format!(
+        "${}.{:04}",
+        microusd / 1_000_000,
+        microusd % 1_000_000 / 100
+    )
 }
 
 /// A time of day, in the user's time zone.
 pub fn clock(at: Time) -> String {
     let millis = i64::try_from(at.0).unwrap_or(0);
     jiff::Timestamp::from_millisecond(millis)
-        .map(|t| t.to_zoned(jiff::tz::TimeZone::system()).strftime("%H:%M:%S").to_string())
+        .map(|t| {
+            t.to_zoned(jiff::tz::TimeZone::system())
+                .strftime("%H:%M:%S")
+                .to_string()
+        })
         .unwrap_or_default()
 }
 
 /// The first line of a text.
 pub fn first_line(text: &str) -> &str {
-    text.lines().find(|line| !line.trim().is_empty()).unwrap_or("").trim()
+    text.lines()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or("")
+        .trim()
 }
 
 /// The beginning of an object id.
@@ -247,7 +306,9 @@ pub fn who(run: &Run, id: &AttemptId) -> String {
 }
 
 fn started(run: &Run, id: &AttemptId, work: &Work, worker: &str) -> String {
-    let Work::Role(role) = work else { return id.step.0.clone() };
+    let Work::Role(role) = work else {
+        return id.step.0.clone();
+    };
     let round = run.frames.get(&id.frame).map_or(1, |f| f.round);
     let mut text = format!("{role} at work ({worker})");
     if round > 1 {
@@ -264,7 +325,12 @@ fn submitted(who: &str, submission: &Submission, files: Option<usize>) -> String
         Submission::Questions(q) => format!("{who} has {} questions", q.questions.len()),
         Submission::Requirements(_) => format!("{who} confirmed the requirements"),
         Submission::Design(_) => format!("{who} submitted a design"),
-        Submission::Plan(p) => plural(p.plan.tasks.len(), &format!("{who} planned 1 task"), &format!("{who} planned"), "tasks"),
+        Submission::Plan(p) => plural(
+            p.plan.tasks.len(),
+            &format!("{who} planned 1 task"),
+            &format!("{who} planned"),
+            "tasks",
+        ),
         Submission::Change(c) => {
             let files = plural(files.unwrap_or(0), "1 file", "", "files");
             format!("{who} changed {}: {}", files.trim(), first_line(&c.summary))
@@ -293,12 +359,20 @@ fn ended(outcome: &Outcome) -> String {
 
 fn findings(opened: usize, resolved: usize) -> String {
     match (opened, resolved) {
-        (n, 0) => plural(n, "1 finding opened", "", "findings opened").trim().to_owned(),
-        (0, n) => plural(n, "1 finding answered", "", "findings answered").trim().to_owned(),
+        (n, 0) => plural(n, "1 finding opened", "", "findings opened")
+            .trim()
+            .to_owned(),
+        (0, n) => plural(n, "1 finding answered", "", "findings answered")
+            .trim()
+            .to_owned(),
         (n, m) => format!("{n} findings opened, {m} answered"),
     }
 }
 
 fn plural(n: usize, one: &str, before: &str, after: &str) -> String {
-    if n == 1 { one.to_owned() } else { format!("{before} {n} {after}") }
+    if n == 1 {
+        one.to_owned()
+    } else {
+        format!("{before} {n} {after}")
+    }
 }

@@ -45,11 +45,17 @@ pub fn load(name: &str, folders: &[PathBuf], checks: &[Check]) -> Result<Compile
     let read = |path: &Path| match std::fs::read_to_string(path) {
         Ok(text) => Ok(Some((path.display().to_string(), text))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(Error::Read { path: path.to_owned(), source }),
+        Err(source) => Err(Error::Read {
+            path: path.to_owned(),
+            source,
+        }),
     };
     if name.ends_with(".yml") || name.ends_with(".yaml") {
         let Some((file, text)) = read(Path::new(name))? else {
-            return Err(Error::Unknown { name: name.to_owned(), near: None });
+            return Err(Error::Unknown {
+                name: name.to_owned(),
+                near: None,
+            });
         };
         return Ok(compile(&file, &text, checks)?);
     }
@@ -63,9 +69,16 @@ pub fn load(name: &str, folders: &[PathBuf], checks: &[Check]) -> Result<Compile
     let built_in = BUILT_IN.iter().find(|(known, _)| *known == name);
     let Some((known, text)) = built_in else {
         let near = nearest(name, BUILT_IN.iter().map(|(known, _)| *known)).map(str::to_owned);
-        return Err(Error::Unknown { name: name.to_owned(), near });
+        return Err(Error::Unknown {
+            name: name.to_owned(),
+            near,
+        });
     };
-    Ok(compile(&format!("built-in workflow `{known}`"), text, checks)?)
+    Ok(compile(
+        &format!("built-in workflow `{known}`"),
+        text,
+        checks,
+    )?)
 }
 
 #[cfg(test)]
@@ -82,7 +95,9 @@ mod tests {
 
     #[test]
     fn a_misspelt_name_is_answered_with_the_right_one() {
-        let Err(Error::Unknown { near, .. }) = load("codetaem", &[], &[]) else { panic!("found") };
+        let Err(Error::Unknown { near, .. }) = load("codetaem", &[], &[]) else {
+            panic!("found")
+        };
         assert_eq!(near.as_deref(), Some("codeteam"));
     }
 }

@@ -20,12 +20,26 @@ pub(super) fn write(engine: &Engine, run: &Run, events: &[Event]) -> Result<(), 
                 let text = format!("# Task\n\n{}\n", started.goal);
                 replace(&root.join("task.md"), text.as_bytes())?;
             }
-            Event::SubmissionReceived { id, submission, change, .. } => {
+            Event::SubmissionReceived {
+                id,
+                submission,
+                change,
+                ..
+            } => {
                 let files = change.as_ref().map(|(_, change)| change.files.as_slice());
                 submitted(run, &root, id, submission, files.unwrap_or_default())?;
             }
-            Event::GateJudged { id, step, passed, results, tree } => {
-                let mut text = format!("# {step}\n\n**Result:** {}\n\nTree: {tree}\n\n", word(*passed));
+            Event::GateJudged {
+                id,
+                step,
+                passed,
+                results,
+                tree,
+            } => {
+                let mut text = format!(
+                    "# {step}\n\n**Result:** {}\n\nTree: {tree}\n\n",
+                    word(*passed)
+                );
                 for result in results {
                     let _ = writeln!(text, "- **{}:** {}", result.name, word(result.passed));
                     if !result.summary.is_empty() {
@@ -80,10 +94,16 @@ fn submitted(
                 .map(|f| format!("**{}** ({:?}) {}", f.title, f.severity, f.detail))
                 .collect();
             list(&mut text, "Findings", &found);
-            let answered: Vec<String> =
-                verdict.resolved.iter().map(|r| format!("{}: {:?}", r.id, r.state)).collect();
+            let answered: Vec<String> = verdict
+                .resolved
+                .iter()
+                .map(|r| format!("{}: {:?}", r.id, r.state))
+                .collect();
             list(&mut text, "Earlier findings", &answered);
-            replace(&root.join(name(run, id, &format!("{who}_review"))), text.as_bytes())
+            replace(
+                &root.join(name(run, id, &format!("{who}_review"))),
+                text.as_bytes(),
+            )
         }
         Submission::Questions(_)
         | Submission::Plan(_)
@@ -96,7 +116,11 @@ fn submitted(
 fn name(run: &Run, id: &AttemptId, what: &str) -> String {
     // A rejection has moved the round on; the file belongs to the round that was judged.
     let round = id.generation;
-    let slot = if id.slot > 0 { format!("_{}", id.slot + 1) } else { String::new() };
+    let slot = if id.slot > 0 {
+        format!("_{}", id.slot + 1)
+    } else {
+        String::new()
+    };
     let task = match run.frames.get(&id.frame) {
         Some(frame) if !frame.path.is_root() => format!("{}_", frame.path.name()),
         _ if !id.frame.is_root() => format!("{}_", id.frame.name()),
@@ -122,6 +146,14 @@ pub(super) fn word(passed: bool) -> &'static str {
 
 /// A finding in one line.
 pub(super) fn finding(finding: &Finding) -> String {
-    let place = finding.report.file.as_deref().map(|f| format!(" in `{f}`")).unwrap_or_default();
-    format!("{} ({:?}, {:?}): {}{place}", finding.id, finding.report.severity, finding.state, finding.report.title)
+    let place = finding
+        .report
+        .file
+        .as_deref()
+        .map(|f| format!(" in `{f}`"))
+        .unwrap_or_default();
+    format!(
+        "{} ({:?}, {:?}): {}{place}",
+        finding.id, finding.report.severity, finding.state, finding.report.title
+    )
 }

@@ -14,7 +14,10 @@ use crate::engine::Engine;
 use crate::tell;
 
 pub(super) fn write(engine: &Engine, run: &Run) -> Result<(), Error> {
-    replace(&folder(engine, run).join("summary.md"), text(engine, run).as_bytes())
+    replace(
+        &folder(engine, run).join("summary.md"),
+        text(engine, run).as_bytes(),
+    )
 }
 
 fn text(engine: &Engine, run: &Run) -> String {
@@ -43,8 +46,16 @@ fn text(engine: &Engine, run: &Run) -> String {
         }
         out.push('\n');
     }
-    section(&mut out, "Files Changed", story.files.iter().map(|f| format!("- {f}")));
-    section(&mut out, "Follow-ups", story.follow_ups.iter().map(|f| format!("- {f}")));
+    section(
+        &mut out,
+        "Files Changed",
+        story.files.iter().map(|f| format!("- {f}")),
+    );
+    section(
+        &mut out,
+        "Follow-ups",
+        story.follow_ups.iter().map(|f| format!("- {f}")),
+    );
     let cost = &run.budget;
     let _ = writeln!(out, "## Cost\n");
     let _ = writeln!(out, "- Attempts: {}", cost.attempts);
@@ -67,7 +78,10 @@ fn tasks(out: &mut String, run: &Run) {
     out.push_str("## Tasks\n\n| Task | Status | Rounds |\n|---|---|---|\n");
     for task in &plan.tasks {
         let record = run.tasks.get(&task.id).cloned().unwrap_or_default();
-        let why = record.why.as_deref().map(|w| format!(" — {}", tell::first_line(w)));
+        let why = record
+            .why
+            .as_deref()
+            .map(|w| format!(" — {}", tell::first_line(w)));
         let _ = writeln!(
             out,
             "| {}: {} | {}{} | {} |",
@@ -99,7 +113,9 @@ impl Story {
             story.add(&state, &event);
         });
         if read.is_err() {
-            story.rows.push("| - | - | - | the log could not be read |".to_owned());
+            story
+                .rows
+                .push("| - | - | - | the log could not be read |".to_owned());
         }
         for frame in run.frames.values().chain(run.failed.values()) {
             story.follow_ups.extend(frame.findings.open().map(finding));
@@ -109,13 +125,22 @@ impl Story {
 
     fn add(&mut self, run: &Run, event: &Event) {
         let (id, outcome) = match event {
-            Event::SubmissionReceived { id, submission, change, .. } => {
+            Event::SubmissionReceived {
+                id,
+                submission,
+                change,
+                ..
+            } => {
                 if let Some((_, change)) = change {
                     self.files.extend(change.files.iter().cloned());
                 }
                 let outcome = match submission {
-                    Submission::Verdict(v) => format!("{:?} — {}", v.verdict, tell::first_line(&v.reason)),
-                    Submission::Change(c) => format!("Submitted — {}", tell::first_line(&c.summary)),
+                    Submission::Verdict(v) => {
+                        format!("{:?} — {}", v.verdict, tell::first_line(&v.reason))
+                    }
+                    Submission::Change(c) => {
+                        format!("Submitted — {}", tell::first_line(&c.summary))
+                    }
                     Submission::Questions(_) => "Asked".to_owned(),
                     Submission::Requirements(_) => "Requirements confirmed".to_owned(),
                     Submission::Design(_) => "Design submitted".to_owned(),

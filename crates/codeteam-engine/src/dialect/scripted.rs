@@ -15,12 +15,21 @@ use crate::process::{Exit, Line, Status, Stream};
 pub struct Scripted;
 
 impl Dialect for Scripted {
-    fn command(&self, _: &Assignment, around: &Surroundings) -> Program {
-        let mut args = vec!["agent".into(), "--assignment".into(), argument(&around.assignment)];
-        if let Some(script) = &around.script {
-            args.extend(["--script".into(), argument(script)]);
+    fn command(&self, assignment: &Assignment, around: &Surroundings) -> Program {
+        let mut args = vec![
+            "agent".into(),
+            "--assignment".into(),
+            argument(&around.assignment),
+        ];
+        // What a model is to others, the script is to this one.
+        if let Some(script) = &assignment.model {
+            args.extend(["--script".into(), script.into()]);
         }
-        Program { program: argument(&around.codeteam), args, env: Vec::new() }
+        Program {
+            program: argument(&around.codeteam),
+            args,
+            env: Vec::new(),
+        }
     }
 
     fn fold(&self) -> Box<dyn Fold> {
@@ -98,7 +107,10 @@ impl Fold for Folding {
             }
             "rate_limit" => {
                 let (account, resets_in_ms) = (said.account.into(), said.resets_in_ms);
-                self.quota = Some(Quota { account, resets_in_ms });
+                self.quota = Some(Quota {
+                    account,
+                    resets_in_ms,
+                });
                 Some("its usage limit is reached".to_owned())
             }
             "submission" => {
@@ -187,27 +199,47 @@ mod tests {
 
     #[test]
     fn the_answer_is_the_submission_to_the_letter() {
-        let doubled = r#"{"type":"submission","submission":{"verdict":"reject","verdict":"approve"}}"#;
+        let doubled =
+            r#"{"type":"submission","submission":{"verdict":"reject","verdict":"approve"}}"#;
         let (end, usage) = play(
-            &[r#"{"type":"usage","input_tokens":5,"output_tokens":2,"cost_microusd":7}"#, doubled],
+            &[
+                r#"{"type":"usage","input_tokens":5,"output_tokens":2,"cost_microusd":7}"#,
+                doubled,
+            ],
             Status::Exited(0),
         );
         let kept = r#"{"verdict":"reject","verdict":"approve"}"#;
-        assert_eq!(end, WorkerEnd::Answered(kept.to_owned()), "so that core can refuse it");
+        assert_eq!(
+            end,
+            WorkerEnd::Answered(kept.to_owned()),
+            "so that core can refuse it"
+        );
         assert_eq!(usage.cost_microusd, Some(7));
     }
 
     #[test]
     fn an_answer_before_a_bad_end_does_not_count() {
         let answer = r#"{"type":"submission","submission":{"message":"x"}}"#;
-        assert_eq!(action(&play(&[answer], Status::Exited(1)).0), Action::RetryOnce);
-        assert_eq!(action(&play(&[answer], Status::Signalled(6)).0), Action::RetrySame);
-        assert_eq!(action(&play(&[answer, answer], Status::Exited(0)).0), Action::RetryWithFeedback);
+        assert_eq!(
+            action(&play(&[answer], Status::Exited(1)).0),
+            Action::RetryOnce
+        );
+        assert_eq!(
+            action(&play(&[answer], Status::Signalled(6)).0),
+            Action::RetrySame
+        );
+        assert_eq!(
+            action(&play(&[answer, answer], Status::Exited(0)).0),
+            Action::RetryWithFeedback
+        );
     }
 
     #[test]
     fn noise_is_no_answer() {
-        let (end, _) = play(&["APPROVED", "{\"verdict\":\"approve\"}", ""], Status::Exited(0));
+        let (end, _) = play(
+            &["APPROVED", "{\"verdict\":\"approve\"}", ""],
+            Status::Exited(0),
+        );
         assert_eq!(action(&end), Action::RetryWithFeedback);
     }
 
@@ -216,6 +248,9 @@ mod tests {
         let limit = r#"{"type":"rate_limit","account":"scripted","resets_in_ms":500}"#;
         assert_eq!(action(&play(&[limit], Status::Exited(1)).0), Action::Park);
         let error = r#"{"type":"error","message":"overloaded","status":529}"#;
-        assert_eq!(action(&play(&[error], Status::Exited(1)).0), Action::RetrySame);
+        assert_eq!(
+            action(&play(&[error], Status::Exited(1)).0),
+            Action::RetrySame
+        );
     }
 }

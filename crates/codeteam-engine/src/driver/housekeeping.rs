@@ -20,7 +20,9 @@ use crate::workspace::{self, Removed, Snapshot, Workspace};
 impl Driver<'_> {
     pub(super) fn clean_up(&mut self, events: &[Event]) {
         for event in events {
-            let Event::FrameEnded { frame, outcome } = event else { continue };
+            let Event::FrameEnded { frame, outcome } = event else {
+                continue;
+            };
             let keep = matches!(outcome, Outcome::Failed(_))
                 || (frame.is_root() && *outcome != Outcome::Completed)
                 || self.inflight.keys().any(|id| id.frame == *frame);
@@ -30,7 +32,9 @@ impl Driver<'_> {
             let tip = self.run.tip.clone();
             if let Err(error) = close_frame(&self.engine, &self.run.id, frame, &tip) {
                 let why = with_causes(&error);
-                self.observer.warn(&format!("the worktree of `{frame}` was left in place: {why}"));
+                self.observer.warn(&format!(
+                    "the worktree of `{frame}` was left in place: {why}"
+                ));
             }
         }
     }
@@ -47,19 +51,29 @@ impl Driver<'_> {
             .run
             .failed
             .keys()
-            .chain(self.run.frames.values().filter(|f| keeps_its_worktree(f)).map(|f| &f.path))
+            .chain(
+                self.run
+                    .frames
+                    .values()
+                    .filter(|f| keeps_its_worktree(f))
+                    .map(|f| &f.path),
+            )
             .map(workspace_name)
             .collect();
         let root = self.engine.workspaces_of(&self.run.id);
         for name in workspaces_in(&root) {
-            if kept.iter().any(|k| name == *k || name.starts_with(&format!("{k}.s"))) {
+            if kept
+                .iter()
+                .any(|k| name == *k || name.starts_with(&format!("{k}.s")))
+            {
                 continue;
             }
             let closed = Workspace::open(&self.engine.repo, &root, &name)
                 .and_then(|w| close(&self.engine, &self.run.id, &w, &name, &self.run.tip.clone()));
             if let Err(error) = closed {
                 let why = with_causes(&error);
-                self.observer.warn(&format!("the worktree `{name}` was left in place: {why}"));
+                self.observer
+                    .warn(&format!("the worktree `{name}` was left in place: {why}"));
             }
         }
         if kept.is_empty() {
@@ -88,7 +102,11 @@ pub(crate) fn close_frame(
     let mut kept = Vec::new();
     for name in workspaces_in(&root) {
         let is_own = name == own;
-        if !is_own && !name.strip_prefix(&own).is_some_and(|rest| rest.starts_with(".s")) {
+        if !is_own
+            && !name
+                .strip_prefix(&own)
+                .is_some_and(|rest| rest.starts_with(".s"))
+        {
             continue;
         }
         let workspace = Workspace::open(&engine.repo, &root, &name)?;
@@ -115,13 +133,17 @@ pub(crate) fn close(
     known: &Tip,
 ) -> Result<Option<String>, workspace::Error> {
     let reference = format!("refs/codeteam/{run}/worktree/{name}");
-    let (Some(parent), Some(tree)) =
-        (Oid::parse(known.commit.as_str()), Oid::parse(known.tree.as_str()))
-    else {
+    let (Some(parent), Some(tree)) = (
+        Oid::parse(known.commit.as_str()),
+        Oid::parse(known.tree.as_str()),
+    ) else {
         return Ok(None);
     };
     let seconds = i64::try_from(now().0 / 1_000).unwrap_or(0);
-    let signature = Signature { identity: engine.identity()?.clone(), seconds };
+    let signature = Signature {
+        identity: engine.identity()?.clone(),
+        seconds,
+    };
     let message = format!("Worktree `{name}` of run {run}, as it was left");
     let removed = workspace.snapshot_and_remove(&Snapshot {
         reference: &reference,
@@ -135,7 +157,9 @@ pub(crate) fn close(
 
 /// The names of the workspaces in a run's folder.
 pub(crate) fn workspaces_in(root: &Path) -> Vec<String> {
-    let Ok(entries) = std::fs::read_dir(root) else { return Vec::new() };
+    let Ok(entries) = std::fs::read_dir(root) else {
+        return Vec::new();
+    };
     let mut names: Vec<String> = entries
         .filter_map(Result::ok)
         .filter(|entry| entry.path().is_dir())

@@ -32,7 +32,12 @@ pub(super) fn check(
         results.push(run_check(job, check, &root, context)?);
     }
     let id = job.id.clone();
-    Ok(Input::GateFinished { at: now(), id, tree: tree.clone(), results })
+    Ok(Input::GateFinished {
+        at: now(),
+        id,
+        tree: tree.clone(),
+        results,
+    })
 }
 
 fn run_check(
@@ -53,21 +58,35 @@ fn run_check(
             let (exit, output) = shell(job, command, root, &limits, Profile::Executor, context)?;
             let passed = exit.status == Status::Exited(0);
             let said = how_it_ended(&exit, check.timeout_ms);
-            let summary = if passed { String::new() } else { summary(&output.tail, &said) };
+            let summary = if passed {
+                String::new()
+            } else {
+                summary(&output.tail, &said)
+            };
             let body = BodyId(context.engine.bodies.put(&output.all)?);
-            CheckResult { output: Some(body), ..plain(passed, summary) }
+            CheckResult {
+                output: Some(body),
+                ..plain(passed, summary)
+            }
         }
         CheckKind::Exists(path) => {
             let there = inside(root, path).is_some_and(|path| path.exists());
-            plain(there, if there { String::new() } else { format!("`{path}` does not exist") })
+            plain(
+                there,
+                if there {
+                    String::new()
+                } else {
+                    format!("`{path}` does not exist")
+                },
+            )
         }
         CheckKind::Contains { file, text } => match read(root, file) {
             None => plain(false, format!("`{file}` cannot be read")),
-            Some(content) if content.contains(text.as_str()) => plain(true, String::new()),
+            Some(found) if found.contains(text.as_str()) => plain(true, String::new()),
             Some(_) => plain(false, format!("`{file}` does not contain `{text}`")),
         },
         CheckKind::Lacks { file, text } => match read(root, file) {
-            Some(content) if content.contains(text.as_str()) => {
+            Some(found) if found.contains(text.as_str()) => {
                 plain(false, format!("`{file}` contains `{text}`"))
             }
             _ => plain(true, String::new()),
@@ -81,7 +100,12 @@ pub(super) fn publish(job: &Job, command: &str, context: &Context<'_>) -> Result
     let (exit, output) = shell(job, command, &root, &limits, Profile::Executor, context)?;
     let ok = exit.status == Status::Exited(0);
     let output = summary(&output.tail, &how_it_ended(&exit, 10 * 60 * 1_000));
-    Ok(Input::Published { at: now(), id: job.id.clone(), ok, output })
+    Ok(Input::Published {
+        at: now(),
+        id: job.id.clone(),
+        ok,
+        output,
+    })
 }
 
 /// A command's output: all of it (within limits), and its last lines.
@@ -107,7 +131,10 @@ fn shell(
         env: engine.child_env(&job.mark(), branch),
         stdin: Stdin::Null,
     };
-    let mut output = Output { all: Vec::new(), tail: VecDeque::new() };
+    let mut output = Output {
+        all: Vec::new(),
+        tail: VecDeque::new(),
+    };
     let exit = process::run(
         &*engine.launcher,
         profile,
@@ -152,7 +179,9 @@ fn summary(tail: &VecDeque<String>, said: &str) -> String {
     while !text.is_char_boundary(start) {
         start += 1;
     }
-    format!("{}\n({said})", &text[start..]).trim_start().to_owned()
+    format!("{}\n({said})", &text[start..])
+        .trim_start()
+        .to_owned()
 }
 
 /// A path below the root, if it stays there; links are not followed out of it.

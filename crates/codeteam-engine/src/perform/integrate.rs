@@ -31,7 +31,11 @@ pub(super) fn rebase(
 ) -> Result<Input, Error> {
     let engine = context.engine;
     let workspace = job.workspace(engine)?;
-    let (base, tip, ours) = (oid(&job.base.commit.0)?, oid(&onto.commit.0)?, oid(&tree.0)?);
+    let (base, tip, ours) = (
+        oid(&job.base.commit.0)?,
+        oid(&onto.commit.0)?,
+        oid(&tree.0)?,
+    );
     workspace.transfer(&ours, &base)?;
     let outcome = match engine.repo.merge_trees(&base, &tip, &ours)? {
         Merged::Conflict { files } => Rebased::Conflict {
@@ -56,7 +60,11 @@ pub(super) fn rebase(
             }
         }
     };
-    Ok(Input::Rebased { at: now(), id: job.id.clone(), outcome })
+    Ok(Input::Rebased {
+        at: now(),
+        id: job.id.clone(),
+        outcome,
+    })
 }
 
 pub(super) fn integrate(
@@ -70,7 +78,13 @@ pub(super) fn integrate(
     let engine = context.engine;
     let reference = format!("refs/heads/{}", job.branch);
     let (wanted, tip) = (oid(&tree.0)?, oid(&onto.commit.0)?);
-    let answer = |outcome| Ok(Input::Integrated { at: now(), id: job.id.clone(), outcome });
+    let answer = |outcome| {
+        Ok(Input::Integrated {
+            at: now(),
+            id: job.id.clone(),
+            outcome,
+        })
+    };
     let found = engine.repo.read_ref(&reference)?;
     if let Some(found) = &found
         && *found != tip
@@ -80,12 +94,21 @@ pub(super) fn integrate(
     job.workspace(engine)?.transfer(&wanted, &tip)?;
     let text = with_trailers(message, job, tree, by);
     let seconds = i64::try_from(now().0 / 1_000).unwrap_or(0);
-    let signature = Signature { identity: engine.identity()?.clone(), seconds };
+    let signature = Signature {
+        identity: engine.identity()?.clone(),
+        seconds,
+    };
     let commit = engine.repo.commit(&wanted, &[&tip], &text, &signature)?;
-    let expected = if found.is_some() { Expected::At(&tip) } else { Expected::Missing };
+    let expected = if found.is_some() {
+        Expected::At(&tip)
+    } else {
+        Expected::Missing
+    };
     match engine.repo.update_ref(&reference, &commit, expected) {
         Ok(()) => {}
-        Err(git::Error::RefMoved { found: Some(found), .. }) => {
+        Err(git::Error::RefMoved {
+            found: Some(found), ..
+        }) => {
             return answer(elsewhere(job, &found, &tip, tree, by, message, context)?);
         }
         Err(error) => return Err(error.into()),

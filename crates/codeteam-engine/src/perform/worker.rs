@@ -39,7 +39,6 @@ pub(super) fn work(
     files.write_assignment(assignment)?;
     let around = Surroundings {
         codeteam: engine.codeteam.clone(),
-        script: engine.script.clone(),
         assignment: files.assignment.clone(),
     };
     let program = dialect.command(assignment, &around);
@@ -80,8 +79,17 @@ pub(super) fn work(
         }
     }
     let transcript = transcript.keep(engine, &files)?;
-    let report = WorkerReport { end, usage: fold.usage(), transcript: Some(transcript), change };
-    Ok(Input::WorkerExited { at: now(), id: job.id.clone(), report: Box::new(report) })
+    let report = WorkerReport {
+        end,
+        usage: fold.usage(),
+        transcript: Some(transcript),
+        change,
+    };
+    Ok(Input::WorkerExited {
+        at: now(),
+        id: job.id.clone(),
+        report: Box::new(report),
+    })
 }
 
 /// The tree and the change in a worktree, or what the worker must be told about it.
@@ -97,7 +105,11 @@ fn collect(
             | workspace::Error::Unrecordable { .. }),
         ) => {
             let message = error.to_string();
-            return Ok(Err(Facts { stage: Stage::Forbidden, message, ..Facts::default() }));
+            return Ok(Err(Facts {
+                stage: Stage::Forbidden,
+                message,
+                ..Facts::default()
+            }));
         }
         Err(error) => return Err(error.into()),
     };
@@ -105,7 +117,11 @@ fn collect(
     let diff = workspace.diff(&base, &tree)?;
     if let Some(link) = diff.gitlinks().next() {
         let message = format!("`{}` refers to another repository", link.path.display());
-        return Ok(Err(Facts { stage: Stage::Forbidden, message, ..Facts::default() }));
+        return Ok(Err(Facts {
+            stage: Stage::Forbidden,
+            message,
+            ..Facts::default()
+        }));
     }
     let tree = Tree(tree.as_str().to_owned());
     engine.untouched.note(&workspace.tree_dir(), &tree);
@@ -113,7 +129,11 @@ fn collect(
         by: job.id.lasting(),
         patch: PatchId(diff.patch_id.clone()),
         diff: BodyId(engine.bodies.put(&diff.text)?),
-        files: diff.files.iter().map(|f| f.path.to_string_lossy().into_owned()).collect(),
+        files: diff
+            .files
+            .iter()
+            .map(|f| f.path.to_string_lossy().into_owned())
+            .collect(),
     };
     Ok(Ok((tree, change)))
 }
@@ -136,7 +156,11 @@ impl Files {
     fn write_assignment(&self, assignment: &Assignment) -> Result<(), Error> {
         let io = |doing, path: &Path| {
             let path = path.to_owned();
-            move |source| Error::Io { doing, path, source }
+            move |source| Error::Io {
+                doing,
+                path,
+                source,
+            }
         };
         if let Some(folder) = self.assignment.parent() {
             fs::create_dir_all(folder).map_err(io("make the folder", folder))?;
@@ -167,7 +191,11 @@ impl Transcript {
             path: path.to_owned(),
             source,
         })?;
-        Ok(Self { path: path.to_owned(), file: BufWriter::new(file), failed: None })
+        Ok(Self {
+            path: path.to_owned(),
+            file: BufWriter::new(file),
+            failed: None,
+        })
     }
 
     fn line(&mut self, line: &Line<'_>) {
@@ -175,7 +203,10 @@ impl Transcript {
             Stream::Stdout => "stdout",
             Stream::Stderr => "stderr",
         };
-        let said = Said { stream, text: line.text.clone() };
+        let said = Said {
+            stream,
+            text: line.text.clone(),
+        };
         let written = serde_json::to_writer(&mut self.file, &said)
             .map_err(std::io::Error::from)
             .and_then(|()| self.file.write_all(b"\n"))
@@ -188,7 +219,11 @@ impl Transcript {
 
     fn keep(self, engine: &Engine, files: &Files) -> Result<BodyId, Error> {
         if let Some(source) = self.failed {
-            return Err(Error::Io { doing: "write the transcript", path: self.path, source });
+            return Err(Error::Io {
+                doing: "write the transcript",
+                path: self.path,
+                source,
+            });
         }
         drop(self.file);
         let id = engine.bodies.adopt(&self.path)?;
@@ -205,10 +240,21 @@ pub(crate) fn spent(engine: &Engine, run: &codeteam_core::ids::RunId, fence: u64
     // Every dialect there is today tells its usage in the same way; the fold is the worker's own.
     let mut fold: Box<dyn Fold> = dialect::of(&"scripted".into())?.fold();
     for line in text.lines() {
-        let Ok(said) = serde_json::from_str::<Said<'_>>(line) else { continue };
-        let stream = if said.stream == "stdout" { Stream::Stdout } else { Stream::Stderr };
+        let Ok(said) = serde_json::from_str::<Said<'_>>(line) else {
+            continue;
+        };
+        let stream = if said.stream == "stdout" {
+            Stream::Stdout
+        } else {
+            Stream::Stderr
+        };
         let raw = said.text.as_bytes().to_vec();
-        fold.line(&Line { stream, raw: &raw, text: said.text, truncated: false });
+        fold.line(&Line {
+            stream,
+            raw: &raw,
+            text: said.text,
+            truncated: false,
+        });
     }
     Some(fold.usage())
 }

@@ -1,0 +1,272 @@
+//! Looking after what runs leave: worktrees to remove, snapshots to bring back, a health check.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use codeteam_core::frame::Tip;
+use codeteam_core::ids::{Commit, RunId, Tree};
+use serde::Serialize;
+
+use crate::config::Config;
+use crate::driver::housekeeping::{close, workspaces_in};
+use crate::engine::{Engine, Error};
+use crate::env::Env;
+use crate::git::{Oid, Repo};
+use crate::perform::with_causes;
+use crate::store::{Owner, Store};
+use crate::workspace::{self, Workspace};
+
+/// What pruning did, or would do.
+#[derive(Debug, Default, Serialize)]
+pub struct Pruned {
+    /// Worktrees that are gone.
+    pub removed: Vec<Gone>,
+    /// Worktrees that were left, and why.
+    pub left: BTreeMap<String, String>,
+    /// How much room that made.
+    pub bytes: u64,
+}
+
+/// A worktree that is gone.
+#[derive(Debug, Serialize)]
+pub struct Gone {
+    /// Its run.
+    pub run: String,
+    /// Its name.
+    pub name: String,
+    /// The reference that keeps what it held, if that is on no branch.
+    pub kept: Option<String>,
+}
+
+/// Removes the worktrees of runs that have ended and that nobody drives. What they hold and no
+/// branch has is kept as a commit first.
+pub fn prune(engine: &Engine, dry_run: bool) -> Result<Pruned, Error> {
+    let mut pruned = Pruned::default();
+    let own = Owner::this_process("");
+    for row in engine.store.runs()? {
+        let id = RunId(row.id.clone());
+        let root = engine.workspaces_of(&id);
+        let names = workspaces_in(&root);
+        if names.is_empty() {
+            continue;
+        }
+        let run = engine.load(&id)?;
+        let driven = engine
+            .store
+            .holder(&row.id)?
+            .is_some_and(|h| !h.owner.is_gone(&own));
+        for name in names {
+            if driven || !run.is_terminal() {
+                let why = if driven {
+                    "someone drives its run"
+                } else {
+                    "its run has not ended"
+                };
+                pruned
+                    .left
+                    .insert(format!("{}/{name}", row.id), why.to_owned());
+                continue;
+            }
+            let bytes = size(&root.join(&name));
+            let gone = |kept| Gone {
+                run: row.id.clone(),
+                name: name.clone(),
+                kept,
+            };
+            if dry_run {
+                pruned.removed.push(gone(None));
+                pruned.bytes += bytes;
+                continue;
+            }
+            let closed = Workspace::open(&engine.repo, &root, &name)
+                .and_then(|workspace| close(engine, &id, &workspace, &name, &run.tip));
+            match closed {
+                Ok(kept) => {
+                    pruned.removed.push(gone(kept));
+                    pruned.bytes += bytes;
+                }
+                Err(error) => {
+                    pruned
+                        .left
+                        .insert(format!("{}/{name}", row.id), with_causes(&error));
+                }
+            }
+        }
+        if !dry_run && workspaces_in(&root).is_empty() {
+            workspace::empty_trash(&root)?;
+            // Only attempts' files are left, of a run that has ended.
+            let _ = fs::remove_dir_all(root.join(".attempts"));
+            let _ = fs::remove_dir(&root);
+        }
+    }
+    Ok(pruned)
+}
+
+fn size(path: &Path) -> u64 {
+    let Ok(metadata) = fs::symlink_metadata(path) else {
+        return 0;
+    };
+    if !metadata.is_dir() {
+        return metadata.len();
+    }
+    let entries = fs::read_dir(path)
+        .into_iter()
+        .flatten()
+        .filter_map(Result::ok);
+    entries.map(|entry| size(&entry.path())).sum()
+}
+
+/// What was kept of a worktree.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// The worktree's name.
+    pub name: String,
+    /// The reference that keeps it.
+    pub reference: String,
+    commit: Oid,
+}
+
+impl Kept {
+    /// The task it was for, or `run`.
+    pub fn task(&self) -> &str {
+        self.name.rsplit("--").next().unwrap_or(&self.name)
+    }
+}
+
+/// What was kept of a run's worktrees.
+pub fn snapshots(engine: &Engine, run: &RunId) -> Result<Vec<Kept>, Error> {
+    let prefix = format!("refs/codeteam/{run}/worktree/");
+    let found = engine.repo.refs_under(&prefix)?;
+    Ok(found
+        .into_iter()
+        .map(|(reference, commit)| Kept {
+            name: reference.trim_start_matches(&prefix).to_owned(),
+            reference,
+            commit,
+        })
+        .collect())
+}
+
+/// Writes a snapshot's files into a folder that must not exist or be empty.
+pub fn restore(engine: &Engine, kept: &Kept, folder: &Path) -> Result<(), Error> {
+    Ok(workspace::restore(&engine.repo, &kept.commit, folder)?)
+}
+
+/// One thing a health check looked at.
+#[derive(Clone, Debug, Serialize)]
+pub struct Check {
+    /// What it is.
+    pub name: &'static str,
+    /// Whether it is fine.
+    pub ok: bool,
+    /// Whether it should be known all the same.
+    pub note: bool,
+    /// What was found.
+    pub found: String,
+    /// What to do about it.
+    pub remedy: Option<String>,
+}
+
+impl Check {
+    /// All is well.
+    pub fn good(name: &'static str, found: String) -> Self {
+        Self {
+            name,
+            ok: true,
+            note: false,
+            found,
+            remedy: None,
+        }
+    }
+
+    /// Worth knowing.
+    pub fn note(name: &'static str, found: String) -> Self {
+        Self {
+            name,
+            ok: true,
+            note: true,
+            found,
+            remedy: None,
+        }
+    }
+
+    /// Must be mended.
+    pub fn bad(name: &'static str, found: String, remedy: impl Into<String>) -> Self {
+        Self {
+            name,
+            ok: false,
+            note: false,
+            found,
+            remedy: Some(remedy.into()),
+        }
+    }
+}
+
+/// Looks at a project: its configuration, its log, the place for worktrees.
+pub fn examine(repo: &Repo, env: &Env) -> Vec<Check> {
+    let folder = repo.top_level().join(".codeteam");
+    let mut checks = Vec::new();
+    checks.push(match Config::load(&folder) {
+        Err(error) => Check::bad("config", with_causes(&error), "mend the file"),
+        Ok(config) if config.checks().is_empty() => Check {
+            remedy: Some(
+                "name the project's tests in `.codeteam/config.yml` under `verification.commands`"
+                    .to_owned(),
+            ),
+            ..Check::note(
+                "config",
+                "no checks are configured, so only reviewers judge".to_owned(),
+            )
+        },
+        Ok(config) => Check::good("config", format!("{} checks", config.checks().len())),
+    });
+    checks.push(match Store::open_existing(&folder.join("state.db")) {
+        Err(error) => Check::bad(
+            "log",
+            with_causes(&error),
+            "move the file away to keep it; `codeteam status` then rebuilds",
+        ),
+        Ok(None) => Check::good("log", "none yet".to_owned()),
+        Ok(Some(store)) => match store.runs() {
+            Ok(runs) => Check::good("log", format!("{} runs", runs.len())),
+            Err(error) => Check::bad(
+                "log",
+                with_causes(&error),
+                "free the disk or mend its rights",
+            ),
+        },
+    });
+    checks.push(worktrees(env));
+    checks
+}
+
+fn worktrees(env: &Env) -> Check {
+    let Some(state) = &env.state_home else {
+        return Check::bad(
+            "worktrees",
+            "there is no place for them".to_owned(),
+            "set `HOME` or `XDG_STATE_HOME`",
+        );
+    };
+    let root = state.join("codeteam");
+    let probe = root.join(".probe");
+    let written = fs::create_dir_all(&root).and_then(|()| fs::write(&probe, ""));
+    let _ = fs::remove_file(&probe);
+    match written {
+        Ok(()) => Check::good("worktrees", root.display().to_string()),
+        Err(error) => Check::bad(
+            "worktrees",
+            format!("`{}` cannot be written: {error}", root.display()),
+            "mend its rights, or set `XDG_STATE_HOME`",
+        ),
+    }
+}
+
+/// A commit and its tree, as core names them.
+pub fn tip(commit: &Oid, tree: &Oid) -> Tip {
+    Tip {
+        commit: Commit(commit.as_str().to_owned()),
+        tree: Tree(tree.as_str().to_owned()),
+    }
+}

@@ -1,0 +1,202 @@
+//! The command line: raw arguments here, one file per command below.
+
+mod agent;
+mod completions;
+mod decide;
+mod demo;
+mod diff;
+mod doctor;
+mod drive;
+mod log;
+mod merge;
+mod prune;
+mod restore;
+mod resume;
+mod run;
+mod show;
+mod status;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{Parser, Subcommand};
+use codeteam_engine::Engine;
+use codeteam_engine::env::Env;
+
+use crate::exit::{self, Exit};
+use crate::problem::Problem;
+use crate::progress::Detail;
+
+/// Takes a goal to verified commits with a team of AI workers.
+#[derive(Debug, Parser)]
+#[command(name = "codeteam", version, about, after_help = exit::HELP, max_term_width = 100)]
+pub(crate) struct Args {
+    /// Work as if started in this folder.
+    #[arg(
+        short = 'C',
+        global = true,
+        value_name = "DIR",
+        help_heading = "Everywhere"
+    )]
+    folder: Option<PathBuf>,
+    /// Print the result as JSON on standard output.
+    #[arg(long, global = true, help_heading = "Everywhere")]
+    json: bool,
+    /// Say only what is wrong.
+    #[arg(
+        short,
+        long,
+        global = true,
+        conflicts_with = "verbose",
+        help_heading = "Everywhere"
+    )]
+    quiet: bool,
+    /// Show what workers and checks say.
+    #[arg(short, long, global = true, help_heading = "Everywhere")]
+    verbose: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the whole job on a small sample project, with scripted workers.
+    Demo(demo::Args),
+    /// Take a goal to verified commits on a branch of its own.
+    Run(run::Args),
+    /// Show the runs of this project, or one of them.
+    Status(status::Args),
+    /// Print what happened in a run.
+    Log(log::Args),
+    /// Show one run in full: tasks, findings, questions, cost.
+    Show(show::Args),
+    /// Print the diff of a run, or of one of its tasks.
+    Diff(diff::Args),
+    /// Say yes to the question a run waits with.
+    Approve(decide::ApproveArgs),
+    /// Say no to the question a run waits with, and why.
+    Reject(decide::RejectArgs),
+    /// Answer the question a run waits with.
+    Answer(decide::AnswerArgs),
+    /// Take a run up where it stands.
+    Resume(resume::Args),
+    /// Take failed tasks of a run up again.
+    Retry(decide::RetryArgs),
+    /// Leave a task out; what depends on it goes on.
+    Skip(decide::SkipArgs),
+    /// End a run.
+    Abort(decide::AbortArgs),
+    /// Merge the branch of a run into the branch you are on.
+    Merge(merge::Args),
+    /// Remove the worktrees of runs that have ended; what they hold is kept.
+    Prune(prune::Args),
+    /// Bring a removed worktree back into a folder.
+    Restore(restore::Args),
+    /// Check that everything codeteam needs is here.
+    Doctor(doctor::Args),
+    /// Print the completions for a shell.
+    Completions(completions::Args),
+    /// Carry out one assignment, as a worker that codeteam starts.
+    #[command(hide = true)]
+    Agent(agent::Args),
+}
+
+/// What every command may look at.
+pub(crate) struct Scene {
+    /// Where to look for the project.
+    pub(crate) folder: PathBuf,
+    /// Whether the result is to be JSON.
+    pub(crate) json: bool,
+    /// How much to show.
+    pub(crate) detail: Detail,
+    /// The environment.
+    pub(crate) env: Env,
+    /// codeteam's own program.
+    pub(crate) codeteam: PathBuf,
+}
+
+pub(crate) fn dispatch(args: Args) -> Result<Exit, Problem> {
+    if let Command::Agent(agent) = &args.command {
+        // A worker: no project, no engine, and every millisecond counts.
+        return agent::main(agent);
+    }
+    let scene = Scene::new(&args)?;
+    match args.command {
+        Command::Demo(args) => demo::main(&args, scene),
+        Command::Run(args) => run::main(args, &scene),
+        Command::Status(args) => status::main(&args, &scene),
+        Command::Log(args) => log::main(&args, &scene),
+        Command::Show(args) => show::main(&args, &scene),
+        Command::Diff(args) => diff::main(&args, &scene),
+        Command::Approve(args) => decide::approve(&args, &scene),
+        Command::Reject(args) => decide::reject(&args, &scene),
+        Command::Answer(args) => decide::answer(&args, &scene),
+        Command::Resume(args) => resume::main(&args, &scene),
+        Command::Retry(args) => decide::retry(&args, &scene),
+        Command::Skip(args) => decide::skip(&args, &scene),
+        Command::Abort(args) => decide::abort(&args, &scene),
+        Command::Merge(args) => merge::main(&args, &scene),
+        Command::Prune(args) => prune::main(&args, &scene),
+        Command::Restore(args) => restore::main(&args, &scene),
+        Command::Doctor(args) => doctor::main(&args, &scene),
+        Command::Completions(args) => completions::main(&args),
+        Command::Agent(_) => Ok(Exit::Done),
+    }
+}
+
+impl Scene {
+    fn new(args: &Args) -> Result<Self, Problem> {
+        let here = std::env::current_dir()
+            .map_err(|e| Problem::environment("the current folder is gone").caused_by(&e))?;
+        let folder = args
+            .folder
+            .as_ref()
+            .map_or(here.clone(), |folder| here.join(folder));
+        if !folder.is_dir() {
+            return Err(Problem::user(format!(
+                "`{}` is no folder",
+                folder.display()
+            )));
+        }
+        let codeteam = std::env::current_exe()
+            .map_err(|e| Problem::environment("codeteam's own program is gone").caused_by(&e))?;
+        let detail = match (args.quiet, args.verbose) {
+            (true, _) => Detail::Quiet,
+            (_, true) => Detail::Verbose,
+            _ => Detail::Normal,
+        };
+        Ok(Self {
+            folder,
+            json: args.json,
+            detail,
+            env: Env::read(),
+            codeteam,
+        })
+    }
+
+    /// The project, made ready for runs.
+    pub(crate) fn engine(&self) -> Result<Arc<Engine>, Problem> {
+        let engine = Engine::open(&self.folder, self.env.clone(), self.codeteam.clone())?;
+        Ok(Arc::new(engine))
+    }
+
+    /// The project, if it has ever had a run; nothing is made.
+    pub(crate) fn existing(&self) -> Result<Option<Arc<Engine>>, Problem> {
+        let engine = Engine::look(&self.folder, self.env.clone(), self.codeteam.clone())?;
+        Ok(engine.map(Arc::new))
+    }
+
+    /// The project, which must have had a run.
+    pub(crate) fn with_runs(&self) -> Result<Arc<Engine>, Problem> {
+        self.existing()?
+            .ok_or_else(|| Problem::from(codeteam_engine::engine::Error::NoRuns))
+    }
+}
+
+/// The name of a run on the command line.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunName {
+    /// A run: its id or a part of it. The newest if left out.
+    #[arg(value_name = "RUN")]
+    pub(crate) run: Option<String>,
+}

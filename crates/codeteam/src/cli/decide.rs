@@ -1,0 +1,337 @@
+//! Decisions from any terminal: approve, reject, answer, retry, skip, abort.
+//!
+//! A decision is written to the run's inbox. Whoever drives the run takes it from there at once;
+//! if nobody does, it keeps until `codeteam resume`, or this command drives the run itself where
+//! that is what was asked for.
+
+use codeteam_core::Run;
+use codeteam_core::frame::{Question, Stage};
+use codeteam_core::ids::{FramePath, RunId, TaskId};
+use codeteam_core::input::Decision;
+use codeteam_engine::driver;
+use codeteam_engine::engine::Engine;
+use std::sync::Arc;
+
+use crate::cli::{RunName, Scene, drive};
+use crate::exit::Exit;
+use crate::output::{self, say};
+use crate::problem::Problem;
+
+/// Arguments of `approve`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ApproveArgs {
+    #[command(flatten)]
+    run: RunName,
+    /// What else to say.
+    #[arg(short, long, default_value = "")]
+    message: String,
+    /// Which task's question, if several are open.
+    #[arg(long)]
+    task: Option<String>,
+}
+
+/// Arguments of `reject`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RejectArgs {
+    #[command(flatten)]
+    run: RunName,
+    /// What is wrong; the next worker is told.
+    #[arg(short, long, default_value = "")]
+    message: String,
+    /// Which task's question, if several are open.
+    #[arg(long)]
+    task: Option<String>,
+}
+
+/// Arguments of `answer`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct AnswerArgs {
+    /// A run: its id or a part of it.
+    run: String,
+    /// The answer: one of those offered, or any text where that is asked for.
+    answer: String,
+    /// What else to say.
+    #[arg(short, long, default_value = "")]
+    message: String,
+    /// Which task's question, if several are open.
+    #[arg(long)]
+    task: Option<String>,
+}
+
+/// Arguments of `retry`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RetryArgs {
+    #[command(flatten)]
+    run: RunName,
+    /// Only this task.
+    #[arg(long)]
+    task: Option<String>,
+    /// What the next worker should know.
+    #[arg(short, long, default_value = "")]
+    message: String,
+    /// Stay when only a person can go on, even without a terminal.
+    #[arg(long)]
+    wait: bool,
+}
+
+/// Arguments of `skip`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SkipArgs {
+    /// A run: its id or a part of it.
+    run: String,
+    /// The task to leave out.
+    task: String,
+}
+
+/// Arguments of `abort`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct AbortArgs {
+    #[command(flatten)]
+    run: RunName,
+    /// Why.
+    #[arg(short, long, default_value = "")]
+    message: String,
+}
+
+/// Words that mean yes, in the order they are looked for among a question's answers.
+const YES: &[&str] = &["approve", "accept", "yes", "continue", "done", "ok"];
+/// Words that mean no.
+const NO: &[&str] = &["reject", "no", "fail", "again"];
+
+pub(crate) fn approve(args: &ApproveArgs, scene: &Scene) -> Result<Exit, Problem> {
+    by_meaning(
+        scene,
+        args.run.run.as_deref(),
+        args.task.as_deref(),
+        &args.message,
+        YES,
+        "approve",
+    )
+}
+
+pub(crate) fn reject(args: &RejectArgs, scene: &Scene) -> Result<Exit, Problem> {
+    by_meaning(
+        scene,
+        args.run.run.as_deref(),
+        args.task.as_deref(),
+        &args.message,
+        NO,
+        "reject",
+    )
+}
+
+fn by_meaning(
+    scene: &Scene,
+    run: Option<&str>,
+    task: Option<&str>,
+    message: &str,
+    words: &[&str],
+    verb: &str,
+) -> Result<Exit, Problem> {
+    let engine = scene.with_runs()?;
+    let id = engine.find(run)?;
+    let state = engine.load(&id)?;
+    let question = question(&state, task)?;
+    let answer = words
+        .iter()
+        .find_map(|word| question.answers.iter().find(|answer| answer == word))
+        .ok_or_else(|| {
+            Problem::user(format!(
+                "`{verb}` does not say enough here: {}",
+                question.text
+            ))
+            .hint(format!(
+                "`codeteam answer {id} …` with one of: {}",
+                offered(question)
+            ))
+        })?;
+    let decision = Decision::Answer {
+        question: question.id.clone(),
+        answer: answer.clone(),
+        note: message.to_owned(),
+    };
+    post(scene, &engine, &id, &decision)
+}
+
+pub(crate) fn answer(args: &AnswerArgs, scene: &Scene) -> Result<Exit, Problem> {
+    let engine = scene.with_runs()?;
+    let id = engine.find(Some(&args.run))?;
+    let state = engine.load(&id)?;
+    let question = question(&state, args.task.as_deref())?;
+    if !question.answers.is_empty() && !question.answers.contains(&args.answer) {
+        return Err(Problem::user(format!(
+            "`{}` is not an answer to: {}",
+            args.answer, question.text
+        ))
+        .hint(format!("one of: {}", offered(question))));
+    }
+    let decision = Decision::Answer {
+        question: question.id.clone(),
+        answer: args.answer.clone(),
+        note: args.message.clone(),
+    };
+    post(scene, &engine, &id, &decision)
+}
+
+pub(crate) fn skip(args: &SkipArgs, scene: &Scene) -> Result<Exit, Problem> {
+    let engine = scene.with_runs()?;
+    let id = engine.find(Some(&args.run))?;
+    let run = engine.load(&id)?;
+    let task = known_task(&run, &args.task)?;
+    post(scene, &engine, &id, &Decision::Skip { task })
+}
+
+pub(crate) fn abort(args: &AbortArgs, scene: &Scene) -> Result<Exit, Problem> {
+    let engine = scene.with_runs()?;
+    let id = engine.find(args.run.run.as_deref())?;
+    if engine.load(&id)?.is_terminal() {
+        return Err(Problem::user(format!("{id} has ended already")));
+    }
+    let decision = Decision::Abort {
+        reason: args.message.clone(),
+    };
+    engine.post(&id, &decision, &scene.env.user)?;
+    if driven(&engine, &id)? {
+        say(&format!("told the codeteam that drives {id}"));
+        return Ok(Exit::Done);
+    }
+    // Ending a run that nobody drives takes no worker: do it here and now.
+    let options = drive::options(false)?;
+    driver::resume(&engine, &id, Vec::new(), &options, &drive::observer(scene))?;
+    if scene.json {
+        output::json(&drive::value(&engine.load(&id)?))?;
+    }
+    Ok(Exit::Done)
+}
+
+pub(crate) fn retry(args: &RetryArgs, scene: &Scene) -> Result<Exit, Problem> {
+    let engine = scene.with_runs()?;
+    let id = engine.find(args.run.run.as_deref())?;
+    let run = engine.load(&id)?;
+    let frame = match &args.task {
+        None => None,
+        Some(task) => {
+            let task = known_task(&run, task)?;
+            let found = run
+                .failed
+                .keys()
+                .find(|path| path.name() == task.as_str())
+                .cloned();
+            Some(found.unwrap_or_else(|| FramePath::root().child(task.as_str())))
+        }
+    };
+    let failed = run.failed.iter().next().is_some()
+        || matches!(
+            run.outcome,
+            Some(
+                codeteam_core::event::Outcome::Failed(_)
+                    | codeteam_core::event::Outcome::Aborted(_)
+            )
+        );
+    if !failed {
+        return Err(Problem::user(format!("nothing of {id} has failed"))
+            .hint(format!("`codeteam status {id}` shows where it stands")));
+    }
+    let decision = Decision::Retry {
+        frame,
+        note: args.message.clone(),
+    };
+    engine.post(&id, &decision, &scene.env.user)?;
+    if driven(&engine, &id)? {
+        say(&format!("told the codeteam that drives {id}"));
+        return Ok(Exit::Done);
+    }
+    let stop = driver::resume(
+        &engine,
+        &id,
+        Vec::new(),
+        &drive::options(args.wait)?,
+        &drive::observer(scene),
+    )?;
+    drive::closing(scene, &engine, &id, &stop)
+}
+
+/// The open question: the only one, or the one of a task.
+fn question<'a>(run: &'a Run, task: Option<&str>) -> Result<&'a Question, Problem> {
+    let open: Vec<&Question> = run
+        .frames
+        .values()
+        .filter_map(|f| match &f.stage {
+            Stage::Asking(question) => Some(&**question),
+            _ => None,
+        })
+        .filter(|q| task.is_none_or(|task| q.id.frame.name() == task))
+        .collect();
+    match open.as_slice() {
+        [] => Err(
+            Problem::user(format!("{} waits for no decision", run.id)).hint(format!(
+                "`codeteam status {}` shows what it is doing",
+                run.id
+            )),
+        ),
+        [one] => Ok(one),
+        several => {
+            let names: Vec<&str> = several.iter().map(|q| q.id.frame.name()).collect();
+            Err(Problem::user("several questions are open")
+                .hint(format!("say which with `--task`: {}", names.join(", "))))
+        }
+    }
+}
+
+fn post(
+    scene: &Scene,
+    engine: &Arc<Engine>,
+    id: &RunId,
+    decision: &Decision,
+) -> Result<Exit, Problem> {
+    engine.post(id, decision, &scene.env.user)?;
+    let driven = driven(engine, id)?;
+    if scene.json {
+        output::json(&serde_json::json!({ "run": id, "posted": decision, "driven": driven }))?;
+    } else if driven {
+        say(&format!("told the codeteam that drives {id}"));
+    } else {
+        say("kept; nobody drives the run now");
+        say(&format!("  go on   codeteam resume {id}"));
+    }
+    Ok(Exit::Done)
+}
+
+/// Whether a living process drives the run.
+fn driven(engine: &Engine, id: &RunId) -> Result<bool, Problem> {
+    let own = codeteam_engine::store::Owner::this_process("");
+    Ok(engine
+        .store
+        .holder(id.as_str())?
+        .is_some_and(|holder| !holder.owner.is_gone(&own)))
+}
+
+fn known_task(run: &Run, name: &str) -> Result<TaskId, Problem> {
+    let id = TaskId::from(name);
+    if run.task(&id).is_some() {
+        return Ok(id);
+    }
+    let names = run
+        .plan
+        .iter()
+        .flat_map(|plan| &plan.tasks)
+        .map(|t| t.id.as_str());
+    let near = codeteam_core::yaml::nearest(name, names);
+    let problem = Problem::user(format!("there is no task `{name}` in {}", run.id));
+    Err(match near {
+        Some(near) => problem.hint(format!("did you mean `{near}`?")),
+        None => problem.hint(format!("`codeteam show {}` lists them", run.id)),
+    })
+}
+
+fn offered(question: &Question) -> String {
+    if question.answers.is_empty() {
+        return "any text".to_owned();
+    }
+    question
+        .answers
+        .iter()
+        .map(|a| format!("`{a}`"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}

@@ -1,0 +1,147 @@
+//! `codeteam demo`: the whole job on a small sample project, with scripted workers.
+//!
+//! Everything is real but the thinking: worktrees, checks, a failing test, a review that rejects,
+//! and commits to look at. It all stays in one folder, which the next demo replaces.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use codeteam_agent::scripted::{DEMO_FILES, DEMO_GOAL};
+use codeteam_engine::driver;
+use codeteam_engine::engine::{Engine, Request};
+use codeteam_engine::git::{self, Git, Identity, Signature};
+use codeteam_engine::perform::now;
+
+use crate::cli::{Scene, drive};
+use crate::exit::Exit;
+use crate::output::{Style, say};
+use crate::problem::Problem;
+
+/// Marks a folder as one a demo may replace.
+const MARKER: &str = ".made-by-codeteam-demo";
+
+/// Arguments of `demo`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Where to make the sample project; the folder of the last demo is replaced.
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+pub(crate) fn main(args: &Args, mut scene: Scene) -> Result<Exit, Problem> {
+    let folder = match &args.dir {
+        Some(dir) => scene.folder.join(dir),
+        None => std::env::temp_dir().join(format!("codeteam-demo-{}", scene.env.user)),
+    };
+    let sample = folder.join("sample");
+    clear(&folder)?;
+    make(&folder, &sample, &scene)?;
+    // Worktrees live beside the sample, so that removing one folder removes it all.
+    scene.env.state_home = Some(folder.join("state"));
+    scene.folder.clone_from(&sample);
+    let style = Style::detect();
+    say(&format!("{} {DEMO_GOAL}", style.bold("goal:")));
+    say(&format!(
+        "A sample project is in {}; the workers are scripted, all else is real.",
+        sample.display()
+    ));
+    say("");
+    let engine = std::sync::Arc::new(Engine::open(
+        &sample,
+        scene.env.clone(),
+        scene.codeteam.clone(),
+    )?);
+    let request = Request {
+        goal: DEMO_GOAL.to_owned(),
+        ..Request::default()
+    };
+    let started = engine.plan_run(&request, now())?;
+    let branch = started.branch.clone();
+    let (id, stop) = driver::start(
+        &engine,
+        started,
+        &drive::options(false)?,
+        &drive::observer(&scene),
+    )?;
+    let exit = drive::closing(&scene, &engine, &id, &stop)?;
+    if exit == Exit::Done && !scene.json {
+        say("");
+        say("Look at what was made:");
+        say(&format!(
+            "  git -C {} log --stat main..{branch}",
+            sample.display()
+        ));
+        say(&format!(
+            "  {} -C {} show",
+            program(&scene.codeteam),
+            sample.display()
+        ));
+        say(&format!(
+            "  cat {}/.codeteam/runs/{id}/summary.md",
+            sample.display()
+        ));
+    }
+    Ok(exit)
+}
+
+/// How the user would call this very program.
+fn program(codeteam: &Path) -> String {
+    codeteam.display().to_string()
+}
+
+/// Removes the last demo; refuses to touch anything else.
+fn clear(folder: &Path) -> Result<(), Problem> {
+    if !folder.exists() {
+        return Ok(());
+    }
+    let empty = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none());
+    if empty {
+        return Ok(());
+    }
+    if !folder.join(MARKER).is_file() {
+        return Err(
+            Problem::user(format!("`{}` was not made by a demo", folder.display()))
+                .hint("name a folder that does not exist yet with `--dir`"),
+        );
+    }
+    fs::remove_dir_all(folder).map_err(|e| {
+        Problem::environment(format!(
+            "could not remove the last demo in `{}`",
+            folder.display()
+        ))
+        .caused_by(&e)
+    })
+}
+
+fn make(folder: &Path, sample: &Path, scene: &Scene) -> Result<(), Problem> {
+    let problem = |path: &Path| {
+        let what = format!("could not write `{}`", path.display());
+        move |e: std::io::Error| Problem::environment(what).caused_by(&e)
+    };
+    fs::create_dir_all(sample).map_err(problem(sample))?;
+    fs::write(folder.join(MARKER), "").map_err(problem(folder))?;
+    for (path, text) in DEMO_FILES {
+        let path = sample.join(path);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(problem(parent))?;
+        }
+        fs::write(&path, text).map_err(problem(&path))?;
+    }
+    let config = sample.join(".codeteam/config.yml");
+    if !config.exists() {
+        let text = "verification:\n  commands:\n    - { name: tests, command: sh tests/run.sh }\n";
+        fs::create_dir_all(sample.join(".codeteam")).map_err(problem(&config))?;
+        fs::write(&config, text).map_err(problem(&config))?;
+    }
+    let git = Git::new(git::Environment {
+        path: scene.env.path.clone(),
+        home: scene.env.home.clone().map(Into::into),
+        xdg_config_home: scene.env.config_home.clone().map(Into::into),
+    })?;
+    let signature = Signature {
+        identity: Identity::default(),
+        seconds: i64::try_from(now().0 / 1_000).unwrap_or(0),
+    };
+    git.init(sample, "A small project to begin with", &signature)?;
+    Ok(())
+}

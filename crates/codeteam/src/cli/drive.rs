@@ -1,0 +1,231 @@
+//! Drives a run from the command line: progress, interruption, the closing words, the exit code.
+
+use std::io::IsTerminal as _;
+use std::sync::Arc;
+
+use codeteam_core::event::Outcome;
+use codeteam_core::ids::RunId;
+use codeteam_core::{Run, rollup};
+use codeteam_engine::Engine;
+use codeteam_engine::driver::{Observer, Options, Stop};
+use codeteam_engine::process::Cancel;
+use codeteam_engine::tell;
+use serde_json::json;
+
+use crate::cli::Scene;
+use crate::exit::Exit;
+use crate::output::{self, Style, say};
+use crate::problem::Problem;
+use crate::progress::Progress;
+
+/// How a command drives.
+pub(crate) fn options(wait: bool) -> Result<Options, Problem> {
+    let interrupt = Cancel::new();
+    on_interrupt(&interrupt)?;
+    let wait = wait || (std::io::stdin().is_terminal() && std::io::stderr().is_terminal());
+    let label = format!("codeteam (process {})", std::process::id());
+    Ok(Options {
+        wait,
+        interrupt,
+        label,
+    })
+}
+
+pub(crate) fn observer(scene: &Scene) -> Arc<dyn Observer> {
+    Arc::new(Progress::new(Style::detect(), scene.detail))
+}
+
+/// The first Ctrl-C stops cleanly; a second one ends the process at once.
+fn on_interrupt(interrupt: &Cancel) -> Result<(), Problem> {
+    let mut signals = signal_hook::iterator::Signals::new([
+        signal_hook::consts::SIGINT,
+        signal_hook::consts::SIGTERM,
+    ])
+    .map_err(|e| Problem::environment("could not listen for signals").caused_by(&e))?;
+    let interrupt = interrupt.clone();
+    let listen = move || {
+        for (n, _) in signals.forever().enumerate() {
+            if n > 0 {
+                std::process::exit(Exit::Interrupted as i32);
+            }
+            say("stopping: workers are ended, nothing is lost (Ctrl-C once more to stop at once)");
+            interrupt.cancel();
+        }
+    };
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(listen)
+        .map_err(|e| Problem::environment("could not start a thread").caused_by(&e))?;
+    Ok(())
+}
+
+/// The closing words of a run that is no longer driven, and the exit code.
+pub(crate) fn closing(
+    scene: &Scene,
+    engine: &Engine,
+    id: &RunId,
+    stop: &Stop,
+) -> Result<Exit, Problem> {
+    let run = engine.load(id)?;
+    let exit = match stop {
+        Stop::Ended(Outcome::Completed | Outcome::Skipped) => Exit::Done,
+        Stop::Ended(_) => Exit::Failed,
+        Stop::Waiting(_) => Exit::Waiting,
+        Stop::Limited(_) => Exit::Limited,
+        Stop::Interrupted => Exit::Interrupted,
+    };
+    if scene.json {
+        output::json(&value(&run))?;
+    } else if exit == Exit::Done {
+        done(&run);
+    } else {
+        not_done(&run, stop);
+    }
+    Ok(exit)
+}
+
+/// A run as JSON: the stable form of `--json`.
+pub(crate) fn value(run: &Run) -> serde_json::Value {
+    let tasks: Vec<serde_json::Value> = run
+        .plan
+        .iter()
+        .flat_map(|plan| &plan.tasks)
+        .map(|task| {
+            let record = run.tasks.get(&task.id).cloned().unwrap_or_default();
+            json!({
+                "id": task.id,
+                "title": task.headline(),
+                "status": record.status,
+                "rounds": record.rounds,
+                "commits": record.commits,
+                "why": record.why,
+            })
+        })
+        .collect();
+    let questions: Vec<&codeteam_core::frame::Question> = run
+        .frames
+        .values()
+        .filter_map(|f| match &f.stage {
+            codeteam_core::frame::Stage::Asking(question) => Some(&**question),
+            _ => None,
+        })
+        .collect();
+    let waiting: Vec<String> = codeteam_core::due(run)
+        .iter()
+        .filter_map(tell::waiting)
+        .collect();
+    json!({
+        "run": run.id,
+        "goal": run.goal,
+        "status": rollup::status(run).as_str(),
+        "state": codeteam_core::views::seven(run).as_str(),
+        "headline": tell::headline(run),
+        "workflow": run.workflow.name,
+        "branch": run.branch,
+        "base": run.base.commit,
+        "tip": run.tip.commit,
+        "tree": run.tip.tree,
+        "tasks": tasks,
+        "frames": run.frames.values().filter(|f| !f.is_ended()).map(|f| json!({
+            "frame": f.path,
+            "step": f.step,
+            "state": codeteam_core::views::twelve(run, f).as_str(),
+            "round": f.round,
+        })).collect::<Vec<_>>(),
+        "questions": questions,
+        "waiting_on": waiting,
+        "cost": {
+            "attempts": run.budget.attempts,
+            "tokens": run.budget.tokens,
+            "money_microusd": run.budget.money_microusd,
+            "unpriced_attempts": run.budget.unpriced,
+        },
+        "confinement": run.confinement,
+        "events": run.seq,
+    })
+}
+
+fn done(run: &Run) {
+    let style = Style::detect();
+    say("");
+    say(&format!("{} {}", style.green("done:"), run.goal));
+    let cost = &run.budget;
+    let tasks = tell::tasks(run)
+        .map(|t| format!("{t}; "))
+        .unwrap_or_default();
+    say(&format!(
+        "  {tasks}{} attempts, {}",
+        cost.attempts,
+        tell::money(cost.money_microusd)
+    ));
+    if run.tip == run.base {
+        say("  nothing was committed");
+        return;
+    }
+    say(&format!("  branch  {}", run.branch));
+    say(&format!(
+        "  look    git log --stat {}..{}",
+        tell::short(run.base.commit.as_str()),
+        run.branch
+    ));
+    say(&format!("  merge   codeteam merge {}", run.id));
+}
+
+fn not_done(run: &Run, stop: &Stop) {
+    let style = Style::detect();
+    say("");
+    match stop {
+        Stop::Ended(_) => {
+            say(&format!(
+                "{} {}",
+                style.red("not done:"),
+                tell::headline(run)
+            ));
+            say(&format!("  look    codeteam show {}", run.id));
+            say(&format!("  again   codeteam retry {}", run.id));
+        }
+        Stop::Waiting(questions) => {
+            for question in questions {
+                ask(style, run, question);
+            }
+        }
+        Stop::Limited(what) => {
+            say(&format!(
+                "{} {}",
+                style.yellow("limit reached:"),
+                tell::limit(*what)
+            ));
+            say(&format!(
+                "  go on   codeteam resume {} --max-cost USD (or --max-attempts, --max-minutes)",
+                run.id
+            ));
+        }
+        Stop::Interrupted => {
+            say(&format!("{} nothing is lost", style.yellow("interrupted:")));
+            say(&format!("  go on   codeteam resume {}", run.id));
+        }
+    }
+}
+
+/// A question with the commands that answer it.
+pub(crate) fn ask(style: Style, run: &Run, question: &codeteam_core::frame::Question) {
+    let place = question.id.frame.name();
+    say(&format!(
+        "{} {place}: {}",
+        style.bold("a person must decide:"),
+        question.text
+    ));
+    for point in &question.points {
+        say(&format!("  - {point}"));
+    }
+    if question.answers.is_empty() {
+        say(&format!("  answer  codeteam answer {} \"…\"", run.id));
+        return;
+    }
+    for answer in &question.answers {
+        say(&format!(
+            "  answer  codeteam answer {} {answer} [-m \"why\"]",
+            run.id
+        ));
+    }
+}

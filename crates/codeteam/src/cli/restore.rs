@@ -1,0 +1,73 @@
+//! `codeteam restore`: bring a removed worktree back into a folder.
+
+use std::path::PathBuf;
+
+use codeteam_engine::maintenance;
+
+use crate::cli::{RunName, Scene};
+use crate::exit::Exit;
+use crate::output::{self, out_line, say};
+use crate::problem::Problem;
+
+/// Arguments of `restore`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    run: RunName,
+    /// Which worktree: a task's id, or `run`. Lists them if left out.
+    #[arg(long)]
+    task: Option<String>,
+    /// Where to; the folder must not exist or be empty.
+    #[arg(long, value_name = "DIR", requires = "task")]
+    to: Option<PathBuf>,
+}
+
+pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+    let engine = scene.with_runs()?;
+    let id = engine.find(args.run.run.as_deref())?;
+    let kept = maintenance::snapshots(&engine, &id)?;
+    let Some(task) = &args.task else {
+        if scene.json {
+            let names: Vec<&str> = kept.iter().map(|s| s.name.as_str()).collect();
+            output::json(&names)?;
+        } else if kept.is_empty() {
+            say(&format!(
+                "no worktree of {id} has anything that is not on its branch"
+            ));
+        } else {
+            for snapshot in &kept {
+                out_line(&format!("{}  {}", snapshot.task(), snapshot.reference))?;
+            }
+        }
+        return Ok(Exit::Done);
+    };
+    let found = kept
+        .iter()
+        .find(|s| s.task() == task || s.name == *task)
+        .ok_or_else(|| {
+            let names: Vec<&str> = kept.iter().map(maintenance::Kept::task).collect();
+            Problem::user(format!("nothing was kept of `{task}` in {id}")).hint(format!(
+                "kept: {}",
+                if names.is_empty() {
+                    "nothing".to_owned()
+                } else {
+                    names.join(", ")
+                }
+            ))
+        })?;
+    let folder = scene.folder.join(
+        args.to
+            .clone()
+            .unwrap_or_else(|| PathBuf::from(format!("restored-{task}"))),
+    );
+    maintenance::restore(&engine, found, &folder)?;
+    if scene.json {
+        output::json(&serde_json::json!({ "run": id, "task": task, "folder": folder }))?;
+    } else {
+        say(&format!(
+            "restored {task} of {id} into {}",
+            folder.display()
+        ));
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,105 @@
+//! `codeteam resume`: take a run up where it stands.
+
+use codeteam_core::input::{Decision, Input};
+use codeteam_engine::driver;
+use codeteam_engine::engine::Engine;
+use codeteam_engine::perform::now;
+use codeteam_engine::{artifacts, rebuild};
+
+use crate::cli::run::Limits;
+use crate::cli::{RunName, Scene, drive};
+use crate::exit::Exit;
+use crate::output::say;
+use crate::problem::Problem;
+
+/// Arguments of `resume`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    run: RunName,
+    #[command(flatten)]
+    limits: Limits,
+    /// Stay when only a person can go on, even without a terminal.
+    #[arg(long)]
+    wait: bool,
+}
+
+pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+    let Some(engine) = scene.existing()? else {
+        return lost(scene);
+    };
+    let id = engine.find(args.run.run.as_deref())?;
+    let run = engine.load(&id)?;
+    let mut inputs = Vec::new();
+    if args.limits.any() {
+        inputs.push(Input::Decided {
+            at: now(),
+            by: scene.env.user.clone(),
+            decision: Decision::RaiseLimits {
+                limits: args.limits.budget(),
+            },
+        });
+    }
+    inputs.extend(edited_plan(scene, &engine, &run)?);
+    let waiting = !engine.store.inbox(id.as_str())?.is_empty();
+    if run.is_terminal() && !waiting {
+        if scene.json {
+            crate::output::json(&drive::value(&run))?;
+        } else {
+            say(&format!(
+                "{id} has ended: {}",
+                codeteam_engine::tell::headline(&run)
+            ));
+        }
+        return Ok(match run.outcome {
+            Some(codeteam_core::event::Outcome::Completed) => Exit::Done,
+            _ => Exit::Failed,
+        });
+    }
+    let stop = driver::resume(
+        &engine,
+        &id,
+        inputs,
+        &drive::options(args.wait)?,
+        &drive::observer(scene),
+    )?;
+    drive::closing(scene, &engine, &id, &stop)
+}
+
+/// A plan changed by hand becomes part of the run; one that cannot be read stops the command
+/// before anything happens, and is left alone.
+fn edited_plan(
+    scene: &Scene,
+    engine: &Engine,
+    run: &codeteam_core::Run,
+) -> Result<Option<Input>, Problem> {
+    if run.is_terminal() || !artifacts::plan_was_edited(engine, run) {
+        return Ok(None);
+    }
+    let Some(folder) = artifacts::plan_folder(engine, run) else {
+        return Ok(None);
+    };
+    let path = folder.join("plan.yml");
+    let loaded = engine.read_plan(&path)?;
+    say(&format!("the plan was changed by hand: {}", path.display()));
+    let plan = Box::new(loaded.plan);
+    Ok(Some(Input::PlanEdited {
+        at: now(),
+        by: scene.env.user.clone(),
+        plan,
+    }))
+}
+
+/// Without a log a run cannot be resumed, but its plan can be carried on.
+fn lost(scene: &Scene) -> Result<Exit, Problem> {
+    let (repo, head) = Engine::discover(&scene.folder, &scene.env)?;
+    let plans = rebuild::plans(&repo, &head)?;
+    let problem = Problem::user("this project has no log (`.codeteam/state.db`)");
+    Err(match plans.first() {
+        Some(found) => problem.hint(format!(
+            "its plan is there: `codeteam run --plan {}` carries on with what is not done",
+            found.path.display()
+        )),
+        None => problem.hint("`codeteam run \"what you want\"` starts a run"),
+    })
+}

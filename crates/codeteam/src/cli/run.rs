@@ -1,0 +1,130 @@
+//! `codeteam run`: take a goal to verified commits.
+
+use std::path::PathBuf;
+
+use codeteam_core::budget;
+use codeteam_engine::config::microusd;
+use codeteam_engine::driver;
+use codeteam_engine::engine::{Engine, Request};
+use codeteam_engine::perform::now;
+
+use crate::cli::{Scene, drive};
+use crate::exit::Exit;
+use crate::output::{Style, say};
+use crate::problem::Problem;
+
+/// Arguments of `run`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// What you want. With `--plan`, the plan's description if left out.
+    goal: Option<String>,
+    /// A plan to carry out instead of making one.
+    #[arg(long, value_name = "FILE")]
+    plan: Option<PathBuf>,
+    /// The workflow: a built-in one, one of the project, or a file.
+    #[arg(long, value_name = "NAME")]
+    workflow: Option<String>,
+    /// What carries out every role.
+    #[arg(long, value_name = "NAME")]
+    worker: Option<String>,
+    /// The script of the scripted worker.
+    #[arg(long, value_name = "FILE")]
+    script: Option<PathBuf>,
+    #[command(flatten)]
+    limits: Limits,
+    /// Stay when only a person can go on, even without a terminal.
+    #[arg(long)]
+    wait: bool,
+}
+
+/// What may be used up.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Limits {
+    /// Stop at this many US dollars.
+    #[arg(long, value_name = "USD")]
+    max_cost: Option<f64>,
+    /// Stop at this many attempts of workers.
+    #[arg(long, value_name = "N")]
+    max_attempts: Option<u64>,
+    /// Stop after this many minutes.
+    #[arg(long, value_name = "N")]
+    max_minutes: Option<u64>,
+}
+
+impl Limits {
+    pub(crate) fn budget(&self) -> budget::Limits {
+        budget::Limits {
+            money_microusd: self.max_cost.map(microusd),
+            attempts: self.max_attempts,
+            wall_ms: self.max_minutes.map(|m| m.saturating_mul(60_000)),
+            ..budget::Limits::default()
+        }
+    }
+
+    pub(crate) fn any(&self) -> bool {
+        self.budget() != budget::Limits::default()
+    }
+}
+
+pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
+    let engine = scene.engine()?;
+    let plan = match &args.plan {
+        Some(path) => {
+            let loaded = engine.read_plan(&scene.folder.join(path))?;
+            Some((loaded.plan, loaded.statuses))
+        }
+        None => None,
+    };
+    let described = plan.as_ref().map(|(plan, _)| plan.description.clone());
+    let goal = args.goal.or(described).unwrap_or_default();
+    let request = Request {
+        goal,
+        workflow: args.workflow,
+        worker: args.worker,
+        script: args.script.map(|path| scene.folder.join(path)),
+        plan,
+        limits: args.limits.budget(),
+    };
+    if let Some(script) = request.script.as_ref().filter(|path| !path.is_file()) {
+        return Err(Problem::user(format!(
+            "there is no script `{}`",
+            script.display()
+        )));
+    }
+    let started = engine.plan_run(&request, now())?;
+    warn(scene, &engine)?;
+    let (id, stop) = driver::start(
+        &engine,
+        started,
+        &drive::options(args.wait)?,
+        &drive::observer(scene),
+    )?;
+    drive::closing(scene, &engine, &id, &stop)
+}
+
+/// What a person should know before a run starts, but need not stop it.
+pub(crate) fn warn(scene: &Scene, engine: &Engine) -> Result<(), Problem> {
+    if scene.detail < crate::progress::Detail::Normal {
+        return Ok(());
+    }
+    let style = Style::detect();
+    let from = codeteam_engine::tell::short(engine.head.commit.as_str());
+    let note = |text: &str| say(&format!("{}: {text}", style.yellow("note")));
+    if engine.repo.is_dirty()? {
+        note(&format!(
+            "there are uncommitted changes; the run starts from commit {from} without them"
+        ));
+    }
+    if engine.head.branch.is_none() {
+        note(&format!(
+            "HEAD is detached; the run starts from commit {from}"
+        ));
+    }
+    if engine.config.checks().is_empty() {
+        note(
+            "no checks are configured (`verification.commands` in `.codeteam/config.yml`), so only reviewers judge",
+        );
+    }
+    note(engine.launcher.describe());
+    Ok(())
+}

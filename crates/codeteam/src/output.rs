@@ -1,0 +1,90 @@
+//! Where words go: results to standard output, everything else to standard error.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use serde::Serialize;
+
+use crate::problem::Problem;
+
+/// Whether to use colour. Nothing is said by colour alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Style {
+    coloured: bool,
+}
+
+impl Style {
+    /// Colour on a terminal, unless `NO_COLOR` is set.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one variable the skin itself looks at"
+    )]
+    pub(crate) fn detect() -> Self {
+        let refused = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+        Self {
+            coloured: io::stderr().is_terminal() && !refused,
+        }
+    }
+
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.coloured {
+            format!("\u{1b}[{code}m{text}\u{1b}[0m")
+        } else {
+            text.to_owned()
+        }
+    }
+
+    pub(crate) fn bold(self, text: &str) -> String {
+        self.paint("1", text)
+    }
+
+    pub(crate) fn dim(self, text: &str) -> String {
+        self.paint("2", text)
+    }
+
+    pub(crate) fn red(self, text: &str) -> String {
+        self.paint("31", text)
+    }
+
+    pub(crate) fn green(self, text: &str) -> String {
+        self.paint("32", text)
+    }
+
+    pub(crate) fn yellow(self, text: &str) -> String {
+        self.paint("33", text)
+    }
+
+    pub(crate) fn cyan(self, text: &str) -> String {
+        self.paint("36", text)
+    }
+}
+
+/// Writes to standard output. A reader that has gone away is no error.
+pub(crate) fn out(text: &str) -> Result<(), Problem> {
+    let mut stdout = io::stdout().lock();
+    match stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+    {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Problem::environment("could not write the result").caused_by(&error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a line to standard output.
+pub(crate) fn out_line(text: &str) -> Result<(), Problem> {
+    out(&format!("{text}\n"))
+}
+
+/// Writes a value as JSON, on one line.
+pub(crate) fn json(value: &impl Serialize) -> Result<(), Problem> {
+    let text = serde_json::to_string(value)
+        .map_err(|e| Problem::internal("a result cannot be written as JSON").caused_by(&e))?;
+    out_line(&text)
+}
+
+/// Says something to the person. If standard error is gone there is nobody to tell.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}

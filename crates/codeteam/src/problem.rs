@@ -1,0 +1,200 @@
+//! What a person sees when something goes wrong: what, why, and what to do about it.
+
+use std::error::Error as StdError;
+
+use codeteam_engine::driver;
+use codeteam_engine::engine::Error as EngineError;
+use codeteam_engine::{git, store, workflows};
+
+use crate::exit::Exit;
+use crate::output::{Style, say};
+
+/// Whose matter a problem is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// The command line, or a file the user wrote.
+    User,
+    /// The machine: git, disk, permissions.
+    Environment,
+    /// codeteam itself.
+    Internal,
+}
+
+/// Something that went wrong.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    kind: Kind,
+    what: String,
+    causes: Vec<String>,
+    hints: Vec<String>,
+}
+
+impl Problem {
+    fn new(kind: Kind, what: impl Into<String>) -> Self {
+        Self {
+            kind,
+            what: what.into(),
+            causes: Vec::new(),
+            hints: Vec::new(),
+        }
+    }
+
+    pub(crate) fn user(what: impl Into<String>) -> Self {
+        Self::new(Kind::User, what)
+    }
+
+    pub(crate) fn environment(what: impl Into<String>) -> Self {
+        Self::new(Kind::Environment, what)
+    }
+
+    pub(crate) fn internal(what: impl Into<String>) -> Self {
+        Self::new(Kind::Internal, what)
+    }
+
+    pub(crate) fn caused_by(mut self, error: &dyn StdError) -> Self {
+        let mut next = Some(error);
+        while let Some(error) = next {
+            let text = error.to_string();
+            if self.causes.last() != Some(&text) && self.what != text {
+                self.causes.push(text);
+            }
+            next = error.source();
+        }
+        self
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    pub(crate) fn exit(&self) -> Exit {
+        match self.kind {
+            Kind::User => Exit::Usage,
+            Kind::Environment | Kind::Internal => Exit::Failed,
+        }
+    }
+
+    pub(crate) fn print(&self, style: Style) {
+        let mut lines = self.what.lines();
+        say(&format!(
+            "{}: {}",
+            style.red("error"),
+            lines.next().unwrap_or("")
+        ));
+        for line in lines {
+            say(&format!("       {line}"));
+        }
+        for cause in &self.causes {
+            say(&format!("  caused by: {}", cause.replace('\n', "\n    ")));
+        }
+        for hint in &self.hints {
+            say(&format!("  {}: {hint}", style.cyan("hint")));
+        }
+        if self.kind == Kind::Internal {
+            say("  this is a fault of codeteam itself; the run's log has everything up to it");
+        }
+    }
+}
+
+impl From<EngineError> for Problem {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Git(error) => error.into(),
+            EngineError::Store(error) => error.into(),
+            EngineError::Driver(error) => error.into(),
+            EngineError::Workflow(workflows::Error::Unknown { name, near }) => {
+                let problem = Self::user(format!("there is no workflow `{name}`"));
+                let known: Vec<&str> = workflows::BUILT_IN.iter().map(|(n, _)| *n).collect();
+                match near {
+                    Some(near) => problem.hint(format!("did you mean `{near}`?")),
+                    None => problem.hint(format!(
+                        "built in: {}; or a path to a `.yml` file",
+                        known.join(", ")
+                    )),
+                }
+            }
+            EngineError::Workflow(error @ workflows::Error::Invalid(_)) => {
+                Self::user(error.to_string())
+            }
+            EngineError::Config(error) => Self::user(error.to_string()).caused_by(&error),
+            EngineError::Plan(problems) => Self::user(problems.to_string())
+                .hint("mend the plan and try again; nothing was started"),
+            EngineError::UnknownWorker(name) => {
+                Self::user(format!("codeteam does not know the worker `{name}`")).hint(format!(
+                    "known: {}",
+                    codeteam_engine::dialect::KNOWN.join(", ")
+                ))
+            }
+            EngineError::NoSuchRun(_) | EngineError::Ambiguous(_) => Self::user(error.to_string())
+                .hint("`codeteam status` lists the runs of this project"),
+            EngineError::NoRuns => Self::user("this project has no run yet")
+                .hint("`codeteam run \"what you want\"` starts one"),
+            EngineError::EmptyGoal => Self::user("the goal is empty")
+                .hint("say what you want: `codeteam run \"add a --json flag\"`"),
+            error => Self::environment(error.to_string()).caused_by(&error),
+        }
+    }
+}
+
+impl From<git::Error> for Problem {
+    fn from(error: git::Error) -> Self {
+        let problem = match &error {
+            git::Error::NotARepository { .. }
+            | git::Error::NoCommits { .. }
+            | git::Error::Bare { .. } => Self::user(error.to_string()),
+            git::Error::Dirty { .. }
+            | git::Error::NotFastForward { .. }
+            | git::Error::MergeConflict { .. } => Self::user(error.to_string()),
+            _ => Self::environment(error.to_string()).caused_by(&error),
+        };
+        match &error {
+            git::Error::NotARepository { .. } => problem
+                .hint("codeteam works on a git repository with at least one commit")
+                .hint("`git init`, then `git add -A` and `git commit` make one of this folder"),
+            git::Error::NoCommits { .. } => {
+                problem.hint("make a first commit (`git add -A`, `git commit`); a run starts from a commit")
+            }
+            git::Error::Bare { .. } => problem.hint("go to a checkout of it: `git worktree add ../checkout`"),
+            git::Error::Missing { .. } => problem.hint("install git (`apt-get install git`)"),
+            git::Error::TooOld { .. } => problem.hint("install a newer git"),
+            git::Error::Dirty { .. } => problem.hint("commit or stash them, then try again"),
+            git::Error::RefLocked { .. } => problem.hint(
+                "wait for the other git process; if there is none, the lock file was left by one that died",
+            ),
+            _ => problem,
+        }
+    }
+}
+
+impl From<store::Error> for Problem {
+    fn from(error: store::Error) -> Self {
+        match &error {
+            store::Error::Held { pid, host, label, .. } => {
+                Self::user(format!("another codeteam drives this run: {label} (process {pid} on {host})"))
+                    .hint("`codeteam log -f` watches it; `codeteam approve`, `reject`, `answer` and `abort` reach it from here")
+            }
+            store::Error::Fenced { .. } => {
+                Self::environment("another codeteam has taken this run over")
+                    .caused_by(&error)
+                    .hint("nothing was lost; `codeteam log -f` watches it")
+            }
+            store::Error::DiskFull { .. } => Self::environment(error.to_string())
+                .hint("make room, then `codeteam resume`; everything acknowledged is kept"),
+            store::Error::NotADatabase { .. } => Self::environment(error.to_string())
+                .hint("move the file away to keep it; `codeteam status` then rebuilds from plan and commits"),
+            _ => Self::environment(error.to_string()).caused_by(&error),
+        }
+    }
+}
+
+impl From<driver::Error> for Problem {
+    fn from(error: driver::Error) -> Self {
+        match error {
+            driver::Error::Store(error) => error.into(),
+            error => Self::environment("the run cannot go on")
+                .caused_by(&error)
+                .hint("mend the cause, then `codeteam resume`; nothing acknowledged is lost"),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What a person sees while a run goes: a line per event, and what workers say if they ask for it.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use codeteam_core::ids::{AttemptId, FramePath, Time};
+use codeteam_core::{Effect, Event, Run};
+use codeteam_engine::driver::Observer;
+use codeteam_engine::tell;
+
+use crate::output::{Style, say};
+
+/// How much is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Detail {
+    /// Nothing but problems.
+    Quiet,
+    /// A line per event.
+    Normal,
+    /// What workers and checks say, too.
+    Verbose,
+}
+
+/// Prints a run as it goes.
+pub(crate) struct Progress {
+    style: Style,
+    detail: Detail,
+    waiting: AtomicBool,
+    last_wait: Mutex<String>,
+}
+
+impl Progress {
+    pub(crate) fn new(style: Style, detail: Detail) -> Self {
+        Self {
+            style,
+            detail,
+            waiting: AtomicBool::new(false),
+            last_wait: Mutex::default(),
+        }
+    }
+
+    /// One event as a line.
+    pub(crate) fn render(style: Style, run: &Run, at: Time, event: &Event) -> Option<String> {
+        let text = tell::event(run, event)?;
+        let text = match event {
+            Event::GateJudged { passed: false, .. }
+            | Event::AttemptFailed { .. }
+            | Event::RebaseConflicted { .. } => style.yellow(&text),
+            Event::Committed { .. } | Event::GateJudged { passed: true, .. } => style.green(&text),
+            Event::RunEnded { outcome, .. } => match outcome {
+                codeteam_core::event::Outcome::Completed => style.green(&text),
+                _ => style.red(&text),
+            },
+            Event::Asked { .. } | Event::LimitReached { .. } => style.bold(&text),
+            _ => text,
+        };
+        let place = tell::place(event).map_or("run", FramePath::name);
+        let clock = style.dim(&tell::clock(at));
+        Some(format!("{clock} {:<12} {text}", place))
+    }
+}
+
+impl Observer for Progress {
+    fn event(&self, run: &Run, at: Time, event: &Event) {
+        self.waiting.store(false, Ordering::Relaxed);
+        if self.detail >= Detail::Normal
+            && let Some(line) = Self::render(self.style, run, at, event)
+        {
+            say(&line);
+        }
+    }
+
+    fn line(&self, id: &AttemptId, line: &str) {
+        if self.detail >= Detail::Verbose {
+            let who = format!("{:<12}   {}", id.frame.name(), id.step);
+            say(&format!(
+                "         {} {line}",
+                self.style.dim(&format!("{who} |"))
+            ));
+        }
+    }
+
+    fn waits(&self, _: &Run, effects: &[Effect]) {
+        let lines: Vec<String> = effects.iter().filter_map(tell::waiting).collect();
+        let text = lines.join("\n");
+        let Ok(mut last) = self.last_wait.lock() else {
+            return;
+        };
+        let again = self.waiting.swap(true, Ordering::Relaxed) && *last == text;
+        if again || self.detail < Detail::Normal {
+            return;
+        }
+        last.clone_from(&text);
+        say(&self.style.dim(&text));
+    }
+
+    fn warn(&self, message: &str) {
+        say(&format!("{}: {message}", self.style.yellow("warning")));
+    }
+}
