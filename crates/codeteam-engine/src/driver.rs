@@ -111,7 +111,7 @@ pub fn start(
     let id = started.run.clone();
     let mut driver = Driver::take(engine, &id, Run::default(), options, observer)?;
     let stop = driver
-        .first(Input::Began(Box::new(started)))
+        .first(&Input::Began(Box::new(started)))
         .and_then(|()| driver.drive())?;
     driver.leave();
     Ok((id, stop))
@@ -143,7 +143,7 @@ pub fn resume(
         })
         .collect();
     driver.artifacts = Artifacts::reopen(engine, &driver.run)?;
-    driver.first(Input::Resumed { at: now(), lost })?;
+    driver.first(&Input::Resumed { at: now(), lost })?;
     for input in inputs {
         driver.feed(&input, Vec::new())?;
     }
@@ -203,8 +203,8 @@ impl<'a> Driver<'a> {
         })
     }
 
-    fn first(&mut self, input: Input) -> Result<(), Error> {
-        self.feed(&input, Vec::new())
+    fn first(&mut self, input: &Input) -> Result<(), Error> {
+        self.feed(input, Vec::new())
     }
 
     fn drive(&mut self) -> Result<Stop, Error> {
@@ -356,14 +356,14 @@ impl<'a> Driver<'a> {
     }
 
     fn landed(&mut self, input: &Input) {
-        let id = match input {
-            Input::WorkerExited { id, .. }
-            | Input::GateFinished { id, .. }
-            | Input::Rebased { id, .. }
-            | Input::Integrated { id, .. }
-            | Input::Published { id, .. }
-            | Input::EffectFailed { id, .. } => id,
-            _ => return,
+        let (Input::WorkerExited { id, .. }
+        | Input::GateFinished { id, .. }
+        | Input::Rebased { id, .. }
+        | Input::Integrated { id, .. }
+        | Input::Published { id, .. }
+        | Input::EffectFailed { id, .. }) = input
+        else {
+            return;
         };
         if let Some(flight) = self.inflight.remove(id) {
             // It has sent its last word; what is left is the end of its closure.
@@ -440,12 +440,14 @@ impl<'a> Driver<'a> {
         })?;
         self.count_appended(events.len());
         // Shown event by event, each with the run as it was then.
+        let mut ended = Vec::new();
         for event in &events {
+            ended.extend(self.ending(event));
             apply(&mut self.run, event);
             self.observer.event(&self.run, at, event);
         }
         self.artifacts.write(&self.engine, &self.run, at, &events)?;
-        self.clean_up(&events);
+        self.clean_up(&ended);
         Ok(())
     }
 

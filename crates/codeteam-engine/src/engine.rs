@@ -286,7 +286,7 @@ impl Engine {
     pub fn load(&self, run: &RunId) -> Result<Run, Error> {
         let mut state = Run::default();
         self.each_event(run, 0, |_, _, event| {
-            codeteam_core::apply(&mut state, &event)
+            codeteam_core::apply(&mut state, &event);
         })?;
         if state.has_started() {
             Ok(state)

@@ -1,15 +1,18 @@
 //! Says in words what has happened, the same words everywhere: progress, log, reports.
 
+use std::fmt::Write as _;
+
 use codeteam_core::effect::{Effect, Waiting};
 use codeteam_core::event::{Entry, Outcome};
 use codeteam_core::frame::{Frame, Pause, Stage, Work};
-use codeteam_core::ids::{AttemptId, FramePath, Time};
+use codeteam_core::ids::{Account, AttemptId, FramePath, Time};
 use codeteam_core::schedule::Status;
 use codeteam_core::submission::{Choice, Submission};
 use codeteam_core::{Event, Run, budget, rollup};
 
 /// One line about an event, without the place it happened in; `None` for what only the machine
 /// needs to know. `run` is the run with the event applied.
+#[expect(clippy::too_many_lines, reason = "a table: one arm per event")]
 pub fn event(run: &Run, event: &Event) -> Option<String> {
     Some(match event {
         Event::RunStarted(started) => format!(
@@ -217,7 +220,7 @@ pub fn tasks(run: &Run) -> Option<String> {
         (Status::Skipped, "skipped"),
     ] {
         if count(status) > 0 {
-            text.push_str(&format!(", {} {word}", count(status)));
+            let _ = write!(text, ", {} {word}", count(status));
         }
     }
     Some(text)
@@ -235,7 +238,7 @@ pub fn waiting(effect: &Effect) -> Option<String> {
                     format!("waiting on: the next try of {}{until}", id.step)
                 }
                 Waiting::Quota { accounts } => {
-                    let names: Vec<&str> = accounts.iter().map(|a| a.as_str()).collect();
+                    let names: Vec<&str> = accounts.iter().map(Account::as_str).collect();
                     format!("waiting on: quota of {}{until}", names.join(", "))
                 }
                 Waiting::Limit { what } => format!("waiting on: a higher limit ({})", limit(*what)),
@@ -312,10 +315,10 @@ fn started(run: &Run, id: &AttemptId, work: &Work, worker: &str) -> String {
     let round = run.frames.get(&id.frame).map_or(1, |f| f.round);
     let mut text = format!("{role} at work ({worker})");
     if round > 1 {
-        text.push_str(&format!(", round {round}"));
+        let _ = write!(text, ", round {round}");
     }
     if id.attempt > 1 {
-        text.push_str(&format!(", try {}", id.attempt));
+        let _ = write!(text, ", try {}", id.attempt);
     }
     text
 }

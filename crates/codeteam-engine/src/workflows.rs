@@ -50,7 +50,10 @@ pub fn load(name: &str, folders: &[PathBuf], checks: &[Check]) -> Result<Compile
             source,
         }),
     };
-    if name.ends_with(".yml") || name.ends_with(".yaml") {
+    if Path::new(name)
+        .extension()
+        .is_some_and(|e| e == "yml" || e == "yaml")
+    {
         let Some((file, text)) = read(Path::new(name))? else {
             return Err(Error::Unknown {
                 name: name.to_owned(),

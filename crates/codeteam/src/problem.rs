@@ -142,8 +142,8 @@ impl From<git::Error> for Problem {
         let problem = match &error {
             git::Error::NotARepository { .. }
             | git::Error::NoCommits { .. }
-            | git::Error::Bare { .. } => Self::user(error.to_string()),
-            git::Error::Dirty { .. }
+            | git::Error::Bare { .. }
+            | git::Error::Dirty { .. }
             | git::Error::NotFastForward { .. }
             | git::Error::MergeConflict { .. } => Self::user(error.to_string()),
             _ => Self::environment(error.to_string()).caused_by(&error),

@@ -56,7 +56,7 @@ impl Progress {
         };
         let place = tell::place(event).map_or("run", FramePath::name);
         let clock = style.dim(&tell::clock(at));
-        Some(format!("{clock} {:<12} {text}", place))
+        Some(format!("{clock} {place:<12} {text}"))
     }
 }
 

@@ -149,7 +149,18 @@ impl Story {
                 };
                 (id, outcome)
             }
-            Event::GateJudged { id, passed, .. } => (id, word(*passed).to_owned()),
+            Event::GateJudged {
+                id, step, passed, ..
+            } => {
+                let row = format!(
+                    "| {} | {} | {step} | {} |",
+                    id.frame.name(),
+                    id.generation,
+                    word(*passed)
+                );
+                self.rows.push(row);
+                return;
+            }
             Event::FrameEnded { frame, .. } => {
                 // Minor findings of what was integrated are left for later, and said so.
                 if let Some(frame) = run.frames.get(frame) {

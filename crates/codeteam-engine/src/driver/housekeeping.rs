@@ -17,20 +17,37 @@ use crate::git::{Oid, Signature};
 use crate::perform::{now, with_causes, workspace_name};
 use crate::workspace::{self, Removed, Snapshot, Workspace};
 
+/// A frame that ended and whose worktree may go; `base` is what a branch has of it.
+pub(super) struct Ending {
+    frame: FramePath,
+    base: Tip,
+}
+
 impl Driver<'_> {
-    pub(super) fn clean_up(&mut self, events: &[Event]) {
-        for event in events {
-            let Event::FrameEnded { frame, outcome } = event else {
-                continue;
-            };
-            let keep = matches!(outcome, Outcome::Failed(_))
-                || (frame.is_root() && *outcome != Outcome::Completed)
-                || self.inflight.keys().any(|id| id.frame == *frame);
-            if keep {
+    /// The ending that an event is about to be, before it is applied.
+    pub(super) fn ending(&self, event: &Event) -> Option<Ending> {
+        let Event::FrameEnded { frame, outcome } = event else {
+            return None;
+        };
+        let keep = matches!(outcome, Outcome::Failed(_))
+            || (frame.is_root() && *outcome != Outcome::Completed);
+        if keep {
+            return None;
+        }
+        let base = self.run.frames.get(frame)?.base.clone();
+        Some(Ending {
+            frame: frame.clone(),
+            base,
+        })
+    }
+
+    pub(super) fn clean_up(&mut self, ended: &[Ending]) {
+        for Ending { frame, base } in ended {
+            if self.inflight.keys().any(|id| id.frame == *frame) {
+                // Something is being cancelled in it; `sweep_worktrees` comes back to it.
                 continue;
             }
-            let tip = self.run.tip.clone();
-            if let Err(error) = close_frame(&self.engine, &self.run.id, frame, &tip) {
+            if let Err(error) = close_frame(&self.engine, &self.run.id, frame, base) {
                 let why = with_causes(&error);
                 self.observer.warn(&format!(
                     "the worktree of `{frame}` was left in place: {why}"

@@ -54,7 +54,7 @@ impl Printer<'_> {
     fn catch_up(&mut self, engine: &Engine, id: &RunId) -> Result<(), Problem> {
         let mut events = Vec::new();
         engine.each_event(id, self.run.seq, |seq, at, event| {
-            events.push((seq, at, event))
+            events.push((seq, at, event));
         })?;
         for (seq, at, event) in events {
             apply(&mut self.run, &event);

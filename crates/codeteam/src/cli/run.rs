@@ -38,6 +38,10 @@ pub(crate) struct Args {
 }
 
 /// What may be used up.
+#[expect(
+    clippy::struct_field_names,
+    reason = "the fields are the names of the flags"
+)]
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Limits {
     /// Stop at this many US dollars.
