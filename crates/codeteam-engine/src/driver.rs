@@ -130,7 +130,7 @@ pub fn resume(
     driver.run = engine
         .load(id)
         .map_err(|e| Error::Load(perform::with_causes(&e)))?;
-    process::sweep(id.as_str());
+    process::sweep(&engine.mark_of(id));
     let lost = driver
         .run
         .outstanding

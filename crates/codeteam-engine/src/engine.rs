@@ -350,6 +350,17 @@ impl Engine {
         &self.workspaces
     }
 
+    /// What marks every process of a run. Two projects may have runs of the same name, so it
+    /// carries the repository too: sweeping one run must never reach another's.
+    pub(crate) fn mark_of(&self, run: &RunId) -> String {
+        let repository = self
+            .workspaces
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy();
+        format!("{repository}/{run}")
+    }
+
     /// The folder of what workers are told and what they say, until it is kept.
     pub(crate) fn attempts_of(&self, run: &RunId) -> PathBuf {
         self.workspaces_of(run).join(".attempts")

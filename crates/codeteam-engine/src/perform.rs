@@ -261,8 +261,8 @@ impl Job {
     }
 
     /// The mark of every process this job starts.
-    fn mark(&self) -> String {
-        format!("{}/{}", self.run, self.id.fence)
+    fn mark(&self, engine: &Engine) -> String {
+        format!("{}/{}", engine.mark_of(&self.run), self.id.fence)
     }
 }
 

@@ -128,7 +128,7 @@ fn shell(
         program: "sh".into(),
         args: vec!["-c".into(), command.into()],
         cwd: cwd.to_owned(),
-        env: engine.child_env(&job.mark(), branch),
+        env: engine.child_env(&job.mark(engine), branch),
         stdin: Stdin::Null,
     };
     let mut output = Output {

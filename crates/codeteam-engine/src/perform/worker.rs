@@ -46,7 +46,7 @@ pub(super) fn work(
         program: program.program,
         args: program.args,
         cwd: workspace.tree_dir(),
-        env: engine.child_env(&job.mark(), program.env),
+        env: engine.child_env(&job.mark(engine), program.env),
         stdin: Stdin::Null,
     };
     let limits = Limits {

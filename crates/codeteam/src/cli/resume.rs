@@ -41,21 +41,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         });
     }
     inputs.extend(edited_plan(scene, &engine, &run)?);
-    let waiting = !engine.store.inbox(id.as_str())?.is_empty();
-    if run.is_terminal() && !waiting {
-        if scene.json {
-            crate::output::json(&drive::value(&run))?;
-        } else {
-            say(&format!(
-                "{id} has ended: {}",
-                codeteam_engine::tell::headline(&run)
-            ));
-        }
-        return Ok(match run.outcome {
-            Some(codeteam_core::event::Outcome::Completed) => Exit::Done,
-            _ => Exit::Failed,
-        });
-    }
+    // A run that has ended may have left worktrees when codeteam died: driving it tidies up.
     let stop = driver::resume(
         &engine,
         &id,

@@ -1,0 +1,136 @@
+//! `kill -9` anywhere, any number of times: after every event, and between every effect and its
+//! event. The run ends as if nothing had happened.
+
+use serde_json::Value;
+
+use crate::project::{ONE_BY_ONE, Project, THREE_TASKS};
+
+fn project() -> (Project, String, String) {
+    let project = Project::new();
+    let script = project.script(THREE_TASKS);
+    let workflow = project.home().join("flow.yml");
+    std::fs::write(&workflow, ONE_BY_ONE.replace("cap: 2", "cap: 1")).unwrap();
+    let workflow = workflow.display().to_string();
+    (project, script, workflow)
+}
+
+/// What must be the same, however often codeteam was killed.
+fn essence(project: &Project, run: &Value) -> Value {
+    let branch = run["branch"].as_str().unwrap();
+    let tasks: Vec<Value> = run["tasks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|t| serde_json::json!([t["id"], t["status"], t["rounds"]]))
+        .collect();
+    serde_json::json!({
+        "status": run["status"],
+        "trees": project.trees(branch),
+        "subjects": project.git(&["log", "--reverse", "--format=%s", &format!("main..{branch}")]),
+        "tasks": tasks,
+        "main": project.git(&["rev-parse", "main"]).len(),
+        "dirty": project.git(&["status", "--porcelain"]),
+        "worktrees": project.worktrees().len(),
+    })
+}
+
+fn undisturbed() -> (Value, u64) {
+    let (project, script, workflow) = project();
+    let args = [
+        "run",
+        "Three things",
+        "--script",
+        &script,
+        "--workflow",
+        &workflow,
+        "--json",
+    ];
+    let run = project.json(&args);
+    let essence = essence(&project, &run);
+    assert_eq!(essence["status"], "completed");
+    assert_eq!(essence["trees"].as_array().unwrap().len(), 3);
+    assert_eq!(essence["worktrees"], 0);
+    (essence, run["events"].as_u64().unwrap())
+}
+
+/// Kills a run at a failpoint, resumes it, and compares. Says whether the failpoint was reached.
+fn killed_at(failpoint: &str, expected: &Value) -> bool {
+    let (project, script, workflow) = project();
+    let args = [
+        "run",
+        "Three things",
+        "--script",
+        &script,
+        "--workflow",
+        &workflow,
+        "--json",
+    ];
+    let output = project
+        .codeteam(&args)
+        .env("CODETEAM_FAILPOINT", failpoint)
+        .output()
+        .unwrap();
+    if output.status.code().is_some() {
+        return false;
+    }
+    let run = project.run(&["resume", "--json"]).expect(0).value();
+    assert_eq!(&essence(&project, &run), expected, "killed at {failpoint}");
+    true
+}
+
+#[test]
+fn after_every_event() {
+    let (expected, events) = undisturbed();
+    for n in 1..=events {
+        assert!(
+            killed_at(&format!("appended:{n}"), &expected),
+            "event {n} was not reached"
+        );
+    }
+}
+
+#[test]
+fn between_every_effect_and_its_event() {
+    let (expected, _) = undisturbed();
+    let reached = (1..100)
+        .take_while(|n| killed_at(&format!("performed:{n}"), &expected))
+        .count();
+    assert!(reached >= 17, "only {reached} effects");
+}
+
+#[test]
+fn again_and_again() {
+    let (expected, _) = undisturbed();
+    for (first, again) in [("appended:1", "appended:4"), ("performed:1", "performed:2")] {
+        let (project, script, workflow) = project();
+        let args = [
+            "run",
+            "Three things",
+            "--script",
+            &script,
+            "--workflow",
+            &workflow,
+        ];
+        let output = project
+            .codeteam(&args)
+            .env("CODETEAM_FAILPOINT", first)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), None);
+        let mut kills = 1;
+        let run = loop {
+            let output = project
+                .codeteam(&["resume", "--json"])
+                .env("CODETEAM_FAILPOINT", again)
+                .output()
+                .unwrap();
+            if output.status.code().is_some() {
+                break serde_json::from_slice(&output.stdout).unwrap();
+            }
+            kills += 1;
+            assert!(kills < 200, "it does not get anywhere");
+        };
+        assert!(kills > 5, "killed {kills} times only");
+        assert_eq!(essence(&project, &run), expected, "killed {kills} times");
+    }
+}

@@ -1,0 +1,6 @@
+//! End to end: the real binary, real git, real SQLite, real processes. Only the thinking is
+//! scripted.
+
+mod kill;
+mod project;
+mod run;

@@ -1,0 +1,271 @@
+//! A project to try codeteam on: a repository, a home and a state folder of its own, nothing of
+//! the machine's configuration.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// A project in a temporary folder.
+pub(crate) struct Project {
+    folder: tempfile::TempDir,
+}
+
+/// What a command did.
+pub(crate) struct Done {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Project {
+    /// A repository with one commit: `hello.txt`, and a gate that every `tests/*.sh` passes.
+    pub(crate) fn new() -> Self {
+        let project = Self::empty();
+        project.git(&["init", "--quiet", "--initial-branch=main"]);
+        project.write("hello.txt", "hello\n");
+        project.config("verification:\n  commands:\n    - { name: tests, command: 'for t in tests/*.sh; do [ ! -e \"$t\" ] || sh \"$t\" || exit 1; done' }\n");
+        project.commit("first");
+        project
+    }
+
+    /// A folder that is no repository yet.
+    pub(crate) fn empty() -> Self {
+        let project = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        std::fs::create_dir_all(project.root()).unwrap();
+        std::fs::create_dir_all(project.home()).unwrap();
+        project
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join("project")
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join("home")
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    pub(crate) fn config(&self, text: &str) {
+        self.write(".codeteam/config.yml", text);
+    }
+
+    /// Keeps a script outside of the repository and returns its path.
+    pub(crate) fn script(&self, text: &str) -> String {
+        let path = self.home().join("script.yml");
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    }
+
+    pub(crate) fn commit(&self, message: &str) {
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "--quiet", "-m", message]);
+    }
+
+    /// What git says, with an identity and no configuration of the machine's.
+    pub(crate) fn git(&self, args: &[&str]) -> String {
+        let output = Self::command(Path::new("git"), &self.root(), &self.home())
+            .args(args)
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_AUTHOR_NAME", "Ada")
+            .env("GIT_AUTHOR_EMAIL", "ada@example.org")
+            .env("GIT_COMMITTER_NAME", "Ada")
+            .env("GIT_COMMITTER_EMAIL", "ada@example.org")
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "git {args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8(output.stdout)
+            .unwrap()
+            .trim_end()
+            .to_owned()
+    }
+
+    /// A call of codeteam in the project, not started yet.
+    pub(crate) fn codeteam(&self, args: &[&str]) -> Command {
+        let mut command = Self::command(
+            Path::new(env!("CARGO_BIN_EXE_codeteam")),
+            &self.root(),
+            &self.home(),
+        );
+        command.args(args);
+        command
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place tests spawn from, with the PATH of the machine"
+    )]
+    fn command(program: &Path, cwd: &Path, home: &Path) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(cwd)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("HOME", home)
+            .env("USER", "ada")
+            .env("TZ", "UTC")
+            .env("LANG", "C.UTF-8")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs codeteam to its end.
+    pub(crate) fn run(&self, args: &[&str]) -> Done {
+        Done::from(self.codeteam(args).output().unwrap())
+    }
+
+    /// Runs codeteam to its end, which must be good, and reads its JSON.
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
+        let done = self.run(args);
+        assert_eq!(
+            done.code,
+            Some(0),
+            "{args:?}\n{}\n{}",
+            done.stdout,
+            done.stderr
+        );
+        serde_json::from_str(&done.stdout).unwrap()
+    }
+
+    /// The trees of a branch's own commits, oldest first.
+    pub(crate) fn trees(&self, branch: &str) -> Vec<String> {
+        let log = self.git(&[
+            "log",
+            "--reverse",
+            "--format=%T",
+            &format!("main..{branch}"),
+        ]);
+        log.lines().map(str::to_owned).collect()
+    }
+
+    /// Whether nothing is left of any worktree.
+    pub(crate) fn worktrees(&self) -> Vec<PathBuf> {
+        let root = self.home().join(".local/state/codeteam");
+        let mut found = Vec::new();
+        for repository in entries(&root) {
+            for run in entries(&repository) {
+                found.extend(
+                    entries(&run)
+                        .into_iter()
+                        .filter(|p| !p.file_name().unwrap().to_string_lossy().starts_with('.')),
+                );
+            }
+        }
+        found
+    }
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let Ok(read) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    read.map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_dir())
+        .collect()
+}
+
+impl From<Output> for Done {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+impl Done {
+    /// The same, if it ended with this code.
+    #[track_caller]
+    pub(crate) fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "\n{}\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    /// The same, if standard error has all of these.
+    #[track_caller]
+    pub(crate) fn says(self, texts: &[&str]) -> Self {
+        for text in texts {
+            assert!(
+                self.stderr.contains(text),
+                "lacks {text:?}:\n{}\n{}",
+                self.stdout,
+                self.stderr
+            );
+        }
+        self
+    }
+
+    pub(crate) fn value(&self) -> Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|e| panic!("{e}\n{}\n{}", self.stdout, self.stderr))
+    }
+}
+
+/// A plan of three tasks, one after the other, with a failing gate and a failing attempt.
+pub(crate) const THREE_TASKS: &str = r#"
+version: 1
+plays:
+  - match: { role: planner }
+    do:
+      - usage: { input_tokens: 10, output_tokens: 5, cost_usd: 0.001 }
+      - submit:
+          plan:
+            description: Three small things
+            tasks:
+              - { id: one, title: First, files: [one.txt, tests/one.sh] }
+              - { id: two, title: Second, dependencies: [one], files: [two.txt, tests/two.sh] }
+              - { id: three, title: Third, dependencies: [two], files: [three.txt] }
+  # The gate fails in the first round of task two.
+  - match: { role: coder, task: two, round: 1 }
+    do:
+      - write: { path: two.txt, content: "wrong\n" }
+      - write: { path: tests/two.sh, content: "grep -q right two.txt\n" }
+      - submit: { summary: Second thing, files: [two.txt] }
+  - match: { role: coder, task: two }
+    do:
+      - write: { path: two.txt, content: "right\n" }
+      - write: { path: tests/two.sh, content: "grep -q right two.txt\n" }
+      - submit: { summary: Second thing mended, files: [two.txt] }
+  # The first attempt of task three is no answer.
+  - match: { role: coder, task: three, attempt: 1 }
+    do:
+      - write: { path: three.txt, content: "half done\n" }
+      - submit: { summry: oops }
+  - match: { role: coder, task: three }
+    do:
+      - write: { path: three.txt, content: "done\n" }
+      - submit: { summary: Third thing }
+  - match: { role: coder }
+    do:
+      - write: { path: one.txt, content: "one\n" }
+      - write: { path: tests/one.sh, content: "test -e one.txt\n" }
+      - usage: { input_tokens: 100, output_tokens: 50, cost_usd: 0.01 }
+      - submit: { summary: First thing }
+  - match: { role: reviewer }
+    do: [ { submit: { verdict: approve, reason: Good } } ]
+  - match: { role: committer }
+    do: [ { submit: { message: "Do {{task.id}}" } } ]
+"#;
+
+/// The default workflow, one task at a time, so that two runs make the same commits.
+pub(crate) const ONE_BY_ONE: &str = include_str!("../../../codeteam-engine/workflows/codeteam.yml");
