@@ -19,7 +19,7 @@ use rusqlite::Connection;
 
 const ROUNDS: usize = 15;
 const ROUND: Duration = Duration::from_millis(400);
-const CROWD: usize = 64;
+const CROWD: usize = 200;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 

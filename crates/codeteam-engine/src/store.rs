@@ -11,6 +11,7 @@
 
 mod append;
 mod error;
+mod known;
 mod lease;
 mod owner;
 mod read;
@@ -172,7 +173,7 @@ impl Store {
     /// Refused with [`Error::Fenced`] or [`Error::NoLease`] if the lease is no
     /// longer the caller's, with [`Error::Conflict`] if the run has moved on.
     pub fn append(&self, append: Append) -> Result<u64, Error> {
-        self.write("append to", move |conn| append::append(conn, &append))
+        self.shared.writer.append(append).wait()
     }
 
     /// The events of a run after sequence number `after`, in order.

@@ -28,6 +28,12 @@ pub(super) fn append(conn: &Connection, append: &Append) -> Result<u64, Failure>
     Ok(seq)
 }
 
+/// The same for a run of which the writer knows already that all checks pass and the row stays.
+pub(super) fn append_known(conn: &Connection, append: &Append) -> Result<u64, Failure> {
+    insert_events(conn, append)?;
+    Ok(append.expected_seq + append.events.len() as u64)
+}
+
 /// Leaves a message for whoever holds the run.
 pub(super) fn post(conn: &Connection, run: &str, at: i64, data: &str) -> Result<i64, Failure> {
     if !is_known(conn, run)? {

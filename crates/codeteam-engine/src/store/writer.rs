@@ -19,7 +19,8 @@ use std::sync::{Mutex, MutexGuard};
 use rusqlite::Connection;
 
 use super::error::Failure;
-use super::{Error, lock, schema};
+use super::known::Known;
+use super::{Append, Error, append, lock, schema};
 
 /// Bounds how long the first write of a group waits for the others.
 const LARGEST_GROUP: usize = 1024;
@@ -31,8 +32,15 @@ pub(super) struct Writer {
     queue: Mutex<Queue>,
     /// Used by the leader alone. Opened by the first write: a status call
     /// needs none.
-    conn: Mutex<Option<Connection>>,
+    conn: Mutex<Option<Session>>,
     commits: AtomicU64,
+}
+
+/// The connection that writes, and what it may take for granted.
+#[derive(Debug)]
+struct Session {
+    conn: Connection,
+    known: Known,
 }
 
 #[derive(Default)]
@@ -76,8 +84,19 @@ impl Writer {
             doing,
             reply,
         };
+        self.enqueue(Box::new(task), answer)
+    }
+
+    /// Queues an append, the write there is most of.
+    pub(super) fn append(&self, append: Append) -> Ticket<'_, u64> {
+        let (reply, answer) = mpsc::sync_channel(1);
+        let task = AppendTask { append, seq: None, reply };
+        self.enqueue(Box::new(task), answer)
+    }
+
+    fn enqueue<T>(&self, job: Box<dyn Job>, answer: Receiver<Reply<T>>) -> Ticket<'_, T> {
         let mut queue = lock(&self.queue);
-        queue.jobs.push_back(Box::new(task));
+        queue.jobs.push_back(job);
         let lead = !std::mem::replace(&mut queue.is_led, true);
         Ticket {
             writer: self,
@@ -124,8 +143,10 @@ enum Reply<T> {
 
 /// One queued write, whatever it returns.
 trait Job: Send {
+    /// Whether it can be refused halfway, so that it must be possible to undo it alone.
+    fn may_be_undone(&self, known: &Known) -> bool;
     /// Does the work inside the open transaction, once.
-    fn execute(&mut self, conn: &Connection, path: &Path) -> Result<(), Error>;
+    fn execute(&mut self, conn: &Connection, known: &mut Known, path: &Path) -> Result<(), Error>;
     /// Tells the caller how it ended. `Ok` means the group is on the disk.
     fn answer(self: Box<Self>, outcome: Result<(), Error>);
     /// Tells the caller to lead; `false` if it no longer listens.
@@ -144,7 +165,13 @@ where
     T: Send,
     W: FnOnce(&Connection) -> Result<T, Failure> + Send,
 {
-    fn execute(&mut self, conn: &Connection, path: &Path) -> Result<(), Error> {
+    fn may_be_undone(&self, _: &Known) -> bool {
+        true
+    }
+
+    fn execute(&mut self, conn: &Connection, known: &mut Known, path: &Path) -> Result<(), Error> {
+        // It may change a lease or an inbox; what it leaves true is found out again.
+        known.forget();
         if let Some(work) = self.work.take() {
             self.value = Some(work(conn).map_err(|failure| failure.at(path, self.doing))?);
         }
@@ -159,6 +186,43 @@ where
             (Ok(()), None) => return,
         };
         // A caller that no longer waits does not need the answer.
+        let _ = self.reply.send(Reply::Done(answer));
+    }
+
+    fn promote(&self) -> bool {
+        self.reply.send(Reply::Lead).is_ok()
+    }
+}
+
+/// One queued append.
+struct AppendTask {
+    append: Append,
+    seq: Option<u64>,
+    reply: SyncSender<Reply<u64>>,
+}
+
+impl Job for AppendTask {
+    fn may_be_undone(&self, known: &Known) -> bool {
+        !known.allows(&self.append)
+    }
+
+    fn execute(&mut self, conn: &Connection, known: &mut Known, path: &Path) -> Result<(), Error> {
+        let appended = if known.allows(&self.append) {
+            append::append_known(conn, &self.append)
+        } else {
+            append::append(conn, &self.append)
+        };
+        self.seq = Some(appended.map_err(|failure| failure.at(path, "append to"))?);
+        known.learn(&self.append);
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>, outcome: Result<(), Error>) {
+        let answer = match (outcome, self.seq) {
+            (Ok(()), Some(seq)) => Ok(seq),
+            (Err(error), _) => Err(error),
+            (Ok(()), None) => return,
+        };
         let _ = self.reply.send(Reply::Done(answer));
     }
 
@@ -185,8 +249,15 @@ impl Drop for Lead<'_> {
 impl Lead<'_> {
     fn commit_queue(self) {
         let mut done = Vec::new();
-        let committed = self.connection().and_then(|conn| match &*conn {
-            Some(conn) => self.transaction(conn).commit(&mut done),
+        let committed = self.connection().and_then(|mut session| match &mut *session {
+            Some(Session { conn, known }) => {
+                let group = Group { conn, writer: self.0 };
+                let committed = group.commit(known, &mut done);
+                if committed.is_err() {
+                    known.forget();
+                }
+                committed
+            }
             None => Ok(()),
         });
         if committed.is_err() {
@@ -204,19 +275,13 @@ impl Lead<'_> {
         drop(self);
     }
 
-    fn connection(&self) -> Result<MutexGuard<'_, Option<Connection>>, Error> {
-        let mut conn = lock(&self.0.conn);
-        if conn.is_none() {
-            *conn = Some(schema::writer(&self.0.path)?);
+    fn connection(&self) -> Result<MutexGuard<'_, Option<Session>>, Error> {
+        let mut session = lock(&self.0.conn);
+        if session.is_none() {
+            let conn = schema::writer(&self.0.path)?;
+            *session = Some(Session { conn, known: Known::default() });
         }
-        Ok(conn)
-    }
-
-    fn transaction<'c>(&'c self, conn: &'c Connection) -> Group<'c> {
-        Group {
-            conn,
-            writer: self.0,
-        }
+        Ok(session)
     }
 }
 
@@ -231,14 +296,21 @@ type Done = (Box<dyn Job>, Result<(), Error>);
 
 impl Group<'_> {
     /// Runs everything queued, also what arrives meanwhile.
-    fn commit(&self, done: &mut Vec<Done>) -> Result<(), Error> {
+    fn commit(&self, known: &mut Known, done: &mut Vec<Done>) -> Result<(), Error> {
         if !self.conn.is_autocommit() {
             // A leader panicked, and its callers were told that it failed.
             self.sql("ROLLBACK")?;
         }
         self.sql("BEGIN IMMEDIATE")?;
+        // From here to the commit nobody else can write.
+        let version = self
+            .conn
+            .prepare_cached("PRAGMA data_version")
+            .and_then(|mut statement| statement.query_row((), |row| row.get(0)))
+            .map_err(|e| Error::sqlite(&self.writer.path, "read", e))?;
+        known.keep_if(version);
         while let Some(mut job) = self.next(done.len()) {
-            match self.in_savepoint(&mut *job) {
+            match self.in_savepoint(&mut *job, known) {
                 Ok(outcome) => done.push((job, outcome)),
                 Err(error) => {
                     done.push((job, Ok(())));
@@ -260,10 +332,19 @@ impl Group<'_> {
 
     /// Runs one job. The outer error means that the transaction is lost: some
     /// failures (a full disk) end it, and with it what other jobs had done.
-    fn in_savepoint(&self, job: &mut dyn Job) -> Result<Result<(), Error>, Error> {
+    fn in_savepoint(
+        &self,
+        job: &mut dyn Job,
+        known: &mut Known,
+    ) -> Result<Result<(), Error>, Error> {
+        if !job.may_be_undone(known) {
+            // Nothing in it can be refused; if it fails all the same, so does the group.
+            return job.execute(self.conn, known, &self.writer.path).map(Ok);
+        }
         self.sql("SAVEPOINT job")?;
-        let outcome = job.execute(self.conn, &self.writer.path);
+        let outcome = job.execute(self.conn, known, &self.writer.path);
         if let Err(error) = &outcome {
+            known.forget();
             if self.conn.is_autocommit() {
                 return Err(error.clone());
             }

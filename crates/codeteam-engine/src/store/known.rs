@@ -1,0 +1,63 @@
+//! What the writer knows of runs it has just appended to, so that it need not ask the database
+//! again: which token holds the lease, how many events there are, what the row says.
+//!
+//! Only good as long as nobody else has written. That is asked once per transaction, in which
+//! nobody else can.
+
+use std::collections::HashMap;
+
+use super::{Append, RunUpdate};
+
+/// What the writer knows.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    version: Option<i64>,
+    runs: HashMap<String, Run>,
+}
+
+#[derive(Debug)]
+struct Run {
+    token: u64,
+    seq: u64,
+    row: Option<RunUpdate>,
+}
+
+impl Known {
+    /// Keeps what is known if the database is as this connection left it.
+    pub(super) fn keep_if(&mut self, version: i64) {
+        if self.version != Some(version) {
+            self.runs.clear();
+            self.version = Some(version);
+        }
+    }
+
+    /// Forgets everything.
+    pub(super) fn forget(&mut self) {
+        self.runs.clear();
+    }
+
+    /// Whether an append fits what is known so well that only its events need to be written.
+    pub(super) fn allows(&self, append: &Append) -> bool {
+        append.consumed.is_empty()
+            && self.runs.get(&append.run).is_some_and(|run| {
+                run.token == append.token
+                    && run.seq == append.expected_seq
+                    && (append.row.is_none() || append.row == run.row)
+            })
+    }
+
+    /// Remembers an append that went through.
+    pub(super) fn learn(&mut self, append: &Append) {
+        let seq = append.expected_seq + append.events.len() as u64;
+        if let Some(run) = self.runs.get_mut(&append.run) {
+            run.token = append.token;
+            run.seq = seq;
+            if append.row.is_some() && append.row != run.row {
+                run.row.clone_from(&append.row);
+            }
+            return;
+        }
+        let run = Run { token: append.token, seq, row: append.row.clone() };
+        self.runs.insert(append.run.clone(), run);
+    }
+}
