@@ -160,6 +160,7 @@ struct Driver<'a> {
     observer: Arc<dyn Observer>,
     artifacts: Artifacts,
     inflight: BTreeMap<AttemptId, Flight>,
+    tidying: Vec<JoinHandle<()>>,
     results: Receiver<Input>,
     sender: Sender<Input>,
     next_heartbeat: Instant,
@@ -194,6 +195,7 @@ impl<'a> Driver<'a> {
             observer: Arc::clone(observer),
             artifacts: Artifacts::default(),
             inflight: BTreeMap::new(),
+            tidying: Vec::new(),
             results,
             sender,
             next_heartbeat: Instant::now() + HEARTBEAT,
@@ -447,7 +449,7 @@ impl<'a> Driver<'a> {
             self.observer.event(&self.run, at, event);
         }
         self.artifacts.write(&self.engine, &self.run, at, &events)?;
-        self.clean_up(&ended);
+        self.clean_up(ended);
         Ok(())
     }
 
@@ -486,6 +488,7 @@ impl Drop for Driver<'_> {
     fn drop(&mut self) {
         // However the driver ends, nothing it started lives on.
         self.abandon();
+        self.tidied();
     }
 }
 

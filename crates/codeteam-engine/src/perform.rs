@@ -36,6 +36,8 @@ pub struct Job {
     pub run: RunId,
     /// The run's branch.
     pub branch: String,
+    /// The commit the run started from.
+    pub started_from: Tip,
     /// The commit the frame's work is based on.
     pub base: Tip,
     /// The task, for trailers; `run` for the run's own frame.
@@ -171,6 +173,7 @@ pub fn job(run: &Run, effect: &Effect) -> Option<Job> {
         id,
         run: run.id.clone(),
         branch: run.branch.clone(),
+        started_from: run.base.clone(),
         base: frame.base.clone(),
         task: task_name(frame),
         what,
@@ -258,6 +261,11 @@ impl Job {
         }
         workspace.prepare(&wanted, &base, Ignored::Keep)?;
         Ok(Arc::new(workspace))
+    }
+
+    /// Whether nothing has been committed to the run's branch yet.
+    fn is_first_commit(&self, onto: &Tip) -> bool {
+        *onto == self.started_from
     }
 
     /// The mark of every process this job starts.

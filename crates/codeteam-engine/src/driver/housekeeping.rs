@@ -5,6 +5,7 @@
 //! failed keeps its worktree, for a person to look at and for `retry`.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use codeteam_core::Event;
 use codeteam_core::event::Outcome;
@@ -41,18 +42,38 @@ impl Driver<'_> {
         })
     }
 
-    pub(super) fn clean_up(&mut self, ended: &[Ending]) {
+    /// Closes the worktrees of ended frames, beside the run: nothing waits for it but the end.
+    pub(super) fn clean_up(&mut self, ended: Vec<Ending>) {
         for Ending { frame, base } in ended {
-            if self.inflight.keys().any(|id| id.frame == *frame) {
+            if self.inflight.keys().any(|id| id.frame == frame) {
                 // Something is being cancelled in it; `sweep_worktrees` comes back to it.
                 continue;
             }
-            if let Err(error) = close_frame(&self.engine, &self.run.id, frame, base) {
-                let why = with_causes(&error);
-                self.observer.warn(&format!(
-                    "the worktree of `{frame}` was left in place: {why}"
-                ));
+            let (engine, run) = (Arc::clone(&self.engine), self.run.id.clone());
+            let observer = Arc::clone(&self.observer);
+            let close = move || {
+                if let Err(error) = close_frame(&engine, &run, &frame, &base) {
+                    let why = with_causes(&error);
+                    observer.warn(&format!(
+                        "the worktree of `{frame}` was left in place: {why}"
+                    ));
+                }
+            };
+            // Without a thread for it, `sweep_worktrees` does it at the end.
+            if let Ok(thread) = std::thread::Builder::new()
+                .name("tidy".to_owned())
+                .spawn(close)
+            {
+                self.tidying.retain(|t| !t.is_finished());
+                self.tidying.push(thread);
             }
+        }
+    }
+
+    /// Waits until nothing is being tidied up.
+    pub(super) fn tidied(&mut self) {
+        for thread in self.tidying.drain(..) {
+            let _ = thread.join();
         }
     }
 }
@@ -61,6 +82,7 @@ impl Driver<'_> {
     /// Closes what frames of an ended run have left, because something was still running in it
     /// when they ended or because codeteam died in between.
     pub(super) fn sweep_worktrees(&mut self) {
+        self.tidied();
         if !self.run.is_terminal() || !self.inflight.is_empty() {
             return;
         }

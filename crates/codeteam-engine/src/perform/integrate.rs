@@ -85,12 +85,6 @@ pub(super) fn integrate(
             outcome,
         })
     };
-    let found = engine.repo.read_ref(&reference)?;
-    if let Some(found) = &found
-        && *found != tip
-    {
-        return answer(elsewhere(job, found, &tip, tree, by, message, context)?);
-    }
     job.workspace(engine)?.transfer(&wanted, &tip)?;
     let text = with_trailers(message, job, tree, by);
     let seconds = i64::try_from(now().0 / 1_000).unwrap_or(0);
@@ -99,10 +93,11 @@ pub(super) fn integrate(
         seconds,
     };
     let commit = engine.repo.commit(&wanted, &[&tip], &text, &signature)?;
-    let expected = if found.is_some() {
-        Expected::At(&tip)
-    } else {
+    // The branch comes into being with the first commit on it.
+    let expected = if job.is_first_commit(onto) {
         Expected::Missing
+    } else {
+        Expected::At(&tip)
     };
     match engine.repo.update_ref(&reference, &commit, expected) {
         Ok(()) => {}

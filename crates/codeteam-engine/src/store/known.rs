@@ -57,7 +57,11 @@ impl Known {
             }
             return;
         }
-        let run = Run { token: append.token, seq, row: append.row.clone() };
+        let run = Run {
+            token: append.token,
+            seq,
+            row: append.row.clone(),
+        };
         self.runs.insert(append.run.clone(), run);
     }
 }

@@ -90,7 +90,11 @@ impl Writer {
     /// Queues an append, the write there is most of.
     pub(super) fn append(&self, append: Append) -> Ticket<'_, u64> {
         let (reply, answer) = mpsc::sync_channel(1);
-        let task = AppendTask { append, seq: None, reply };
+        let task = AppendTask {
+            append,
+            seq: None,
+            reply,
+        };
         self.enqueue(Box::new(task), answer)
     }
 
@@ -249,17 +253,22 @@ impl Drop for Lead<'_> {
 impl Lead<'_> {
     fn commit_queue(self) {
         let mut done = Vec::new();
-        let committed = self.connection().and_then(|mut session| match &mut *session {
-            Some(Session { conn, known }) => {
-                let group = Group { conn, writer: self.0 };
-                let committed = group.commit(known, &mut done);
-                if committed.is_err() {
-                    known.forget();
+        let committed = self
+            .connection()
+            .and_then(|mut session| match &mut *session {
+                Some(Session { conn, known }) => {
+                    let group = Group {
+                        conn,
+                        writer: self.0,
+                    };
+                    let committed = group.commit(known, &mut done);
+                    if committed.is_err() {
+                        known.forget();
+                    }
+                    committed
                 }
-                committed
-            }
-            None => Ok(()),
-        });
+                None => Ok(()),
+            });
         if committed.is_err() {
             // Whoever is still queued would fail the same way, after waiting
             // for the same lock once more.
@@ -279,7 +288,10 @@ impl Lead<'_> {
         let mut session = lock(&self.0.conn);
         if session.is_none() {
             let conn = schema::writer(&self.0.path)?;
-            *session = Some(Session { conn, known: Known::default() });
+            *session = Some(Session {
+                conn,
+                known: Known::default(),
+            });
         }
         Ok(session)
     }

@@ -1,6 +1,6 @@
 //! `codeteam run`: take a goal to verified commits.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use codeteam_core::budget;
 use codeteam_engine::config::microusd;
@@ -83,7 +83,7 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
     let goal = args.goal.or(described).unwrap_or_default();
     let request = Request {
         goal,
-        workflow: args.workflow,
+        workflow: args.workflow.map(|name| in_folder(scene, name)),
         worker: args.worker,
         script: args.script.map(|path| scene.folder.join(path)),
         plan,
@@ -104,6 +104,18 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
         &drive::observer(scene),
     )?;
     drive::closing(scene, &engine, &id, &stop)
+}
+
+/// A workflow's file is named from where the user stands; a workflow's name stays a name.
+fn in_folder(scene: &Scene, name: String) -> String {
+    let is_file = Path::new(&name)
+        .extension()
+        .is_some_and(|e| e == "yml" || e == "yaml");
+    if is_file {
+        scene.folder.join(name).display().to_string()
+    } else {
+        name
+    }
 }
 
 /// What a person should know before a run starts, but need not stop it.
