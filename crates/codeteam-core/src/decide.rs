@@ -96,7 +96,8 @@ impl Decider {
 
     /// Something came back from a launch that is no longer under way: only its cost counts.
     fn stale(&mut self, id: &AttemptId, usage: crate::budget::Usage) {
-        if self.run.outstanding.contains_key(&id.fence) {
+        let launched = self.run.outstanding.get(&id.fence);
+        if launched.is_some_and(|launch| launch.id == *id) && self.running(id).is_none() {
             self.emit(Event::AttemptSpent {
                 id: id.clone(),
                 usage,

@@ -7,10 +7,11 @@ use crate::failure::{Action, Facts, Stage, classify};
 use crate::frame::{Pause, QuestionKind, SlotState, Work};
 use crate::ids::{AttemptId, FramePath};
 use crate::input::{WorkerEnd, WorkerReport};
-use crate::plan::Plan;
+use crate::plan::{Phase, Plan};
 use crate::role::{Kind, Role};
+use crate::schedule::Status;
 use crate::submission::{self, Submission};
-use crate::workflow::{RoleStep, StepKind};
+use crate::workflow::{Over, RoleStep, StepKind};
 use crate::{breaker, park};
 
 impl Decider {
@@ -140,20 +141,43 @@ impl Decider {
     }
 
     fn wrong_with_plan(&self, plan: &Plan) -> Option<String> {
-        let mut errors = plan.check(self.run.max_tasks);
-        errors.truncate(10);
-        let mut lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        lines.extend(self.changed_history(plan));
+        let lines = self.unfit(plan);
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
 
+    /// Everything that keeps a plan from being carried out in this run, up to a sensible length.
+    pub(super) fn unfit(&self, plan: &Plan) -> Vec<String> {
+        let errors = plan.check(self.run.max_tasks);
+        let mut lines: Vec<String> = errors.iter().take(10).map(ToString::to_string).collect();
+        if lines.is_empty() && self.goes_by_phase() {
+            lines.extend(plan.unfit_for_phases());
+        }
+        lines.extend(self.changed_history(plan));
+        lines
+    }
+
+    /// Whether the workflow goes through the plan phase by phase.
+    pub(super) fn goes_by_phase(&self) -> bool {
+        let mut steps = self.run.workflow.steps.values();
+        steps.any(|step| matches!(step.kind, StepKind::Each { over, .. } if over == Over::Phase))
+    }
+
     /// Why a plan cannot replace the one under way: tasks that have begun are history.
-    pub(super) fn changed_history(&self, plan: &Plan) -> Option<String> {
+    fn changed_history(&self, plan: &Plan) -> Option<String> {
         let old = self.run.plan.as_ref()?;
         let positions = plan.index();
+        let begun = |phase: &Phase| {
+            let status = self.run.phases.get(&phase.id);
+            status.is_some_and(|s| s.satisfies() || *s == Status::Running)
+        };
+        let kept = |phase: &Phase| plan.phases.contains(phase);
+        if let Some(phase) = old.phases.iter().find(|p| begun(p) && !kept(p)) {
+            let id = &phase.id;
+            return Some(format!("phase `{id}` has begun and can no longer be changed"));
+        }
         old.tasks.iter().find_map(|task| {
             let status = self.run.task_status(&task.id);
-            let begun = status.satisfies() || status == crate::schedule::Status::Running;
+            let begun = status.satisfies() || status == Status::Running;
             let same = positions
                 .get(&task.id)
                 .is_some_and(|i| &plan.tasks[*i] == task);
@@ -353,8 +377,9 @@ impl Decider {
         }
     }
 
-    /// An effect could not be performed at all. That is codeteam's own trouble, not a worker's,
-    /// but it is treated like one: tried again, then given up.
+    /// An effect could not be performed at all. That is codeteam's own trouble; with a worker it is
+    /// treated like the worker's, and everything else is given up: whoever performs it has tried
+    /// what can be tried.
     pub(super) fn effect_failed(&mut self, id: &AttemptId, message: &str) {
         let Some((_, work)) = self.running(id) else {
             return self.stale(id, Usage::default());
@@ -384,6 +409,10 @@ impl Decider {
             usage: Usage::default(),
             transcript: None,
         });
+        if matches!(work, Work::Gate(_)) {
+            // `on_fail` is for checks that ran; whoever it leads to cannot mend this.
+            return self.exhausted(&id.frame, &format!("checks could not run: {message}"));
+        }
         self.step_failed(&id.frame, message);
     }
 }

@@ -1,6 +1,7 @@
 //! What follows of itself: tasks that may start, turns to integrate, tries whose time has come.
 
 use super::Decider;
+use super::commits::is_judged;
 use crate::budget::{Refusal, Reservation};
 use crate::event::{Entry, Event, Outcome};
 use crate::frame::{Frame, Item, Pause, Slot, SlotState, Stage, Work};
@@ -108,6 +109,8 @@ impl Decider {
         let back = match &step.kind {
             StepKind::Role(role) => role.on_reject.clone(),
             StepKind::Gate { .. } => step.on_fail.clone(),
+            // Nothing is wrong with a judged change; it could only not be integrated.
+            StepKind::Commit { .. } if is_judged(frame) => None,
             StepKind::Commit { on_conflict } => on_conflict.clone().map(Target::Step),
             StepKind::Person { .. } | StepKind::Each { .. } | StepKind::Publish { .. } => None,
         };

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use super::{Outstanding, Run, TaskRecord};
 use crate::budget::{Budget, Usage};
-use crate::event::{Event, Outcome, RunStarted};
+use crate::event::{Entry, Event, Outcome, RunStarted};
 use crate::frame::{
-    Feedback, Frame, FrameChange, Item, Judged, QuestionKind, Slot, SlotState, Stage, Tip, Work,
+    Children, Feedback, Frame, FrameChange, Item, Judged, QuestionKind, Slot, SlotState, Stage, Tip, Work,
 };
 use crate::ids::{AttemptId, FramePath, StepId, TaskId};
 use crate::plan::Plan;
 use crate::schedule::Status;
 use crate::submission::Submission;
-use crate::workflow::StepKind;
+use crate::workflow::{Step, StepKind};
 
 /// Folds one event into a run. Total: an event that does not fit changes nothing but the count.
 pub fn apply(run: &mut Run, event: &Event) {
@@ -20,7 +20,6 @@ pub fn apply(run: &mut Run, event: &Event) {
     match event {
         Event::RunStarted(started) => begin(run, started),
         Event::RunResumed { .. }
-        | Event::LoopDetected { .. }
         | Event::BreakerOpened { .. }
         | Event::DecisionRefused { .. } => {}
         Event::RunEnded { outcome, .. } => {
@@ -35,8 +34,8 @@ pub fn apply(run: &mut Run, event: &Event) {
             frame,
             step,
             generation,
-            ..
-        } => enter(run, frame, step, *generation),
+            why,
+        } => enter(run, frame, step, *generation, *why),
         Event::StepSkipped { frame, step } => with(run, frame, |f| {
             f.entered += 1;
             f.step = step.clone();
@@ -167,23 +166,42 @@ pub fn apply(run: &mut Run, event: &Event) {
                 f.rejected += 1;
                 f.since_rebound += 1;
                 *f.rejections.entry(step.clone()).or_default() += 1;
-                f.findings.close_round(*opened);
+                if !by_checks {
+                    // Checks open no findings; they say nothing of whether reviews converge.
+                    f.findings.close_round(*opened);
+                }
                 f.feedback.extend(feedback.iter().cloned());
             });
         }
+        Event::LoopDetected { frame, step, round } => with(run, frame, |f| {
+            f.feedback.push(Feedback {
+                from: step.clone(),
+                text: format!(
+                    "This is the change of round {round} again, which was not accepted. \
+                     Make another one."
+                ),
+                body: None,
+            });
+        }),
         Event::LevelLowered { frame, level } => with(run, frame, |f| {
             f.level = *level;
             f.level_accepted = false;
             f.breakers.remove(&f.step);
         }),
-        Event::PlanProposed { plan } => set_plan(run, plan),
-        Event::PlanRevised { plan } => {
+        Event::PlanProposed { plan } | Event::PlanRevised { plan } => {
             set_plan(run, plan);
+            forget_dropped(run);
             rebuild_schedules(run);
         }
-        Event::TaskChanged { task, status, .. } => change_task(run, task, *status),
+        Event::TaskChanged {
+            frame,
+            task,
+            status,
+        } => change_task(run, frame, task, *status),
         Event::Asked { frame, question } => {
             run.fence = run.fence.max(question.id.fence);
+            // A person may take long; the turn to integrate goes to the next.
+            run.integrating.retain(|f| f != frame);
             with(run, frame, |f| f.stage = Stage::Asking(question.clone()));
         }
         Event::Answered {
@@ -213,6 +231,7 @@ pub fn apply(run: &mut Run, event: &Event) {
             change,
         } => {
             settle(run, id, Usage::default());
+            run.tip = base.clone();
             with(run, &id.frame, |f| {
                 f.base = base.clone();
                 f.tree = tree.clone();
@@ -222,12 +241,14 @@ pub fn apply(run: &mut Run, event: &Event) {
         }
         Event::RebaseConflicted { id, base, files } => {
             settle(run, id, Usage::default());
+            run.tip = base.clone();
             with(run, &id.frame, |f| {
                 let old = f.change.take();
                 f.base = base.clone();
                 f.tree = base.tree.clone();
                 f.round += 1;
                 f.rejected += 1;
+                *f.rejections.entry(id.step.clone()).or_default() += 1;
                 f.feedback.push(Feedback {
                     from: id.step.clone(),
                     text: format!(
@@ -307,7 +328,8 @@ fn begin(run: &mut Run, started: &RunStarted) {
     if let Some(plan) = &started.plan {
         set_plan(run, plan);
     }
-    for (task, status) in &started.earlier {
+    // What an earlier run did not finish is tried again.
+    for (task, status) in started.earlier.iter().filter(|(_, s)| s.satisfies()) {
         let record = TaskRecord {
             status: *status,
             ..TaskRecord::default()
@@ -417,14 +439,23 @@ fn receive(
     });
 }
 
-fn enter(run: &mut Run, path: &FramePath, step: &StepId, generation: u32) {
+fn enter(run: &mut Run, path: &FramePath, step: &StepId, generation: u32, why: Entry) {
     let Some(frame) = run.frames.get(path) else {
         return;
     };
     let Some(definition) = run.step(step) else {
         return;
     };
-    let children = run.children_of(frame, definition);
+    let definition = &Step::clone(definition);
+    // An `each` step that is entered anew tries what had failed again; one that is taken up again
+    // only what a person named.
+    let children = match why {
+        Entry::Resumed => run.children_of(frame, definition, is_over),
+        _ => run.children_of(frame, definition, Status::satisfies),
+    };
+    if let Some(children) = &children {
+        follow_schedule(run, children);
+    }
     let work: Vec<Work> = match &definition.kind {
         StepKind::Role(role) => role.slots.iter().cloned().map(Work::Role).collect(),
         StepKind::Gate { .. } => vec![Work::Gate(step.clone())],
@@ -443,9 +474,19 @@ fn enter(run: &mut Run, path: &FramePath, step: &StepId, generation: u32) {
     if commits {
         run.integrating.push(path.clone());
     }
+    let tip = run.tip.clone();
     with(run, path, |f| {
         if f.step != *step {
             f.question_rounds = 0;
+        }
+        if f.tree == f.base.tree {
+            // Nothing of its own to lose: it sees what was integrated meanwhile, by the frames
+            // below it too.
+            f.tree = tip.tree.clone();
+            f.base = tip;
+        }
+        if why == Entry::Rebound {
+            f.since_rebound = 0;
         }
         f.step = step.clone();
         f.generation = generation;
@@ -475,12 +516,29 @@ fn enter(run: &mut Run, path: &FramePath, step: &StepId, generation: u32) {
     });
 }
 
+fn is_over(status: Status) -> bool {
+    status.satisfies() || status == Status::Failed
+}
+
+/// What a new schedule no longer blocks or counts as failed is so in the tasks' records too, and
+/// the other way round.
+fn follow_schedule(run: &mut Run, children: &Children) {
+    let held_up = |status| matches!(status, Status::Blocked | Status::Failed);
+    for (i, name) in children.names.iter().enumerate() {
+        let id = TaskId(name.clone());
+        let (known, now) = (run.task_status(&id), children.schedule.status(i));
+        if known != now && (held_up(known) || now == Status::Blocked) {
+            set_status(run, &id, now);
+        }
+    }
+}
+
 fn open_frame(run: &mut Run, path: &FramePath, item: &Item, base: &Tip) {
     let parent = parent_of(path);
     start_child(run, &parent, path.name());
     let frame = Frame::new(path.clone(), Some(parent), item.clone(), base.clone());
     run.frames.insert(path.clone(), frame);
-    note_task(run, item, |record| record.status = Status::Running);
+    note(run, item, |record| record.status = Status::Running);
 }
 
 fn resume_frame(run: &mut Run, path: &FramePath) {
@@ -495,7 +553,7 @@ fn resume_frame(run: &mut Run, path: &FramePath) {
     frame.stage = Stage::Working;
     let item = frame.item.clone();
     run.frames.insert(path.clone(), frame);
-    note_task(run, &item, |record| {
+    note(run, &item, |record| {
         record.status = Status::Running;
         record.why = None;
     });
@@ -534,7 +592,7 @@ fn end_frame(run: &mut Run, path: &FramePath, outcome: &Outcome) {
         Outcome::Skipped => Status::Skipped,
         Outcome::Cancelled | Outcome::Aborted(_) => Status::Pending,
     };
-    note_task(run, &frame.item, |record| {
+    note(run, &frame.item, |record| {
         record.status = status;
         record.rounds = frame.round;
         record.commits.clone_from(&frame.commits);
@@ -544,11 +602,10 @@ fn end_frame(run: &mut Run, path: &FramePath, outcome: &Outcome) {
     });
     let blocked = end_child(run, &frame, status);
     for name in blocked {
-        note_task(run, &Item::Task(TaskId(name)), |record| {
-            record.status = Status::Blocked
-        });
+        set_status(run, &TaskId(name), Status::Blocked);
     }
-    if status == Status::Failed {
+    if !status.satisfies() {
+        // Its counts go on if it is taken up again, so that no attempt has the name of another.
         run.failed.insert_mut(path.clone(), frame);
     }
 }
@@ -580,11 +637,29 @@ fn end_child(run: &mut Run, frame: &Frame, status: Status) -> Vec<String> {
         .collect()
 }
 
-fn note_task(run: &mut Run, item: &Item, change: impl FnOnce(&mut TaskRecord)) {
-    let Item::Task(task) = item else { return };
-    let mut record = run.tasks.get(task).cloned().unwrap_or_default();
-    change(&mut record);
-    run.tasks.insert_mut(task.clone(), record);
+fn note(run: &mut Run, item: &Item, change: impl FnOnce(&mut TaskRecord)) {
+    match item {
+        Item::Run => {}
+        Item::Phase(phase) => {
+            let mut record = TaskRecord::default();
+            change(&mut record);
+            run.phases.insert_mut(phase.clone(), record.status);
+        }
+        Item::Task(task) => {
+            let mut record = run.tasks.get(task).cloned().unwrap_or_default();
+            change(&mut record);
+            run.tasks.insert_mut(task.clone(), record);
+        }
+    }
+}
+
+/// Sets the status of a task of the plan; phases stand in the same schedules and are not tasks.
+fn set_status(run: &mut Run, task: &TaskId, status: Status) {
+    if run.positions.contains_key(task) {
+        note(run, &Item::Task(task.clone()), |record| {
+            record.status = status;
+        });
+    }
 }
 
 fn parent_of(path: &FramePath) -> FramePath {
@@ -611,42 +686,29 @@ fn reopen(run: &mut Run) {
     });
 }
 
-fn change_task(run: &mut Run, task: &TaskId, status: Status) {
-    note_task(run, &Item::Task(task.clone()), |record| {
-        record.status = status
-    });
-    let holder = run.frames.values_mut().find_map(|f| {
-        let i = f.children.as_ref()?.position(task.as_str())?;
-        Some((f, i))
-    });
-    let Some((frame, i)) = holder else { return };
-    let path = frame.path.child(task.as_str());
-    let Some(children) = &mut frame.children else {
-        return;
-    };
-    match status {
-        Status::Pending => children.schedule.reopen(i),
-        Status::Skipped => {
-            children.schedule.reopen(i);
-            children.schedule.end(i, status);
-        }
-        Status::Running | Status::Completed | Status::Failed | Status::Blocked => {}
-    }
-    let changed: Vec<(String, Status)> = children
-        .names
-        .iter()
-        .enumerate()
-        .map(|(i, name)| (name.clone(), children.schedule.status(i)))
-        .collect();
+fn change_task(run: &mut Run, path: &FramePath, task: &TaskId, status: Status) {
+    set_status(run, task, status);
     if status == Status::Skipped {
-        run.failed.remove_mut(&path);
+        run.failed.remove_mut(path);
     }
-    // Whatever was blocked by it may not be any more.
-    for (name, status) in changed {
-        let id = TaskId(name);
-        if run.task_status(&id) == Status::Blocked && status != Status::Blocked {
-            run.tasks.remove_mut(&id);
-        }
+    let freed = {
+        let parent = run.frames.get_mut(&parent_of(path));
+        let Some(children) = parent.and_then(|f| f.children.as_mut()) else {
+            return;
+        };
+        let Some(i) = children.position(task.as_str()) else {
+            return;
+        };
+        let freed = match status {
+            Status::Pending => children.schedule.reopen(i),
+            Status::Skipped => children.schedule.skip(i),
+            Status::Running | Status::Completed | Status::Failed | Status::Blocked => Vec::new(),
+        };
+        let names = freed.into_iter().filter_map(|i| children.names.get(i));
+        names.cloned().collect::<Vec<_>>()
+    };
+    for name in freed {
+        set_status(run, &TaskId(name), Status::Pending);
     }
 }
 
@@ -698,6 +760,27 @@ fn answered(
     });
 }
 
+/// Frames and records of tasks that are no longer in the plan.
+fn forget_dropped(run: &mut Run) {
+    let dropped: Vec<TaskId> = run
+        .tasks
+        .keys()
+        .filter(|task| !run.positions.contains_key(*task))
+        .cloned()
+        .collect();
+    for task in dropped {
+        run.tasks.remove_mut(&task);
+        let frames = run.failed.iter();
+        let path = frames
+            .filter(|(_, frame)| frame.item == Item::Task(task.clone()))
+            .map(|(path, _)| path.clone())
+            .next();
+        if let Some(path) = path {
+            run.failed.remove_mut(&path);
+        }
+    }
+}
+
 fn rebuild_schedules(run: &mut Run) {
     let paths: Vec<FramePath> = run
         .frames
@@ -712,7 +795,10 @@ fn rebuild_schedules(run: &mut Run) {
         let Some(step) = run.step(&frame.step) else {
             continue;
         };
-        let children = run.children_of(frame, step);
+        let children = run.children_of(frame, step, is_over);
+        if let Some(children) = &children {
+            follow_schedule(run, children);
+        }
         with(run, &path, |f| f.children = children);
     }
 }
