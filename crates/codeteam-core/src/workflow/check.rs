@@ -238,7 +238,7 @@ fn unbounded_loop(workflow: &Workflow) -> Option<Vec<StepId>> {
 /// that are counted. Steps that fail or are left out are not counted as rejections.
 fn unbounded_exits(workflow: &Workflow, step: &Step) -> Vec<StepId> {
     let counted = step.max_rounds.is_some() || workflow.max_rounds.is_some();
-    let rejection = |key| match &step.kind {
+    let rejection = |key: &str| match &step.kind {
         StepKind::Gate { .. } => key == "on_fail",
         StepKind::Commit { .. } => key == "on_conflict",
         _ => key == "on_reject" || key == "rebound",
