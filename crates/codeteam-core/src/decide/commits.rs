@@ -172,6 +172,19 @@ pub(super) fn is_judged(frame: &Frame) -> bool {
     frame.tree != frame.base.tree && unjudged(frame).is_none()
 }
 
+/// Whether the step a frame is at has judged what the frame has now, and is against it.
+pub(super) fn is_rejected(frame: &Frame) -> bool {
+    let patch = frame.change.as_ref().map(|change| &change.patch);
+    frame.verdicts.get(&frame.step).is_some_and(|verdict| {
+        let current = if verdict.by_checks {
+            verdict.tree == frame.tree
+        } else {
+            verdict.patch.as_ref() == patch
+        };
+        current && !verdict.approved
+    })
+}
+
 /// The first judgement that is missing, or out of date, or against the frame's change.
 fn unjudged(frame: &Frame) -> Option<Need> {
     let patch = frame.change.as_ref().map(|c| &c.patch);

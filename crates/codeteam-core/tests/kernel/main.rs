@@ -11,6 +11,7 @@ mod properties;
 mod scenario;
 mod scenarios;
 mod seeded;
+mod transcript;
 mod views;
 mod workers;
 mod world;
