@@ -165,7 +165,7 @@ impl Decider {
         if !named && !(which.is_root() && root_failed) {
             return Some("nothing there has failed".to_owned());
         }
-        let mut told: Vec<FramePath> = Vec::new();
+        let (mut told, mut retried) = (Vec::new(), Vec::new());
         let ended = self.run.is_terminal();
         if ended {
             self.emit(Event::RunReopened { at: self.at });
@@ -177,7 +177,10 @@ impl Decider {
                 Item::Phase(phase) => TaskId(phase.0),
                 Item::Run => continue,
             };
-            told.push(frame.clone());
+            if frame.is_within(which) {
+                told.push(frame.clone());
+            }
+            retried.push(frame.clone());
             self.emit(Event::TaskChanged {
                 frame,
                 task,
@@ -185,7 +188,7 @@ impl Decider {
             });
         }
         if ended && self.root_is_elsewhere() {
-            self.take_up_root(&told);
+            self.take_up_root(&retried);
         }
         self.tell(by, &told, note);
         None

@@ -99,6 +99,12 @@ impl Decider {
             })
             .collect();
         let approved = role_step.join.approves(&ballots);
+        if !approved && !ballots.contains(&Some(false)) {
+            // Nobody is against it: there is nothing to mend, only verdicts are missing.
+            let missing = ballots.iter().filter(|b| b.is_none()).count();
+            let why = format!("{missing} of {} gave no verdict", ballots.len());
+            return self.step_failed(path, &why);
+        }
         let target = role_step.on_reject.clone();
         let feedback = if approved {
             Vec::new()

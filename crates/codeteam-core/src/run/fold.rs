@@ -87,10 +87,10 @@ pub fn apply(run: &mut Run, event: &Event) {
             settle(run, id, *usage);
             let policy = crate::breaker::Policy::default();
             with(run, &id.frame, |f| {
-                f.breakers
-                    .entry(id.step.clone())
-                    .or_default()
-                    .record(*at, &policy);
+                if *action != crate::failure::Action::Park {
+                    let breaker = f.breakers.entry(id.step.clone()).or_default();
+                    breaker.record(*at, &policy);
+                }
                 if let Some(slot) = f.slot_mut(id) {
                     slot.state = SlotState::Done(None);
                     if *action == crate::failure::Action::RetryWithFeedback {

@@ -34,7 +34,7 @@ fn finding(finding: &Finding) -> String {
 pub fn tell(event: &Event) -> String {
     let text = match event {
         Event::RunStarted(started) => format!("run started: {}", started.workflow.name),
-        Event::RunEnded { outcome: how, .. } => format!("run ended: {}", outcome(how)),
+        Event::RunEnded { outcome: how, .. } => format!("the run ended: {}", outcome(how)),
         Event::FrameOpened { frame, base, .. } => format!("{frame} opened on {}", base.commit),
         Event::FrameResumed { frame } => format!("{frame} resumed"),
         Event::FrameEnded { frame, outcome: how } => format!("{frame} ended: {}", outcome(how)),

@@ -366,7 +366,7 @@ fn someone_else_may_commit_to_the_branch() {
           c2 committed: README.md=0,a.rs=1,z.rs=9: Do it
           run/one ended: completed
           run ended: completed
-          run ended: completed
+          the run ended: completed
     "#]].assert_eq(&transcript);
 }
 
@@ -414,7 +414,7 @@ fn a_commit_nobody_heard_of_is_found_again() {
           c1 committed: README.md=0,a.rs=1: Do it
           run/one ended: completed
           run ended: completed
-          run ended: completed
+          the run ended: completed
     "#]].assert_eq(&transcript);
     assert_eq!(world.git.history().len(), 2);
 }
@@ -467,7 +467,7 @@ fn a_commit_of_an_aborted_run_is_not_made_twice() {
         > abort
           run/one ended: cancelled
           run ended: aborted: a person ended it
-          run ended: aborted: a person ended it
+          the run ended: aborted: a person ended it
           run/one:commit.1.0.1#6 spent 10
         > retry
           run reopened
@@ -483,7 +483,7 @@ fn a_commit_of_an_aborted_run_is_not_made_twice() {
           run/one has nothing to commit
           run/one ended: completed
           run ended: completed
-          run ended: completed
+          the run ended: completed
     "#]].assert_eq(&transcript);
     assert_eq!(world.git.history().len(), 2);
 }

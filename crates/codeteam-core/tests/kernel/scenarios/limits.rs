@@ -34,13 +34,11 @@ fn what_does_not_fit_beside_what_is_reserved_waits_for_room() {
 #[test]
 fn a_limit_is_reached_and_raised() {
     let transcript = play(
-        &one_task().money(50_000),
-        r#"run/one code fails odd
-           +3s
-           run/one code says {"summary":"x"}
-           raise 50000
-           raise 45000
+        &one_task().money(40_050),
+        r#"run/one code says {"summary":"x"}
            due
+           raise 40050
+           raise 40060
            raise 500000"#,
     );
     expect![[r#"
@@ -50,23 +48,20 @@ fn a_limit_is_reached_and_raised() {
           run/one opened on c0
           run/one at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
-        > run/one code fails odd
-          run/one:code.1.0.1#1 failed: cli → retry_once: something odd
-          run/one:code.1.0.2 paused until 2912 (backoff)
-        > +3s
-          run/one:code.1.0.2#2 started: coder on claude
         > run/one code says {"summary":"x"}
-          run/one:code.1.0.2#2 failed: logic → retry_with_feedback: Nothing was changed. If nothing needs to change, answer `blocked` and say why.
-          run/one:code.1.0.3 queued
-          run/one:code.1.0.3#3 started: coder on claude
-        > raise 50000
-          refused: those limits are in force already
-        > raise 45000
-          limits raised
+          run/one:code.1.0.1#1 failed: logic → retry_with_feedback: Nothing was changed. If nothing needs to change, answer `blocked` and say why.
+          run/one:code.1.0.2 queued
+          the limit of money is reached
         > due
-          due: run/one:code.1.0.3#3: coder on claude
+          due: wait for a higher limit of money
+        > raise 40050
+          refused: those limits are in force already
+        > raise 40060
+          limits raised
+          the limit of money is reached
         > raise 500000
           limits raised
+          run/one:code.1.0.2#2 started: coder on claude
     "#]].assert_eq(&transcript);
 }
 

@@ -126,7 +126,7 @@ fn a_failed_task_blocks_what_depends_on_it_and_the_rest_goes_on() {
           c1 committed: README.md=0,b.rs=1: Do it
           run/two ended: completed
           run ended: failed: 1 of 3 failed (`one`); 2 are not done
-          run ended: failed: 1 of 3 failed (`one`); 2 are not done
+          the run ended: failed: 1 of 3 failed (`one`); 2 are not done
     "#]].assert_eq(&transcript);
 }
 
@@ -160,7 +160,7 @@ fn retrying_a_failed_task_takes_an_ended_run_up_again() {
           run/one ended: failed: `check` rejected it: the check `build` failed
           run/two ended: cancelled
           run ended: failed: 1 of 3 failed (`one`); 3 are not done
-          run ended: failed: 1 of 3 failed (`one`); 3 are not done
+          the run ended: failed: 1 of 3 failed (`one`); 3 are not done
           run/two:make.1.0.1#2 spent 10
         > retry run/one note: add the import
           run reopened
@@ -204,7 +204,7 @@ fn skipping_a_failed_task_lets_its_dependents_go() {
           run/one:make.1.0.1 abstains: something odd (1 of 1 tries)
           run/one ended: failed: `make` gave up: something odd (1 of 1 tries)
           run ended: failed: 1 of 2 failed (`one`); 2 are not done
-          run ended: failed: 1 of 2 failed (`one`); 2 are not done
+          the run ended: failed: 1 of 2 failed (`one`); 2 are not done
         > skip one
           run reopened
           one is skipped
@@ -238,7 +238,7 @@ fn one_decision_ends_the_run() {
           run/two ended: cancelled
           run/one ended: cancelled
           run ended: aborted: it is the wrong branch
-          run ended: aborted: it is the wrong branch
+          the run ended: aborted: it is the wrong branch
           run/two:code.1.0.1#2 spent 10
           run/one:code.1.0.1#1 spent 10
         > due
@@ -273,7 +273,7 @@ fn an_aborted_run_goes_on_where_it_was() {
           run/two ended: cancelled
           run/one ended: cancelled
           run ended: aborted: lunch
-          run ended: aborted: lunch
+          the run ended: aborted: lunch
           run/two:code.1.0.1#2 spent 10
           run/one:test.1.0.1#3 spent 10
         > retry
@@ -332,7 +332,7 @@ fn a_failed_task_of_a_failed_phase_is_retried_with_its_phase() {
           run/first/one ended: failed: `make` gave up: no
           run/first ended: failed: 1 of 2 failed (`one`); 2 are not done
           run ended: failed: 1 of 2 failed (`first`); 2 are not done
-          run ended: failed: 1 of 2 failed (`first`); 2 are not done
+          the run ended: failed: 1 of 2 failed (`first`); 2 are not done
         > retry run/first/one note: try the other door
           run reopened
           first is pending
@@ -342,7 +342,6 @@ fn a_failed_task_of_a_failed_phase_is_retried_with_its_phase() {
           run/first/one resumed
           run/first/one at make.2 (resumed)
           run/first/one:make.2.0.1#5 started: maker on claude
-          run/first is told: try the other door
           run/first/one is told: try the other door
         > skip one
           run/first/one ended: skipped
@@ -413,7 +412,7 @@ steps:
         > run commit goes
           c1 committed: README.md=0,a.rs=2: Add a password reset
           run ended: completed
-          run ended: completed
+          the run ended: completed
     "#]].assert_eq(&transcript);
 }
 
@@ -447,6 +446,6 @@ fn publishing_that_was_interrupted_is_a_question() {
         > run push goes
           published
           run ended: completed
-          run ended: completed
+          the run ended: completed
     "#]].assert_eq(&transcript);
 }

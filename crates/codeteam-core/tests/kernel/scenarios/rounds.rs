@@ -45,7 +45,7 @@ fn the_happy_path() {
           c1 committed: README.md=0,a.rs=1: Do it
           run/one ended: completed
           run ended: completed
-          run ended: completed
+          the run ended: completed
     "#]].assert_eq(&transcript);
 }
 
@@ -187,7 +187,7 @@ fn a_step_may_send_back_only_so_often() {
           run/one:test.4.0.1#9 answered: skip
           run/one ended: skipped
           run ended: completed
-          run ended: completed
+          the run ended: completed
     "#]].assert_eq(&transcript);
 }
 
@@ -222,7 +222,7 @@ fn exhausted_fails_where_nobody_is_to_be_asked() {
           run/one repeats round 1
           run/one ended: failed: the same change as in round 1 was submitted again
           run ended: failed: 1 of 1 failed (`one`); 1 are not done
-          run ended: failed: 1 of 1 failed (`one`); 1 are not done
+          the run ended: failed: 1 of 1 failed (`one`); 1 are not done
     "#]].assert_eq(&transcript);
 }
 
@@ -505,9 +505,8 @@ fn a_reviewer_without_a_verdict_abstains_and_never_approves() {
         > run review/2 fails crash
           run:review.1.2.1#4 failed: cli → retry_same: it crashed
           run:review.1.2.1 abstains: it crashed (1 of 1 tries)
-          run: review rejected: 
-          run at code.2 (rejected)
-          run:code.2.0.1#5 started: maker on claude
+          run ended: failed: `review` gave up: 1 of 3 gave no verdict
+          the run ended: failed: `review` gave up: 1 of 3 gave no verdict
     "#]].assert_eq(&play(&reviewers("all"), script));
 }
 
@@ -665,6 +664,6 @@ fn a_rebound_is_offered_and_declined() {
         > run commit goes
           c1 committed: README.md=0,a.rs=5: Add a password reset
           run ended: completed
-          run ended: completed
+          the run ended: completed
     "#]].assert_eq(&play(&Start::of(SEQUENCE), &script));
 }

@@ -114,7 +114,7 @@ fn blocked_is_not_tried_again() {
           run/one:code.1.0.1#2 answered: fail
           run/one ended: failed: a person gave it up
           run ended: failed: 1 of 1 failed (`one`); 1 are not done
-          run ended: failed: 1 of 1 failed (`one`); 1 are not done
+          the run ended: failed: 1 of 1 failed (`one`); 1 are not done
     "#]].assert_eq(&transcript);
 }
 
