@@ -189,6 +189,13 @@ pub(super) fn is_rejected(frame: &Frame) -> bool {
 fn unjudged(frame: &Frame) -> Option<Need> {
     let patch = frame.change.as_ref().map(|c| &c.patch);
     let accepted = |v: &Judged| !v.approved && frame.accepted.as_ref() == patch;
+    // Checks come first: no reviewer's time is spent on a tree that fails them.
+    for (step, verdict) in frame.verdicts.iter().filter(|(_, v)| v.by_checks) {
+        let current = verdict.approved && verdict.tree == frame.tree;
+        if !current && !accepted(verdict) {
+            return Some(Need::Gate(step.clone()));
+        }
+    }
     let reviews = frame
         .verdicts
         .iter()
@@ -197,12 +204,6 @@ fn unjudged(frame: &Frame) -> Option<Need> {
         let current = verdict.approved && verdict.patch.as_ref() == patch;
         if !current && !accepted(verdict) {
             return Some(Need::Review(step.clone()));
-        }
-    }
-    for (step, verdict) in frame.verdicts.iter().filter(|(_, v)| v.by_checks) {
-        let current = verdict.approved && verdict.tree == frame.tree;
-        if !current && !accepted(verdict) {
-            return Some(Need::Gate(step.clone()));
         }
     }
     None

@@ -30,10 +30,14 @@ fn the_second_is_rebased_checked_again_and_its_review_stands() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/two opened on c0
+          run/two leaves out prompt
           run/two at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
           run/two:code.1.0.1#2 started: coder on claude
@@ -53,6 +57,7 @@ fn the_second_is_rebased_checked_again_and_its_review_stands() {
         > run/one review approves
           run/one:review.1.0.1#5 answered, for it
           run/one: review approved
+          run/one leaves out approve
           run/one at describe.1 (next)
           run/one:describe.1.0.1#6 started: committer on claude
         > run/one describe goes
@@ -63,6 +68,7 @@ fn the_second_is_rebased_checked_again_and_its_review_stands() {
           c1 committed: README.md=0,a.rs=1: Do it
           run/one ended: completed
           run/three opened on c1
+          run/three leaves out prompt
           run/three at code.1 (start)
           run/three:code.1.0.1#8 started: coder on claude
         > run/two test passes
@@ -73,6 +79,7 @@ fn the_second_is_rebased_checked_again_and_its_review_stands() {
         > run/two review approves
           run/two:review.1.0.1#9 answered, for it
           run/two: review approved
+          run/two leaves out approve
           run/two at describe.1 (next)
           run/two:describe.1.0.1#10 started: committer on claude
         > run/two describe goes
@@ -96,19 +103,23 @@ fn a_change_that_the_rebase_changed_is_reviewed_again() {
     let script = format!(
         "{}
          run/two commit goes
+         run/two commit passes
          run/two review approves
          run/two describe goes
-         run/two commit passes
          run/two commit goes",
         first_of_two("a.rs=1 shared=x", "b.rs=1 shared=y")
     );
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/two opened on c0
+          run/two leaves out prompt
           run/two at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
           run/two:code.1.0.1#2 started: coder on claude
@@ -128,6 +139,7 @@ fn a_change_that_the_rebase_changed_is_reviewed_again() {
         > run/one review approves
           run/one:review.1.0.1#5 answered, for it
           run/one: review approved
+          run/one leaves out approve
           run/one at describe.1 (next)
           run/one:describe.1.0.1#6 started: committer on claude
         > run/one describe goes
@@ -138,6 +150,7 @@ fn a_change_that_the_rebase_changed_is_reviewed_again() {
           c1 committed: README.md=0,a.rs=1,shared=x: Do it
           run/one ended: completed
           run/three opened on c1
+          run/three leaves out prompt
           run/three at code.1 (start)
           run/three:code.1.0.1#8 started: coder on claude
         > run/two test passes
@@ -148,6 +161,7 @@ fn a_change_that_the_rebase_changed_is_reviewed_again() {
         > run/two review approves
           run/two:review.1.0.1#9 answered, for it
           run/two: review approved
+          run/two leaves out approve
           run/two at describe.1 (next)
           run/two:describe.1.0.1#10 started: committer on claude
         > run/two describe goes
@@ -156,20 +170,21 @@ fn a_change_that_the_rebase_changed_is_reviewed_again() {
           run/two:commit.1.0.1#11 started: rebase
         > run/two commit goes
           rebased on c1: README.md=0,a.rs=1,b.rs=1,shared=x+y
-          run/two at review.2 (stale)
-          run/two:review.2.0.1#12 started: reviewer on codex
-        > run/two review approves
-          run/two:review.2.0.1#12 answered, for it
-          run/two: review approved
-          run/two at describe.2 (next)
-          run/two:describe.2.0.1#13 started: committer on claude
-        > run/two describe goes
-          run/two:describe.2.0.1#13 answered
-          run/two at commit.2 (next)
-          run/two:commit.2.0.1#14 started: the checks of `test`
+          run/two:commit.1.0.2#12 started: the checks of `test`
         > run/two commit passes
           `test` passed on README.md=0,a.rs=1,b.rs=1,shared=x+y
-          run/two:commit.2.0.2#15 started: integrate
+          run/two at review.2 (stale)
+          run/two:review.2.0.1#13 started: reviewer on codex
+        > run/two review approves
+          run/two:review.2.0.1#13 answered, for it
+          run/two: review approved
+          run/two leaves out approve
+          run/two at describe.2 (next)
+          run/two:describe.2.0.1#14 started: committer on claude
+        > run/two describe goes
+          run/two:describe.2.0.1#14 answered
+          run/two at commit.2 (next)
+          run/two:commit.2.0.1#15 started: integrate
         > run/two commit goes
           c2 committed: README.md=0,a.rs=1,b.rs=1,shared=x+y: Do it
           run/two ended: completed
@@ -186,10 +201,14 @@ fn a_conflict_goes_back_to_the_implementer() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/two opened on c0
+          run/two leaves out prompt
           run/two at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
           run/two:code.1.0.1#2 started: coder on claude
@@ -209,6 +228,7 @@ fn a_conflict_goes_back_to_the_implementer() {
         > run/one review approves
           run/one:review.1.0.1#5 answered, for it
           run/one: review approved
+          run/one leaves out approve
           run/one at describe.1 (next)
           run/one:describe.1.0.1#6 started: committer on claude
         > run/one describe goes
@@ -219,6 +239,7 @@ fn a_conflict_goes_back_to_the_implementer() {
           c1 committed: README.md=0,a.rs=1,hot=x: Do it
           run/one ended: completed
           run/three opened on c1
+          run/three leaves out prompt
           run/three at code.1 (start)
           run/three:code.1.0.1#8 started: coder on claude
         > run/two test passes
@@ -229,6 +250,7 @@ fn a_conflict_goes_back_to_the_implementer() {
         > run/two review approves
           run/two:review.1.0.1#9 answered, for it
           run/two: review approved
+          run/two leaves out approve
           run/two at describe.1 (next)
           run/two:describe.1.0.1#10 started: committer on claude
         > run/two describe goes
@@ -253,10 +275,14 @@ fn checks_that_fail_after_a_rebase_send_it_back() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/two opened on c0
+          run/two leaves out prompt
           run/two at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
           run/two:code.1.0.1#2 started: coder on claude
@@ -276,6 +302,7 @@ fn checks_that_fail_after_a_rebase_send_it_back() {
         > run/one review approves
           run/one:review.1.0.1#5 answered, for it
           run/one: review approved
+          run/one leaves out approve
           run/one at describe.1 (next)
           run/one:describe.1.0.1#6 started: committer on claude
         > run/one describe goes
@@ -286,6 +313,7 @@ fn checks_that_fail_after_a_rebase_send_it_back() {
           c1 committed: README.md=0,a.rs=1: Do it
           run/one ended: completed
           run/three opened on c1
+          run/three leaves out prompt
           run/three at code.1 (start)
           run/three:code.1.0.1#8 started: coder on claude
         > run/two test passes
@@ -296,6 +324,7 @@ fn checks_that_fail_after_a_rebase_send_it_back() {
         > run/two review approves
           run/two:review.1.0.1#9 answered, for it
           run/two: review approved
+          run/two leaves out approve
           run/two at describe.1 (next)
           run/two:describe.1.0.1#10 started: committer on claude
         > run/two describe goes
@@ -330,8 +359,11 @@ fn someone_else_may_commit_to_the_branch() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
         > run/one code writes a.rs=1
@@ -346,6 +378,7 @@ fn someone_else_may_commit_to_the_branch() {
         > run/one review approves
           run/one:review.1.0.1#3 answered, for it
           run/one: review approved
+          run/one leaves out approve
           run/one at describe.1 (next)
           run/one:describe.1.0.1#4 started: committer on claude
         > run/one describe goes
@@ -384,8 +417,11 @@ fn a_commit_nobody_heard_of_is_found_again() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
         > run/one code writes a.rs=1
@@ -400,6 +436,7 @@ fn a_commit_nobody_heard_of_is_found_again() {
         > run/one review approves
           run/one:review.1.0.1#3 answered, for it
           run/one: review approved
+          run/one leaves out approve
           run/one at describe.1 (next)
           run/one:describe.1.0.1#4 started: committer on claude
         > run/one describe goes
@@ -438,8 +475,11 @@ fn a_commit_of_an_aborted_run_is_not_made_twice() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
         > run/one code writes a.rs=1
@@ -454,6 +494,7 @@ fn a_commit_of_an_aborted_run_is_not_made_twice() {
         > run/one review approves
           run/one:review.1.0.1#3 answered, for it
           run/one: review approved
+          run/one leaves out approve
           run/one at describe.1 (next)
           run/one:describe.1.0.1#4 started: committer on claude
         > run/one describe goes
@@ -504,10 +545,14 @@ fn while_a_person_is_asked_at_the_commit_others_integrate() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/two opened on c0
+          run/two leaves out prompt
           run/two at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
           run/two:code.1.0.1#2 started: coder on claude
@@ -527,6 +572,7 @@ fn while_a_person_is_asked_at_the_commit_others_integrate() {
         > run/one review approves
           run/one:review.1.0.1#5 answered, for it
           run/one: review approved
+          run/one leaves out approve
           run/one at describe.1 (next)
           run/one:describe.1.0.1#6 started: committer on claude
         > run/one describe goes
@@ -544,6 +590,7 @@ fn while_a_person_is_asked_at_the_commit_others_integrate() {
         > run/two review approves
           run/two:review.1.0.1#9 answered, for it
           run/two: review approved
+          run/two leaves out approve
           run/two at describe.1 (next)
           run/two:describe.1.0.1#10 started: committer on claude
         > run/two describe goes

@@ -15,10 +15,14 @@ fn what_does_not_fit_beside_what_is_reserved_waits_for_room() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/two opened on c0
+          run/two leaves out prompt
           run/two at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
         > due
@@ -44,8 +48,11 @@ fn a_limit_is_reached_and_raised() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
         > run/one code says {"summary":"x"}
@@ -75,15 +82,20 @@ fn cancelled_work_frees_what_it_did_not_spend() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/two opened on c0
+          run/two leaves out prompt
           run/two at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
         > skip one
           run/one ended: skipped
           run/three opened on c0
+          run/three leaves out prompt
           run/three at code.1 (start)
           run/one:code.1.0.1#1 spent 10
           run/three:code.1.0.1#2 started: coder on claude

@@ -54,8 +54,11 @@ fn a_stale_or_unknown_answer_is_refused() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
         > run/one code says {"blocked":"no access"}
@@ -90,10 +93,14 @@ fn a_failed_task_blocks_what_depends_on_it_and_the_rest_goes_on() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/two opened on c0
+          run/two leaves out prompt
           run/two at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
           run/two:code.1.0.1#2 started: coder on claude
@@ -116,6 +123,7 @@ fn a_failed_task_blocks_what_depends_on_it_and_the_rest_goes_on() {
         > run/two review approves
           run/two:review.1.0.1#5 answered, for it
           run/two: review approved
+          run/two leaves out approve
           run/two at describe.1 (next)
           run/two:describe.1.0.1#6 started: committer on claude
         > run/two describe goes
@@ -227,10 +235,14 @@ fn one_decision_ends_the_run() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/two opened on c0
+          run/two leaves out prompt
           run/two at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
           run/two:code.1.0.1#2 started: coder on claude
@@ -258,10 +270,14 @@ fn an_aborted_run_goes_on_where_it_was() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/two opened on c0
+          run/two leaves out prompt
           run/two at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
           run/two:code.1.0.1#2 started: coder on claude

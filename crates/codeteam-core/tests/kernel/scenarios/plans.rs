@@ -24,10 +24,14 @@ fn a_plan_is_made_and_checked() {
         > run plan says {"plan":{"tasks":[{"id":"one","files":["a.rs"]},{"id":"two","files":["b.rs"]}]}}
           run:plan.1.0.2#2 answered
           plan proposed: 2 tasks
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (next)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/two opened on c0
+          run/two leaves out prompt
           run/two at code.1 (start)
           run/one:code.1.0.1#3 started: coder on claude
           run/two:code.1.0.1#4 started: coder on claude
@@ -66,16 +70,21 @@ fn a_plan_edited_by_hand_counts_and_what_has_begun_is_history() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/two opened on c0
+          run/two leaves out prompt
           run/two at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
           run/two:code.1.0.1#2 started: coder on claude
         > plan one: a.rs; two: b.rs; three: d.rs; four: e.rs < three
           plan revised: 4 tasks
           run/three opened on c0
+          run/three leaves out prompt
           run/three at code.1 (start)
           run/three:code.1.0.1#3 started: coder on claude
         > run/one code writes a.rs=1
@@ -90,6 +99,7 @@ fn a_plan_edited_by_hand_counts_and_what_has_begun_is_history() {
         > run/one review approves
           run/one:review.1.0.1#5 answered, for it
           run/one: review approved
+          run/one leaves out approve
           run/one at describe.1 (next)
           run/one:describe.1.0.1#6 started: committer on claude
         > run/one describe goes

@@ -19,8 +19,11 @@ fn the_happy_path() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
         > run/one code writes a.rs=1
@@ -35,6 +38,7 @@ fn the_happy_path() {
         > run/one review approves
           run/one:review.1.0.1#3 answered, for it
           run/one: review approved
+          run/one leaves out approve
           run/one at describe.1 (next)
           run/one:describe.1.0.1#4 started: committer on claude
         > run/one describe goes
@@ -61,8 +65,11 @@ fn a_gate_fails_and_then_passes() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
         > run/one code writes a.rs=1
@@ -99,8 +106,11 @@ fn the_same_change_again_is_a_loop() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
         > run/one code writes a.rs=1
@@ -144,8 +154,11 @@ fn a_step_may_send_back_only_so_often() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
         > run/one code writes a.rs=1
@@ -204,8 +217,11 @@ fn exhausted_fails_where_nobody_is_to_be_asked() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
         > run/one code writes a.rs=1
@@ -240,8 +256,11 @@ fn findings_are_opened_fixed_and_withdrawn_by_id() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
         > run/one code writes a.rs=1
@@ -272,6 +291,7 @@ fn findings_are_opened_fixed_and_withdrawn_by_id() {
           run/one:review.2.0.1#6 answered, for it
           F1 fixed, F2 withdrawn
           run/one: review approved
+          run/one leaves out approve
           run/one at describe.1 (next)
           run/one:describe.1.0.1#7 started: committer on claude
     "#]].assert_eq(&transcript);
@@ -291,8 +311,11 @@ fn approving_over_an_own_open_finding_is_a_rejection() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
         > run/one code writes a.rs=1
@@ -338,8 +361,11 @@ fn a_rejection_for_trifles_is_an_approval() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
         > run/one code writes a.rs=1
@@ -355,6 +381,7 @@ fn a_rejection_for_trifles_is_an_approval() {
           run/one:review.1.0.1#3 answered, for it
           F1 opened (minor): Long line
           run/one: review approved
+          run/one leaves out approve
           run/one at describe.1 (next)
           run/one:describe.1.0.1#4 started: committer on claude
     "#]].assert_eq(&transcript);
@@ -379,8 +406,11 @@ fn rounds_that_do_not_converge_are_for_a_person() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
         > run/one code writes a.rs=1

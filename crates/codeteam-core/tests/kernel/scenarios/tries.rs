@@ -21,8 +21,11 @@ fn a_time_out_is_tried_again_after_a_growing_wait() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
         > run/one code fails timeout
@@ -56,8 +59,11 @@ fn a_bad_answer_goes_back_as_feedback_at_once() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
         > run/one code says I am done!
@@ -81,8 +87,11 @@ fn nothing_changed_is_refused() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
         > run/one code says {"summary":"nothing to do"}
@@ -102,8 +111,11 @@ fn blocked_is_not_tried_again() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
         > run/one code says {"blocked":"I cannot reach the database"}
@@ -142,8 +154,11 @@ fn failing_often_in_a_short_time_opens_the_breaker() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
         > run/one code fails overloaded
@@ -184,8 +199,11 @@ fn another_worker_is_used_while_an_account_rests() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
         > run/one code fails quota 60s
@@ -212,8 +230,11 @@ fn when_every_account_rests_the_try_waits_and_uses_up_no_retry() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
         > run/one code fails quota 60s
@@ -247,8 +268,11 @@ fn a_usage_limit_may_be_told_by_another_run() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
         > limited codex 60s
@@ -281,10 +305,14 @@ fn after_a_crash_the_same_try_has_a_new_fence_and_its_cost_counts() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/two opened on c0
+          run/two leaves out prompt
           run/two at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
           run/two:code.1.0.1#2 started: coder on claude
@@ -425,8 +453,11 @@ fn checks_that_cannot_run_are_nobodys_fault_but_codeteams() {
     expect![[r#"
           run started: each-task
           run leaves out plan
+          run leaves out weigh
+          run leaves out accept
           run at tasks.1 (start)
           run/one opened on c0
+          run/one leaves out prompt
           run/one at code.1 (start)
           run/one:code.1.0.1#1 started: coder on claude
         > run/one code writes a.rs=1
