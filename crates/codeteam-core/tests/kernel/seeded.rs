@@ -73,7 +73,7 @@ fn reopen(world: &mut World, luck: &mut Luck) -> bool {
 }
 
 /// The next thing that would happen by itself.
-fn go_on(world: &mut World, luck: &mut Luck, trouble: u64) {
+pub fn go_on(world: &mut World, luck: &mut Luck, trouble: u64) {
     world.now = world.now.plus(luck.below(3_000));
     let questions = world.questions();
     let flights: Vec<Effect> = world.flights.values().cloned().collect();
