@@ -56,9 +56,9 @@ impl Decider {
             return;
         }
         match input {
-            Input::Began(_) => {}
             Input::Resumed { lost, .. } => self.resumed(lost),
-            Input::Woke { .. } => {}
+            // Time alone decides nothing; what follows of itself does.
+            Input::Began(_) | Input::Woke { .. } => {}
             Input::WorkerExited { id, report, .. } => self.worker_exited(id, report),
             Input::GateFinished {
                 id, tree, results, ..

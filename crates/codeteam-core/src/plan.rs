@@ -212,6 +212,7 @@ impl Plan {
 
     /// The phases as a plan of their own, so that one scheduler serves both: a phase waits for
     /// those its tasks depend on, and holds what its tasks hold.
+    #[must_use]
     pub fn of_phases(&self) -> Self {
         let place: BTreeMap<&PhaseId, usize> = self
             .phases
@@ -266,6 +267,7 @@ impl Plan {
     }
 
     /// The tasks of one phase. Phases they depend on are complete before this one opens.
+    #[must_use]
     pub fn of_phase(&self, phase: &PhaseId) -> Self {
         let mut tasks: Vec<Task> = self
             .tasks
@@ -294,7 +296,10 @@ impl Plan {
             return Some(format!("task `{}` is in no phase", task.id));
         }
         let cycle = self.of_phases().find_cycle()?;
-        Some(format!("these phases wait for each other: {}", names(&cycle)))
+        Some(format!(
+            "these phases wait for each other: {}",
+            names(&cycle)
+        ))
     }
 
     fn check_names(&self) -> Vec<Error> {

@@ -162,7 +162,8 @@ impl Decider {
             .map(|(path, frame)| (path.clone(), frame.item.clone()))
             .collect();
         let named = failed.iter().any(|(path, _)| path.is_within(which));
-        if !named && !(which.is_root() && root_failed) {
+        let at_root = which.is_root() && root_failed;
+        if !named && !at_root {
             return Some("nothing there has failed".to_owned());
         }
         let (mut told, mut retried) = (Vec::new(), Vec::new());
@@ -198,6 +199,18 @@ impl Decider {
     fn root_is_elsewhere(&self) -> bool {
         let root = self.run.frames.get(&FramePath::root());
         root.is_some_and(|f| f.children.is_none())
+    }
+
+    /// Whether the run's own frame has gone through the tasks and is at a later step.
+    fn is_past_its_tasks(&self) -> bool {
+        let root = self.run.frames.get(&FramePath::root());
+        root.is_some_and(|f| {
+            let goes_through = |step| {
+                let kind = self.run.step(step).map(|s| &s.kind);
+                matches!(kind, Some(StepKind::Each { .. }))
+            };
+            f.children.is_none() && f.visits.keys().any(goes_through)
+        })
     }
 
     /// Leads the run's own frame back to where these frames are worked on, or to where it was.
@@ -293,6 +306,8 @@ impl Decider {
         let mut wrong = self.unfit(plan);
         if self.run.is_terminal() {
             wrong.push("the run has ended".to_owned());
+        } else if self.is_past_its_tasks() {
+            wrong.push("the run is past its tasks".to_owned());
         }
         if wrong.is_empty() {
             if self.run.plan.as_deref() != Some(plan) {

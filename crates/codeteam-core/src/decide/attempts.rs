@@ -7,7 +7,7 @@ use crate::failure::{Action, Facts, Stage, classify};
 use crate::frame::{Pause, QuestionKind, SlotState, Work};
 use crate::ids::{AttemptId, FramePath};
 use crate::input::{WorkerEnd, WorkerReport};
-use crate::plan::{Phase, Plan};
+use crate::plan::{Phase, Plan, Task};
 use crate::role::{Kind, Role};
 use crate::schedule::Status;
 use crate::submission::{self, Submission};
@@ -20,7 +20,7 @@ impl Decider {
             return self.stale(id, report.usage);
         };
         let text = match &report.end {
-            WorkerEnd::Failed(facts) => return self.attempt_failed(id, facts.clone(), report),
+            WorkerEnd::Failed(facts) => return self.attempt_failed(id, facts, report),
             WorkerEnd::Answered(text) => text,
         };
         match submission::parse(role.kind, role.contract, text) {
@@ -173,7 +173,20 @@ impl Decider {
         let kept = |phase: &Phase| plan.phases.contains(phase);
         if let Some(phase) = old.phases.iter().find(|p| begun(p) && !kept(p)) {
             let id = &phase.id;
-            return Some(format!("phase `{id}` has begun and can no longer be changed"));
+            return Some(format!(
+                "phase `{id}` has begun and can no longer be changed"
+            ));
+        }
+        let over = |task: &Task| {
+            let phase = task.phase.as_ref().and_then(|p| self.run.phases.get(p));
+            phase.is_some_and(|s| s.satisfies()) && !self.run.task_status(&task.id).satisfies()
+        };
+        let added = |task: &Task| !self.run.positions.contains_key(&task.id);
+        if let Some(task) = plan.tasks.iter().find(|t| added(t) && over(t)) {
+            let id = &task.id;
+            return Some(format!(
+                "task `{id}` is in a phase that is over and would never start"
+            ));
         }
         old.tasks.iter().find_map(|task| {
             let status = self.run.task_status(&task.id);
@@ -232,11 +245,11 @@ impl Decider {
             message,
             ..Facts::default()
         };
-        self.attempt_failed(id, facts, report);
+        self.attempt_failed(id, &facts, report);
     }
 
-    pub(super) fn attempt_failed(&mut self, id: &AttemptId, facts: Facts, report: &WorkerReport) {
-        let (category, action) = classify(&facts);
+    fn attempt_failed(&mut self, id: &AttemptId, facts: &Facts, report: &WorkerReport) {
+        let (category, action) = classify(facts);
         self.emit(Event::AttemptFailed {
             id: id.clone(),
             at: self.at,
@@ -250,7 +263,7 @@ impl Decider {
             return;
         };
         let tries = match action {
-            Action::Park => return self.park(id, &facts),
+            Action::Park => return self.park(id, facts),
             Action::Escalate => return self.give_up(id, &facts.message),
             Action::RetryOnce => role_step.retry.max_attempts.min(2),
             Action::RetrySame | Action::RetryWithFeedback => role_step.retry.max_attempts,
@@ -363,18 +376,12 @@ impl Decider {
             .get(frame)
             .and_then(|f| self.run.step_of(f))
             .and_then(|step| step.on_fail.clone());
-        match on_fail {
-            Some(target) => self.go(frame, &target, Entry::Failed),
-            None => {
-                let step = self
-                    .run
-                    .frames
-                    .get(frame)
-                    .map(|f| f.step.clone())
-                    .unwrap_or_default();
-                self.exhausted(frame, &format!("`{step}` gave up: {why}"));
-            }
+        if let Some(target) = on_fail {
+            return self.go(frame, &target, Entry::Failed);
         }
+        let step = self.run.frames.get(frame).map(|f| f.step.clone());
+        let step = step.unwrap_or_default();
+        self.exhausted(frame, &format!("`{step}` gave up: {why}"));
     }
 
     /// An effect could not be performed at all. That is codeteam's own trouble; with a worker it is
@@ -397,7 +404,7 @@ impl Decider {
                 transcript: None,
                 change: None,
             };
-            return self.attempt_failed(id, facts, &report);
+            return self.attempt_failed(id, &facts, &report);
         }
         let (category, action) = classify(&facts);
         self.emit(Event::AttemptFailed {

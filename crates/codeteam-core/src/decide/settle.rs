@@ -137,9 +137,9 @@ impl Decider {
         };
         let by = frame.change.as_ref().map_or("", |change| &change.by);
         let made = |step: &StepId| by.starts_with(&format!("{}:{step}.", frame.path));
-        let mut makers = frame.visits.keys().filter(|step| makes(step));
-        let first = makers.clone().next();
-        makers.find(|step| made(step)).or(first).cloned()
+        let mut able = frame.visits.keys().filter(|step| makes(step));
+        let first = able.clone().next();
+        able.find(|step| made(step)).or(first).cloned()
     }
 
     fn close_each(&mut self, parent: &FramePath) {

@@ -6,7 +6,8 @@ use super::{Outstanding, Run, TaskRecord};
 use crate::budget::{Budget, Usage};
 use crate::event::{Entry, Event, Outcome, RunStarted};
 use crate::frame::{
-    Children, Feedback, Frame, FrameChange, Item, Judged, QuestionKind, Slot, SlotState, Stage, Tip, Work,
+    Children, Feedback, Frame, FrameChange, Item, Judged, QuestionKind, Slot, SlotState, Stage,
+    Tip, Work,
 };
 use crate::ids::{AttemptId, FramePath, StepId, TaskId};
 use crate::plan::Plan;
@@ -15,13 +16,15 @@ use crate::submission::Submission;
 use crate::workflow::{Step, StepKind};
 
 /// Folds one event into a run. Total: an event that does not fit changes nothing but the count.
+#[expect(
+    clippy::too_many_lines,
+    reason = "one arm per event; most only record it"
+)]
 pub fn apply(run: &mut Run, event: &Event) {
     run.seq += 1;
     match event {
         Event::RunStarted(started) => begin(run, started),
-        Event::RunResumed { .. }
-        | Event::BreakerOpened { .. }
-        | Event::DecisionRefused { .. } => {}
+        Event::RunResumed { .. } | Event::BreakerOpened { .. } | Event::DecisionRefused { .. } => {}
         Event::RunEnded { outcome, .. } => {
             run.outcome = Some(outcome.clone());
             run.integrating.clear();

@@ -311,7 +311,11 @@ fn skipping_a_blocked_task_frees_what_waits_for_it_alone() {
     s.end(0, Status::Failed);
     assert_eq!(s.skip(1), [2]);
     assert_eq!(start_all(&mut s), [2]);
-    assert_eq!(s.status(3), Status::Blocked, "the failure still holds it up");
+    assert_eq!(
+        s.status(3),
+        Status::Blocked,
+        "the failure still holds it up"
+    );
     assert_eq!(s.skip(0), [3]);
 }
 

@@ -44,7 +44,11 @@ fn run(start: &Start, deaths: &[(usize, Death)]) -> (Ending, usize) {
             }
         } else if let Some(question) = world.questions().first().cloned() {
             world.decide(codeteam_core::input::Decision::Answer {
-                answer: question.answers.first().cloned().unwrap_or("by mail".into()),
+                answer: question
+                    .answers
+                    .first()
+                    .cloned()
+                    .unwrap_or("by mail".into()),
                 question: question.id,
                 note: String::new(),
             });
@@ -133,7 +137,10 @@ fn ends_the_same_wherever_it_dies(start: &Start) {
             assert_eq!(ending, undisturbed, "after dying at turn {turn}, {death:?}");
             let again = [(turn, death), (turn + 1, Death::AfterPerforming)];
             let (ending, _) = run(start, &again);
-            assert_eq!(ending, undisturbed, "after dying twice from turn {turn}, {death:?}");
+            assert_eq!(
+                ending, undisturbed,
+                "after dying twice from turn {turn}, {death:?}"
+            );
         }
     }
 }

@@ -8,22 +8,22 @@ use codeteam_core::workflow::{Compiled, StepKind, compile};
 
 use crate::git::Git;
 
-pub const EACH_TASK: &str = include_str!("../workflows/each-task.yml");
-pub const SEQUENCE: &str = include_str!("../workflows/sequence.yml");
-pub const HALTING: &str = include_str!("../workflows/halting.yml");
-pub const PHASES: &str = include_str!("../workflows/phases.yml");
-pub const ALL: [&str; 4] = [EACH_TASK, SEQUENCE, HALTING, PHASES];
+pub(crate) const EACH_TASK: &str = include_str!("../workflows/each-task.yml");
+pub(crate) const SEQUENCE: &str = include_str!("../workflows/sequence.yml");
+pub(crate) const HALTING: &str = include_str!("../workflows/halting.yml");
+pub(crate) const PHASES: &str = include_str!("../workflows/phases.yml");
+pub(crate) const ALL: [&str; 4] = [EACH_TASK, SEQUENCE, HALTING, PHASES];
 
 /// How a run is to start.
 #[derive(Clone, Debug)]
-pub struct Start {
+pub(crate) struct Start {
     pub compiled: Compiled,
     pub plan: Option<Plan>,
     pub limits: Limits,
 }
 
 impl Start {
-    pub fn of(workflow: &str) -> Self {
+    pub(crate) fn of(workflow: &str) -> Self {
         let compiled = compile("workflow.yml", workflow, &[]).unwrap_or_else(|e| panic!("{e}"));
         Self {
             compiled,
@@ -33,12 +33,12 @@ impl Start {
     }
 
     /// With a plan in short: `a: x.rs` or `b: y.rs z.rs < a` or, in phases, `b@two: y.rs`.
-    pub fn plan(mut self, lines: &str) -> Self {
+    pub(crate) fn plan(mut self, lines: &str) -> Self {
         self.plan = Some(plan(lines));
         self
     }
 
-    pub fn cap(mut self, cap: usize) -> Self {
+    pub(crate) fn cap(mut self, cap: usize) -> Self {
         for step in self.compiled.workflow.steps.values_mut() {
             if let StepKind::Each { cap: old, .. } = &mut step.kind {
                 *old = cap;
@@ -47,12 +47,12 @@ impl Start {
         self
     }
 
-    pub fn money(mut self, microusd: u64) -> Self {
+    pub(crate) fn money(mut self, microusd: u64) -> Self {
         self.limits.money_microusd = Some(microusd);
         self
     }
 
-    pub fn started(&self, git: &Git) -> Box<RunStarted> {
+    pub(crate) fn started(&self, git: &Git) -> Box<RunStarted> {
         Box::new(RunStarted {
             run: "20250108-reset".into(),
             at: Time(1_000),
@@ -71,7 +71,7 @@ impl Start {
 }
 
 /// A plan in short; phases are numbered in the order they are first named.
-pub fn plan(lines: &str) -> Plan {
+pub(crate) fn plan(lines: &str) -> Plan {
     let mut plan = Plan {
         description: "Reset passwords".to_owned(),
         ..Plan::default()

@@ -10,11 +10,11 @@ use codeteam_core::ids::{AttemptId, Commit, PatchId, Tree};
 use codeteam_core::input::{Integrated, Rebased};
 
 /// The files of a tree.
-pub type Files = BTreeMap<String, String>;
+pub(crate) type Files = BTreeMap<String, String>;
 
 /// A run's branch, from its first commit to its tip.
 #[derive(Clone, Debug)]
-pub struct Git {
+pub(crate) struct Git {
     commits: Vec<Made>,
 }
 
@@ -27,7 +27,7 @@ struct Made {
 }
 
 impl Git {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let tree = tree(&Files::from([("README.md".into(), "0".into())]));
         let commit = Commit::from("c0");
         Self {
@@ -39,17 +39,23 @@ impl Git {
         }
     }
 
-    pub fn tip(&self) -> Tip {
+    pub(crate) fn tip(&self) -> Tip {
         self.commits.last().map(|c| c.tip.clone()).unwrap()
     }
 
     /// The trees on the branch, in order.
-    pub fn history(&self) -> Vec<String> {
+    pub(crate) fn history(&self) -> Vec<String> {
         self.commits.iter().map(|c| c.tip.tree.0.clone()).collect()
     }
 
     /// Commits a tree on top of the tip, unless that has been done already.
-    pub fn integrate(&mut self, id: &AttemptId, tree: &Tree, onto: &Tip, message: &str) -> Integrated {
+    pub(crate) fn integrate(
+        &mut self,
+        id: &AttemptId,
+        tree: &Tree,
+        onto: &Tip,
+        message: &str,
+    ) -> Integrated {
         let trailer = id.lasting();
         if let Some(made) = self.commits.iter().find(|c| c.trailer == trailer) {
             return Integrated::Committed {
@@ -78,7 +84,7 @@ impl Git {
     }
 
     /// Someone else commits to the branch.
-    pub fn push(&mut self, file: &str, content: &str) {
+    pub(crate) fn push(&mut self, file: &str, content: &str) {
         let mut files = files(&self.tip().tree);
         files.insert(file.to_owned(), content.to_owned());
         let commit = Commit(format!("c{}", self.commits.len()));
@@ -91,35 +97,35 @@ impl Git {
             message: String::new(),
         });
     }
+}
 
-    /// Replays a change on the tip.
-    pub fn rebase(&self, id: &AttemptId, base: &Tip, changed: &Tree, onto: &Tip) -> Rebased {
-        let (old, ours, theirs) = (files(&base.tree), files(changed), files(&onto.tree));
-        let mut merged = theirs.clone();
-        let mut conflicts = Vec::new();
-        for name in touched(&old, &ours) {
-            let (was, mine, other) = (old.get(&name), ours.get(&name), theirs.get(&name));
-            if other == was || other == mine {
-                match mine {
-                    Some(content) => merged.insert(name, content.clone()),
-                    None => merged.remove(&name),
-                };
-            } else if name.starts_with("shared") {
-                merged.insert(name, union(was, mine, other));
-            } else {
-                conflicts.push(name);
-            }
-        }
-        if conflicts.is_empty() {
-            let tree = tree(&merged);
-            let change = change(&id.lasting(), &onto.tree, &tree);
-            let base = onto.clone();
-            Rebased::Clean { base, tree, change }
+/// Replays a change on the tip.
+pub(crate) fn rebase(id: &AttemptId, base: &Tip, changed: &Tree, onto: &Tip) -> Rebased {
+    let (old, ours, theirs) = (files(&base.tree), files(changed), files(&onto.tree));
+    let mut merged = theirs.clone();
+    let mut conflicts = Vec::new();
+    for name in touched(&old, &ours) {
+        let (was, mine, other) = (old.get(&name), ours.get(&name), theirs.get(&name));
+        if other == was || other == mine {
+            match mine {
+                Some(content) => merged.insert(name, content.clone()),
+                None => merged.remove(&name),
+            };
+        } else if name.starts_with("shared") {
+            merged.insert(name, union(was, mine, other));
         } else {
-            Rebased::Conflict {
-                base: onto.clone(),
-                files: conflicts,
-            }
+            conflicts.push(name);
+        }
+    }
+    if conflicts.is_empty() {
+        let tree = tree(&merged);
+        let change = change(&id.lasting(), &onto.tree, &tree);
+        let base = onto.clone();
+        Rebased::Clean { base, tree, change }
+    } else {
+        Rebased::Conflict {
+            base: onto.clone(),
+            files: conflicts,
         }
     }
 }
@@ -128,7 +134,10 @@ impl Git {
 fn union(was: Option<&String>, mine: Option<&String>, other: Option<&String>) -> String {
     let words = |text: Option<&String>| -> Vec<String> {
         let text = text.map_or("", String::as_str);
-        text.split('+').filter(|w| !w.is_empty()).map(str::to_owned).collect()
+        text.split('+')
+            .filter(|w| !w.is_empty())
+            .map(str::to_owned)
+            .collect()
     };
     let (was, mut all) = (words(was), words(other));
     for word in words(mine) {
@@ -148,19 +157,19 @@ fn touched(old: &Files, new: &Files) -> BTreeSet<String> {
 }
 
 /// The tree of these files.
-pub fn tree(files: &Files) -> Tree {
+pub(crate) fn tree(files: &Files) -> Tree {
     let parts: Vec<String> = files.iter().map(|(n, c)| format!("{n}={c}")).collect();
     Tree(parts.join(","))
 }
 
 /// The files of a tree.
-pub fn files(tree: &Tree) -> Files {
+pub(crate) fn files(tree: &Tree) -> Files {
     let parts = tree.0.split(',').filter_map(|part| part.split_once('='));
     parts.map(|(n, c)| (n.to_owned(), c.to_owned())).collect()
 }
 
 /// What leads from one tree to another.
-pub fn change(by: &str, base: &Tree, to: &Tree) -> FrameChange {
+pub(crate) fn change(by: &str, base: &Tree, to: &Tree) -> FrameChange {
     let (old, new) = (files(base), files(to));
     let files: Vec<String> = touched(&old, &new).into_iter().collect();
     let none = String::new();

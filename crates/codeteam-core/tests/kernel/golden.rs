@@ -126,7 +126,10 @@ fn every_log_is_there() {
         }
         let (world, _) = play_out(&start, script);
         std::fs::write(&file, world.log.join("\n") + "\n").unwrap();
-        panic!("{} was missing and is written now: commit it", file.display());
+        panic!(
+            "{} was missing and is written now: commit it",
+            file.display()
+        );
     }
 }
 
@@ -147,7 +150,9 @@ fn old_logs_stay_readable() {
         let text = std::fs::read_to_string(&file).unwrap();
         let events: Vec<Event> = text
             .lines()
-            .map(|line| Event::read(version, line).unwrap_or_else(|e| panic!("{name}: {e}: {line}")))
+            .map(|line| {
+                Event::read(version, line).unwrap_or_else(|e| panic!("{name}: {e}: {line}"))
+            })
             .collect();
         let end = ending(&Run::replay(&events));
         expect_file![file.with_extension("end")].assert_eq(&end);
@@ -160,10 +165,17 @@ fn ending(run: &Run) -> String {
         format!("events: {}", run.seq),
         format!("outcome: {:?}", run.outcome),
         format!("tip: {} {}", run.tip.commit, run.tip.tree),
-        format!("spent: {} in {} tries", run.budget.money_microusd, run.budget.attempts),
+        format!(
+            "spent: {} in {} tries",
+            run.budget.money_microusd, run.budget.attempts
+        ),
     ];
     for (task, record) in &run.tasks {
-        let commits: Vec<&str> = record.commits.iter().map(|c| c.as_str()).collect();
+        let commits: Vec<&str> = record
+            .commits
+            .iter()
+            .map(codeteam_core::ids::Commit::as_str)
+            .collect();
         let (status, rounds) = (record.status.as_str(), record.rounds);
         lines.push(format!("{task}: {status}, {rounds} rounds, {commits:?}"));
     }
@@ -175,6 +187,9 @@ fn ending(run: &Run) -> String {
 #[test]
 fn a_newer_event_is_refused_by_name() {
     let error = Event::read(2, "{}").unwrap_err();
-    assert_eq!(error.to_string(), "the event has version 2, which a newer codeteam wrote");
+    assert_eq!(
+        error.to_string(),
+        "the event has version 2, which a newer codeteam wrote"
+    );
     assert!(Event::read(1, r#"{"type":"run_flown"}"#).is_err());
 }

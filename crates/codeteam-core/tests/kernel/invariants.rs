@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use codeteam_core::event::Outcome;
 use codeteam_core::frame::{Frame, Item, QuestionKind, SlotState, Stage, Work};
 use codeteam_core::ids::{FramePath, PatchId, StepId, Tree};
 use codeteam_core::role::Kind;
@@ -10,7 +11,7 @@ use codeteam_core::{Effect, Event, Run};
 
 /// What the events alone have told so far, to hold commits against.
 #[derive(Clone, Default)]
-pub struct Watch {
+pub(crate) struct Watch {
     fence: u64,
     frames: BTreeMap<FramePath, Told>,
 }
@@ -25,7 +26,7 @@ struct Told {
 
 impl Watch {
     /// Looks at an event before it is applied.
-    pub fn before(&mut self, run: &Run, event: &Event) {
+    pub(crate) fn before(&mut self, run: &Run, event: &Event) {
         match event {
             Event::AttemptStarted { id, .. } => {
                 assert!(id.fence > self.fence, "a fence is used twice: {id}");
@@ -57,7 +58,7 @@ impl Watch {
     }
 
     /// Looks at an event after it was applied.
-    pub fn after(&mut self, run: &Run, event: &Event) {
+    pub(crate) fn after(&mut self, run: &Run, event: &Event) {
         match event {
             Event::AttemptStarted { .. } => {
                 let budget = &run.budget;
@@ -128,49 +129,71 @@ impl Watch {
         let turn = run.integrating.first();
         assert_eq!(turn, Some(frame), "it was not its turn");
     }
+}
 
-    /// Looks at the run when an input has had all its consequences.
-    pub fn settled(&self, run: &Run, due: &[Effect]) {
-        assert_eq!(
-            run.is_terminal(),
-            due.is_empty(),
-            "{:?}, and due are {due:?}",
-            run.outcome
-        );
-        self.no_shared_files(run);
-        one_writer_and_one_turn(run, due);
-        schedules_match_frames(run);
-        let held: u64 = run
-            .outstanding
-            .values()
-            .filter(|o| o.counted)
-            .map(|o| o.reserved.money_microusd)
-            .sum();
-        assert_eq!(held, run.budget.reserved.money_microusd);
-        for frame in run.frames.values() {
-            something_will_happen(run, frame);
-        }
+/// Looks at the run when an input has had all its consequences.
+pub(crate) fn settled(run: &Run, due: &[Effect]) {
+    assert_eq!(
+        run.is_terminal(),
+        due.is_empty(),
+        "{:?}, and due are {due:?}",
+        run.outcome
+    );
+    if run.outcome == Some(Outcome::Completed) {
+        everything_is_done(run);
     }
+    no_shared_files(run);
+    one_writer_and_one_turn(run, due);
+    schedules_match_frames(run);
+    let held: u64 = run
+        .outstanding
+        .values()
+        .filter(|o| o.counted)
+        .map(|o| o.reserved.money_microusd)
+        .sum();
+    assert_eq!(held, run.budget.reserved.money_microusd);
+    for frame in run.frames.values() {
+        something_will_happen(run, frame);
+    }
+}
 
-    fn no_shared_files(&self, run: &Run) {
-        let tasks: Vec<_> = run.frames.values().filter_map(|f| run.task_of(f)).collect();
-        for (i, one) in tasks.iter().enumerate() {
-            for other in &tasks[..i] {
+/// A run that has gone through its tasks and is complete has left none of them undone, but those
+/// of a phase a person gave up.
+fn everything_is_done(run: &Run) {
+    for task in run.plan.iter().flat_map(|plan| &plan.tasks) {
+        let phase = task.phase.as_ref().and_then(|p| run.phases.get(p));
+        let status = run.task_status(&task.id);
+        assert!(
+            status.satisfies() || phase == Some(&Status::Skipped),
+            "the run is complete and `{}` is {}",
+            task.id,
+            status.as_str()
+        );
+    }
+}
+
+fn no_shared_files(run: &Run) {
+    let tasks: Vec<_> = run.frames.values().filter_map(|f| run.task_of(f)).collect();
+    for (i, one) in tasks.iter().enumerate() {
+        for other in &tasks[..i] {
+            assert!(
+                !one.files.is_empty() && !other.files.is_empty(),
+                "`{}` and `{}` run side by side and one must be alone",
+                one.id,
+                other.id
+            );
+            for (a, b) in one
+                .files
+                .iter()
+                .flat_map(|a| other.files.iter().map(move |b| (a, b)))
+            {
+                let within = |x: &str, y: &str| y.ends_with('/') && x.starts_with(y);
                 assert!(
-                    !one.files.is_empty() && !other.files.is_empty(),
-                    "`{}` and `{}` run side by side and one must be alone",
+                    a != b && !within(a, b) && !within(b, a),
+                    "`{}` and `{}` both hold {a}, {b}",
                     one.id,
                     other.id
                 );
-                for (a, b) in one.files.iter().flat_map(|a| other.files.iter().map(move |b| (a, b))) {
-                    let within = |x: &str, y: &str| y.ends_with('/') && x.starts_with(y);
-                    assert!(
-                        a != b && !within(a, b) && !within(b, a),
-                        "`{}` and `{}` both hold {a}, {b}",
-                        one.id,
-                        other.id
-                    );
-                }
             }
         }
     }
@@ -258,5 +281,9 @@ fn something_will_happen(run: &Run, frame: &Frame) {
         }),
         Stage::Ended(_) => false,
     };
-    assert!(moving, "{} is stuck at {}: {:?}", frame.path, frame.step, frame.stage);
+    assert!(
+        moving,
+        "{} is stuck at {}: {:?}",
+        frame.path, frame.step, frame.stage
+    );
 }

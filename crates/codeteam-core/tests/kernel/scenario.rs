@@ -19,6 +19,9 @@
 //! again                             the last input arrives once more
 //! due                               shows what is due
 //! ```
+//!
+//! What is before a line `---` happens and is not written down; `start` writes down how the run
+//! begins.
 
 use codeteam_core::assignment::assignment;
 use codeteam_core::failure::{Facts, Quota, Stage};
@@ -35,19 +38,28 @@ use crate::transcript::{tell, tell_due};
 use crate::world::World;
 
 /// Plays a script and writes down what happened.
-pub fn play(start: &Start, script: &str) -> String {
+pub(crate) fn play(start: &Start, script: &str) -> String {
     let (_, transcript) = play_out(start, script);
     transcript
 }
 
 /// The same, with the world it ended in.
-pub fn play_out(start: &Start, script: &str) -> (World, String) {
+pub(crate) fn play_out(start: &Start, script: &str) -> (World, String) {
     let mut world = World::begin(start);
     let mut lines: Vec<String> = Vec::new();
-    let first: Vec<Event> = world.log.iter().map(|l| Event::read(1, l).unwrap()).collect();
-    lines.extend(first.iter().map(tell));
     for line in script.lines().map(str::trim).filter(|l| !l.is_empty()) {
-        lines.push(format!("> {line}"));
+        match line {
+            "---" => {
+                lines.clear();
+                continue;
+            }
+            "start" => {
+                let first = world.log.iter().map(|l| Event::read(1, l).unwrap());
+                lines.extend(first.map(|event| tell(&event)));
+                continue;
+            }
+            _ => lines.push(format!("> {line}")),
+        }
         if line == "due" {
             lines.extend(due(&world.run).iter().map(tell_due));
             continue;
@@ -60,9 +72,9 @@ pub fn play_out(start: &Start, script: &str) -> (World, String) {
 }
 
 fn command(world: &mut World, line: &str) -> Vec<Event> {
-    let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
     let at = world.now;
-    match word {
+    match verb {
         "crash" => {
             if let Some(which) = rest.strip_prefix("after ") {
                 let (effect, _) = flight(world, which);
@@ -91,25 +103,25 @@ fn command(world: &mut World, line: &str) -> Vec<Event> {
             world.feed(&Input::PlanEdited { at, by, plan })
         }
         "person" | "abort" | "retry" | "skip" | "raise" => {
-            let decision = decision(world, word, rest);
+            let decision = decision(world, verb, rest);
             world.decide(decision)
         }
-        _ if word.starts_with('+') => {
-            let at = at.plus(millis(&word[1..]));
+        _ if verb.starts_with('+') => {
+            let at = at.plus(millis(&verb[1..]));
             world.wake(at)
         }
         _ => {
-            let (effect, verb) = flight(world, line);
-            let input = perform(world, &effect, &verb);
+            let (effect, done) = flight(world, line);
+            let input = perform(world, &effect, &done);
             world.land(&input)
         }
     }
 }
 
-fn decision(world: &World, word: &str, rest: &str) -> Decision {
+fn decision(world: &World, verb: &str, rest: &str) -> Decision {
     let (rest, note) = rest.split_once("note:").unwrap_or((rest, ""));
     let (rest, note) = (rest.trim(), note.trim().to_owned());
-    match word {
+    match verb {
         "abort" => Decision::Abort {
             reason: rest.to_owned(),
         },
@@ -119,15 +131,20 @@ fn decision(world: &World, word: &str, rest: &str) -> Decision {
         },
         "skip" => Decision::Skip { task: rest.into() },
         "raise" => {
-            let mut limits = codeteam_core::budget::Limits::default();
-            limits.money_microusd = Some(rest.parse().unwrap());
+            let limits = codeteam_core::budget::Limits {
+                money_microusd: Some(rest.parse().unwrap()),
+                ..codeteam_core::budget::Limits::default()
+            };
             Decision::RaiseLimits { limits }
         }
         _ => {
             let (frame, answer) = rest.split_once(' ').unwrap();
             let asked = world.questions();
             let question = asked.iter().find(|q| q.id.frame.as_str() == frame);
-            let mut id = question.unwrap_or_else(|| panic!("no question in {frame}")).id.clone();
+            let mut id = question
+                .unwrap_or_else(|| panic!("no question in {frame}"))
+                .id
+                .clone();
             let answer = match answer.strip_prefix("stale ") {
                 Some(answer) => {
                     id.fence -= 1;
@@ -159,11 +176,11 @@ fn flight(world: &World, line: &str) -> (Effect, String) {
     (effect.clone(), words.next().unwrap_or("").to_owned())
 }
 
-fn perform(world: &mut World, effect: &Effect, verb: &str) -> Input {
+fn perform(world: &mut World, effect: &Effect, done: &str) -> Input {
     let (at, id) = (world.now, effect.attempt().unwrap().clone());
-    let (word, rest) = verb.split_once(' ').unwrap_or((verb, ""));
+    let (verb, rest) = done.split_once(' ').unwrap_or((done, ""));
     let rest = rest.trim_matches('"');
-    match (effect, word) {
+    match (effect, verb) {
         (_, "breaks") => Input::EffectFailed {
             at,
             id,
@@ -174,20 +191,20 @@ fn perform(world: &mut World, effect: &Effect, verb: &str) -> Input {
         (Effect::Publish { .. }, _) => Input::Published {
             at,
             id,
-            ok: word == "goes",
+            ok: verb == "goes",
             output: rest.to_owned(),
         },
-        (Effect::StartWorker { .. }, _) => work(world, &id, word, verb),
+        (Effect::StartWorker { .. }, _) => work(world, &id, verb, done),
         _ => world.perform_git(effect).unwrap(),
     }
 }
 
-fn work(world: &World, id: &AttemptId, word: &str, verb: &str) -> Input {
+fn work(world: &World, id: &AttemptId, verb: &str, done: &str) -> Input {
     let told = assignment(&world.run, id).unwrap();
-    let rest = verb.split_once(' ').map_or("", |(_, rest)| rest);
+    let rest = done.split_once(' ').map_or("", |(_, rest)| rest);
     let team = told.contract == Contract::TeamMcp;
     let reason = rest.trim_matches('"');
-    let end = match (word, told.kind) {
+    let end = match (verb, told.kind) {
         ("fails", _) => WorkerEnd::Failed(trouble(rest, told.worker.as_str())),
         ("says", _) => WorkerEnd::Answered(rest.to_owned()),
         ("writes", _) => WorkerEnd::Answered(json!({"summary": "done"}).to_string()),
@@ -200,13 +217,13 @@ fn work(world: &World, id: &AttemptId, word: &str, verb: &str) -> Input {
         ("goes", Kind::Scribe) => answered(&json!({"message": "Do it"})),
         ("goes", Kind::Designer) => answered(&json!({"design": "a table"})),
         ("goes", Kind::Analyst) => answered(&json!({"confirmed_requirements": "by mail"})),
-        _ => panic!("a {} cannot do `{verb}`", told.kind.as_str()),
+        _ => panic!("a {} cannot do `{done}`", told.kind.as_str()),
     };
     let mut input = world.exited(id, end, 100);
     if let Input::WorkerExited { report, .. } = &mut input
         && told.writable
     {
-        let written = if word == "writes" { rest } else { "" };
+        let written = if verb == "writes" { rest } else { "" };
         report.change = Some(write(world, id, &told.tree, written));
     }
     input
@@ -232,11 +249,11 @@ fn trouble(what: &str, worker: &str) -> Facts {
     match what {
         "timeout" => {
             facts.stage = Stage::TimedOut;
-            facts.message = "it ran too long".to_owned();
+            facts.message = "it ran too long".into();
         }
         "crash" => {
             facts.signal = Some(11);
-            facts.message = "it crashed".to_owned();
+            facts.message = "it crashed".into();
         }
         "overloaded" => facts.http_status = Some(529),
         "quota" => {
@@ -245,7 +262,7 @@ fn trouble(what: &str, worker: &str) -> Facts {
                 resets_in_ms: Some(millis(rest)),
             });
         }
-        _ => facts.message = "something odd".to_owned(),
+        _ => facts.message = "something odd".into(),
     }
     facts
 }
@@ -259,7 +276,7 @@ fn millis(text: &str) -> u64 {
 }
 
 /// What an attempt does, for transcripts.
-pub fn work_of(work: &Work) -> String {
+pub(crate) fn work_of(work: &Work) -> String {
     match work {
         Work::Role(role) => role.to_string(),
         Work::Gate(step) => format!("the checks of `{step}`"),

@@ -4,6 +4,7 @@ mod integration;
 mod limits;
 mod people;
 mod plans;
+mod reviewers;
 mod rounds;
 mod tries;
 

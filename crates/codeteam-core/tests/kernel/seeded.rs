@@ -14,7 +14,7 @@ use crate::workers::{Luck, perform, reply, some_plan};
 use crate::world::{World, attempt_of};
 
 /// For so many turns things go wrong; after that the world is kind and the run must end.
-const TROUBLED: u32 = 120;
+const TROUBLED: u32 = 90;
 const TURNS: u32 = 1_500;
 
 fn play(seed: u64) -> World {
@@ -33,7 +33,11 @@ fn play(seed: u64) -> World {
     let (trouble, pestered) = (*luck.pick(&[0, 5, 15, 30]), *luck.pick(&[0, 5, 20]));
     let mut world = World::begin(&start);
     for turn in 0..TURNS {
-        let (trouble, pestered) = if turn < TROUBLED { (trouble, pestered) } else { (0, 0) };
+        let (trouble, pestered) = if turn < TROUBLED {
+            (trouble, pestered)
+        } else {
+            (0, 0)
+        };
         if world.run.is_terminal() {
             let again = turn < TROUBLED && luck.percent(70);
             world.report_cancelled();
@@ -73,7 +77,7 @@ fn reopen(world: &mut World, luck: &mut Luck) -> bool {
 }
 
 /// The next thing that would happen by itself.
-pub fn go_on(world: &mut World, luck: &mut Luck, trouble: u64) {
+pub(crate) fn go_on(world: &mut World, luck: &mut Luck, trouble: u64) {
     world.now = world.now.plus(luck.below(3_000));
     let questions = world.questions();
     let flights: Vec<Effect> = world.flights.values().cloned().collect();
@@ -195,13 +199,16 @@ fn share(of: u64, reached: &[&str]) {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for seed in (of..1_200).step_by(4) {
         let world = play(seed);
-        let events: Vec<Event> = world.log.iter().map(|l| Event::read(1, l).unwrap()).collect();
+        let events: Vec<Event> = world
+            .log
+            .iter()
+            .map(|l| Event::read(1, l).unwrap())
+            .collect();
         assert_eq!(Run::replay(&events).digest(), world.run.digest());
         for event in &events {
             *counts.entry(event.kind().to_owned()).or_default() += 1;
         }
     }
-    println!("{counts:#?}");
     for kind in reached {
         assert!(counts.contains_key(*kind), "luck has not reached {kind}");
     }
@@ -209,20 +216,73 @@ fn share(of: u64, reached: &[&str]) {
 
 #[test]
 fn tasks_one_by_one_keep_every_promise() {
-    share(0, &[]);
+    share(
+        0,
+        &[
+            "attempt_lost",
+            "attempt_spent",
+            "account_parked",
+            "tip_moved",
+            "frame_rebased",
+            "run_reopened",
+            "rebase_conflicted",
+            "limits_raised",
+            "loop_detected",
+            "plan_revised",
+            "task_changed",
+        ],
+    );
 }
 
 #[test]
 fn a_sequence_keeps_every_promise() {
-    share(1, &[]);
+    share(
+        1,
+        &[
+            "attempt_lost",
+            "attempt_spent",
+            "account_parked",
+            "tip_moved",
+            "frame_rebased",
+            "run_reopened",
+            "note_given",
+            "loop_detected",
+        ],
+    );
 }
 
 #[test]
 fn a_halting_run_keeps_every_promise() {
-    share(2, &[]);
+    share(
+        2,
+        &[
+            "attempt_lost",
+            "attempt_spent",
+            "account_parked",
+            "tip_moved",
+            "frame_rebased",
+            "run_reopened",
+            "frame_resumed",
+            "task_changed",
+        ],
+    );
 }
 
 #[test]
 fn phases_keep_every_promise() {
-    share(3, &[]);
+    share(
+        3,
+        &[
+            "attempt_lost",
+            "attempt_spent",
+            "account_parked",
+            "tip_moved",
+            "frame_rebased",
+            "run_reopened",
+            "level_lowered",
+            "breaker_opened",
+            "published",
+            "frame_resumed",
+        ],
+    );
 }

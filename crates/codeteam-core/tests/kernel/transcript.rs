@@ -26,18 +26,27 @@ fn outcome(outcome: &Outcome) -> String {
 
 fn finding(finding: &Finding) -> String {
     let severity = word(finding.report.severity);
-    format!("{} opened ({severity}): {}", finding.id, finding.report.title)
+    format!(
+        "{} opened ({severity}): {}",
+        finding.id, finding.report.title
+    )
 }
 
 /// One line for an event.
-#[expect(clippy::too_many_lines, reason = "one arm per event, each a line or two")]
-pub fn tell(event: &Event) -> String {
+#[expect(
+    clippy::too_many_lines,
+    reason = "one arm per event, each a line or two"
+)]
+pub(crate) fn tell(event: &Event) -> String {
     let text = match event {
         Event::RunStarted(started) => format!("run started: {}", started.workflow.name),
         Event::RunEnded { outcome: how, .. } => format!("the run ended: {}", outcome(how)),
         Event::FrameOpened { frame, base, .. } => format!("{frame} opened on {}", base.commit),
         Event::FrameResumed { frame } => format!("{frame} resumed"),
-        Event::FrameEnded { frame, outcome: how } => format!("{frame} ended: {}", outcome(how)),
+        Event::FrameEnded {
+            frame,
+            outcome: how,
+        } => format!("{frame} ended: {}", outcome(how)),
         Event::StepEntered {
             frame,
             step,
@@ -48,7 +57,10 @@ pub fn tell(event: &Event) -> String {
         Event::AttemptStarted {
             id, work, worker, ..
         } => {
-            let on = worker.as_ref().map(|w| format!(" on {w}")).unwrap_or_default();
+            let on = worker
+                .as_ref()
+                .map(|w| format!(" on {w}"))
+                .unwrap_or_default();
             format!("{id} started: {}{on}", work_of(work))
         }
         Event::AttemptQueued { id } => format!("{} queued", id.lasting()),
@@ -61,8 +73,15 @@ pub fn tell(event: &Event) -> String {
             category,
             action,
             ..
-        } => format!("{id} failed: {} → {}: {}", word(category), word(action), facts.message),
-        Event::AttemptLost { id, usage } => format!("{id} lost, {} spent", word(usage.cost_microusd)),
+        } => format!(
+            "{id} failed: {} → {}: {}",
+            word(category),
+            word(action),
+            facts.message
+        ),
+        Event::AttemptLost { id, usage } => {
+            format!("{id} lost, {} spent", word(usage.cost_microusd))
+        }
         Event::AttemptSpent { id, usage } => format!("{id} spent {}", word(usage.cost_microusd)),
         Event::SlotAbstained { id, reason } => format!("{} abstains: {reason}", id.lasting()),
         Event::SubmissionReceived {
@@ -70,18 +89,27 @@ pub fn tell(event: &Event) -> String {
         } => {
             let change = change.as_ref().map(|(tree, _)| format!(", tree {tree}"));
             let vote = vote.map(|v| if v { ", for it" } else { ", against it" });
-            format!("{id} answered{}{}", change.unwrap_or_default(), vote.unwrap_or_default())
+            format!(
+                "{id} answered{}{}",
+                change.unwrap_or_default(),
+                vote.unwrap_or_default()
+            )
         }
         Event::FindingsChanged {
             opened, resolved, ..
         } => {
-            let resolved = resolved.iter().map(|r| format!("{} {}", r.id, word(r.state)));
+            let resolved = resolved
+                .iter()
+                .map(|r| format!("{} {}", r.id, word(r.state)));
             let lines: Vec<String> = opened.iter().map(finding).chain(resolved).collect();
             lines.join(", ")
         }
         Event::GateJudged {
             step, tree, passed, ..
-        } => format!("`{step}` {} on {tree}", if *passed { "passed" } else { "failed" }),
+        } => format!(
+            "`{step}` {} on {tree}",
+            if *passed { "passed" } else { "failed" }
+        ),
         Event::StepJudged {
             frame,
             step,
@@ -89,7 +117,10 @@ pub fn tell(event: &Event) -> String {
             feedback,
             ..
         } => {
-            let said: Vec<String> = feedback.iter().map(|f| f.text.replace('\n', " / ")).collect();
+            let said: Vec<String> = feedback
+                .iter()
+                .map(|f| f.text.replace('\n', " / "))
+                .collect();
             let verdict = if *approved { "approved" } else { "rejected: " };
             format!("{frame}: {step} {verdict}{}", said.join("; "))
         }
@@ -102,9 +133,16 @@ pub fn tell(event: &Event) -> String {
         Event::Asked { question, .. } => {
             let points = question.points.join(" ");
             let text = format!("{} {points}", question.text);
-            format!("{} asks: {} [{}]", question.id, text.trim(), question.answers.join(", "))
+            format!(
+                "{} asks: {} [{}]",
+                question.id,
+                text.trim(),
+                question.answers.join(", ")
+            )
         }
-        Event::Answered { question, answer, .. } => format!("{question} answered: {answer}"),
+        Event::Answered {
+            question, answer, ..
+        } => format!("{question} answered: {answer}"),
         Event::NoteGiven { frame, text, .. } => format!("{frame} is told: {text}"),
         Event::DecisionRefused { why, .. } => format!("refused: {why}"),
         Event::FrameRebased { base, tree, .. } => format!("rebased on {}: {tree}", base.commit),
@@ -132,9 +170,11 @@ pub fn tell(event: &Event) -> String {
 }
 
 /// One line for what is due.
-pub fn tell_due(effect: &Effect) -> String {
+pub(crate) fn tell_due(effect: &Effect) -> String {
     let text = match effect {
-        Effect::StartWorker { id, role, worker, .. } => format!("{id}: {role} on {worker}"),
+        Effect::StartWorker {
+            id, role, worker, ..
+        } => format!("{id}: {role} on {worker}"),
         Effect::RunGate { id, step, tree } => format!("{id}: checks of {step} on {tree}"),
         Effect::Rebase { id, onto, .. } => format!("{id}: rebase onto {}", onto.commit),
         Effect::Integrate { id, onto, .. } => format!("{id}: integrate onto {}", onto.commit),

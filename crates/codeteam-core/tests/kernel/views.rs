@@ -70,7 +70,8 @@ fn the_twelve_states_of_a_careful_run() {
         COMMITTING
         CODING_AWAITING_TASK_SELECTION
         PLAN_COMPLETE
-    "#]].assert_eq(&watch(&careful(), &script, of_the_task));
+    "#]]
+    .assert_eq(&watch(&careful(), &script, of_the_task));
 }
 
 #[test]
@@ -143,7 +144,8 @@ fn the_seven_states_of_a_sequence() {
         rebound_offered
         in_progress
         complete
-    "#]].assert_eq(&completed);
+    "#]]
+    .assert_eq(&completed);
     let aborted = watch(&start, &format!("{ASKED}\nabort"), of_the_run);
     assert!(aborted.ends_with("aborted\n"), "{aborted}");
     let blocked = r#"run analyse says {"blocked":"what is this?"}"#;

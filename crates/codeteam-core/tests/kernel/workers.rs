@@ -16,32 +16,32 @@ use crate::world::World;
 
 /// A generator that gives the same numbers everywhere.
 #[derive(Clone)]
-pub struct Luck(u64);
+pub(crate) struct Luck(u64);
 
 impl Luck {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    pub fn below(&mut self, n: u64) -> u64 {
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % n.max(1)
     }
 
-    pub fn percent(&mut self, chance: u64) -> bool {
+    pub(crate) fn percent(&mut self, chance: u64) -> bool {
         self.below(100) < chance
     }
 
-    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+    pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         let n = u64::try_from(from.len()).unwrap();
         &from[usize::try_from(self.below(n)).unwrap()]
     }
 }
 
 /// Performs what is in flight; `trouble` is how often, in percent, something goes wrong.
-pub fn perform(world: &mut World, luck: &mut Luck, effect: &Effect, trouble: u64) -> Input {
+pub(crate) fn perform(world: &mut World, luck: &mut Luck, effect: &Effect, trouble: u64) -> Input {
     let (at, id) = (world.now, effect.attempt().unwrap().clone());
     if luck.percent(trouble / 8) {
         let message = "the disk is gone".to_owned();
@@ -111,7 +111,7 @@ fn misfortune(luck: &mut Luck, told: &Assignment) -> WorkerEnd {
         }
         5 => return WorkerEnd::Answered("I am done!".to_owned()),
         6 => return WorkerEnd::Answered(json!({"blocked": "no access"}).to_string()),
-        _ => facts.message = "something odd".to_owned(),
+        _ => facts.message = "something odd".into(),
     }
     WorkerEnd::Failed(facts)
 }
@@ -128,7 +128,11 @@ fn answer(luck: &mut Luck, told: &Assignment, trouble: u64) -> Value {
         Kind::Scribe => json!({"message": format!("Do {}", told.step)}),
         Kind::Gatekeeper if team => {
             let approved = !luck.percent(2 * trouble);
-            let issues = if approved { vec![] } else { vec![format!("issue {}", luck.below(4))] };
+            let issues = if approved {
+                vec![]
+            } else {
+                vec![format!("issue {}", luck.below(4))]
+            };
             json!({"approved": approved, "reason": "seen", "issues": issues})
         }
         Kind::Gatekeeper => verdict(luck, told, trouble),
@@ -151,7 +155,11 @@ fn verdict(luck: &mut Luck, told: &Assignment, trouble: u64) -> Value {
             findings.push(json!({"severity": severity, "title": title}));
         }
     }
-    let verdict = if luck.percent(trouble) { "reject" } else { "approve" };
+    let verdict = if luck.percent(trouble) {
+        "reject"
+    } else {
+        "approve"
+    };
     json!({"verdict": verdict, "reason": "seen", "findings": findings, "resolved": resolved})
 }
 
@@ -170,9 +178,17 @@ fn write(luck: &mut Luck, told: &Assignment, trouble: u64) -> codeteam_core::ids
         names.push("hot.txt".to_owned());
     }
     for name in names {
-        let name = if name.ends_with('/') { format!("{name}{who}") } else { name };
+        let name = if name.ends_with('/') {
+            format!("{name}{who}")
+        } else {
+            name
+        };
         // Now and then it does what it did before.
-        let nth = if luck.percent(trouble / 2) { 0 } else { told.id.fence };
+        let nth = if luck.percent(trouble / 2) {
+            0
+        } else {
+            told.id.fence
+        };
         files.insert(name, format!("{who}.{nth}"));
     }
     if luck.percent(trouble) {
@@ -183,7 +199,7 @@ fn write(luck: &mut Luck, told: &Assignment, trouble: u64) -> codeteam_core::ids
 }
 
 /// What a person says to a question.
-pub fn reply(luck: &mut Luck, question: &Question, trouble: u64) -> Decision {
+pub(crate) fn reply(luck: &mut Luck, question: &Question, trouble: u64) -> Decision {
     let mut id = question.id.clone();
     let mut answer = if question.answers.is_empty() {
         "use the usual one".to_owned()
@@ -201,14 +217,26 @@ pub fn reply(luck: &mut Luck, question: &Question, trouble: u64) -> Decision {
     Decision::Answer {
         question: id,
         answer,
-        note: if luck.percent(20) { "mind the tests".to_owned() } else { String::new() },
+        note: if luck.percent(20) {
+            "mind the tests".to_owned()
+        } else {
+            String::new()
+        },
     }
 }
 
 /// A small plan: tasks with dependencies, files and, if wanted, phases.
-pub fn some_plan(luck: &mut Luck, phased: bool) -> Plan {
-    const FILES: [&str; 7] = ["a.rs", "b.rs", "c.rs", "src/", "src/x.rs", "src/y.rs", "secret.txt"];
-    let phases: Vec<Phase> = (0..1 + luck.below(3))
+pub(crate) fn some_plan(luck: &mut Luck, phased: bool) -> Plan {
+    const FILES: [&str; 7] = [
+        "a.rs",
+        "b.rs",
+        "c.rs",
+        "src/",
+        "src/x.rs",
+        "src/y.rs",
+        "secret.txt",
+    ];
+    let some: Vec<Phase> = (0..=luck.below(3))
         .map(|i| Phase {
             id: format!("p{i}").as_str().into(),
             title: String::new(),
@@ -216,7 +244,7 @@ pub fn some_plan(luck: &mut Luck, phased: bool) -> Plan {
         })
         .collect();
     let mut tasks: Vec<Task> = Vec::new();
-    for i in 0..1 + luck.below(5) {
+    for i in 0..=luck.below(5) {
         let mut files: Vec<String> = Vec::new();
         for _ in 0..luck.below(3) {
             let file = (*luck.pick(&FILES)).to_owned();
@@ -228,7 +256,7 @@ pub fn some_plan(luck: &mut Luck, phased: bool) -> Plan {
             id: format!("t{i}").as_str().into(),
             title: format!("Do t{i}"),
             files,
-            phase: phased.then(|| luck.pick(&phases).id.clone()),
+            phase: phased.then(|| luck.pick(&some).id.clone()),
             ..Task::default()
         };
         if let Some(on) = tasks.get(usize::try_from(luck.below(6)).unwrap()) {
@@ -238,7 +266,7 @@ pub fn some_plan(luck: &mut Luck, phased: bool) -> Plan {
     }
     let mut plan = Plan {
         description: "Some plan".to_owned(),
-        phases: if phased { phases } else { Vec::new() },
+        phases: if phased { some } else { Vec::new() },
         tasks,
         ..Plan::default()
     };

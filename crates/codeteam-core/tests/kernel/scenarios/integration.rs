@@ -13,6 +13,7 @@ fn first_of_two(one: &str, two: &str) -> String {
          {}
          run/two test passes
          run/two review approves
+         ---
          run/two describe goes",
         finish("one")
     )
@@ -28,60 +29,6 @@ fn the_second_is_rebased_checked_again_and_its_review_stands() {
         first_of_two("a.rs=1", "b.rs=1")
     );
     expect![[r#"
-          run started: each-task
-          run leaves out plan
-          run leaves out weigh
-          run leaves out accept
-          run at tasks.1 (start)
-          run/one opened on c0
-          run/one leaves out prompt
-          run/one at code.1 (start)
-          run/two opened on c0
-          run/two leaves out prompt
-          run/two at code.1 (start)
-          run/one:code.1.0.1#1 started: coder on claude
-          run/two:code.1.0.1#2 started: coder on claude
-        > run/one code writes a.rs=1
-          run/one:code.1.0.1#1 answered, tree README.md=0,a.rs=1
-          run/one at test.1 (next)
-          run/one:test.1.0.1#3 started: the checks of `test`
-        > run/two code writes b.rs=1
-          run/two:code.1.0.1#2 answered, tree README.md=0,b.rs=1
-          run/two at test.1 (next)
-          run/two:test.1.0.1#4 started: the checks of `test`
-        > run/one test passes
-          `test` passed on README.md=0,a.rs=1
-          run/one: test approved
-          run/one at review.1 (next)
-          run/one:review.1.0.1#5 started: reviewer on codex
-        > run/one review approves
-          run/one:review.1.0.1#5 answered, for it
-          run/one: review approved
-          run/one leaves out approve
-          run/one at describe.1 (next)
-          run/one:describe.1.0.1#6 started: committer on claude
-        > run/one describe goes
-          run/one:describe.1.0.1#6 answered
-          run/one at commit.1 (next)
-          run/one:commit.1.0.1#7 started: integrate
-        > run/one commit goes
-          c1 committed: README.md=0,a.rs=1: Do it
-          run/one ended: completed
-          run/three opened on c1
-          run/three leaves out prompt
-          run/three at code.1 (start)
-          run/three:code.1.0.1#8 started: coder on claude
-        > run/two test passes
-          `test` passed on README.md=0,b.rs=1
-          run/two: test approved
-          run/two at review.1 (next)
-          run/two:review.1.0.1#9 started: reviewer on codex
-        > run/two review approves
-          run/two:review.1.0.1#9 answered, for it
-          run/two: review approved
-          run/two leaves out approve
-          run/two at describe.1 (next)
-          run/two:describe.1.0.1#10 started: committer on claude
         > run/two describe goes
           run/two:describe.1.0.1#10 answered
           run/two at commit.1 (next)
@@ -95,7 +42,8 @@ fn the_second_is_rebased_checked_again_and_its_review_stands() {
         > run/two commit goes
           c2 committed: README.md=0,a.rs=1,b.rs=1: Do it
           run/two ended: completed
-    "#]].assert_eq(&play(&three_tasks(), &script));
+    "#]]
+    .assert_eq(&play(&three_tasks(), &script));
 }
 
 #[test]
@@ -110,60 +58,6 @@ fn a_change_that_the_rebase_changed_is_reviewed_again() {
         first_of_two("a.rs=1 shared=x", "b.rs=1 shared=y")
     );
     expect![[r#"
-          run started: each-task
-          run leaves out plan
-          run leaves out weigh
-          run leaves out accept
-          run at tasks.1 (start)
-          run/one opened on c0
-          run/one leaves out prompt
-          run/one at code.1 (start)
-          run/two opened on c0
-          run/two leaves out prompt
-          run/two at code.1 (start)
-          run/one:code.1.0.1#1 started: coder on claude
-          run/two:code.1.0.1#2 started: coder on claude
-        > run/one code writes a.rs=1 shared=x
-          run/one:code.1.0.1#1 answered, tree README.md=0,a.rs=1,shared=x
-          run/one at test.1 (next)
-          run/one:test.1.0.1#3 started: the checks of `test`
-        > run/two code writes b.rs=1 shared=y
-          run/two:code.1.0.1#2 answered, tree README.md=0,b.rs=1,shared=y
-          run/two at test.1 (next)
-          run/two:test.1.0.1#4 started: the checks of `test`
-        > run/one test passes
-          `test` passed on README.md=0,a.rs=1,shared=x
-          run/one: test approved
-          run/one at review.1 (next)
-          run/one:review.1.0.1#5 started: reviewer on codex
-        > run/one review approves
-          run/one:review.1.0.1#5 answered, for it
-          run/one: review approved
-          run/one leaves out approve
-          run/one at describe.1 (next)
-          run/one:describe.1.0.1#6 started: committer on claude
-        > run/one describe goes
-          run/one:describe.1.0.1#6 answered
-          run/one at commit.1 (next)
-          run/one:commit.1.0.1#7 started: integrate
-        > run/one commit goes
-          c1 committed: README.md=0,a.rs=1,shared=x: Do it
-          run/one ended: completed
-          run/three opened on c1
-          run/three leaves out prompt
-          run/three at code.1 (start)
-          run/three:code.1.0.1#8 started: coder on claude
-        > run/two test passes
-          `test` passed on README.md=0,b.rs=1,shared=y
-          run/two: test approved
-          run/two at review.1 (next)
-          run/two:review.1.0.1#9 started: reviewer on codex
-        > run/two review approves
-          run/two:review.1.0.1#9 answered, for it
-          run/two: review approved
-          run/two leaves out approve
-          run/two at describe.1 (next)
-          run/two:describe.1.0.1#10 started: committer on claude
         > run/two describe goes
           run/two:describe.1.0.1#10 answered
           run/two at commit.1 (next)
@@ -188,7 +82,8 @@ fn a_change_that_the_rebase_changed_is_reviewed_again() {
         > run/two commit goes
           c2 committed: README.md=0,a.rs=1,b.rs=1,shared=x+y: Do it
           run/two ended: completed
-    "#]].assert_eq(&play(&three_tasks(), &script));
+    "#]]
+    .assert_eq(&play(&three_tasks(), &script));
 }
 
 #[test]
@@ -199,60 +94,6 @@ fn a_conflict_goes_back_to_the_implementer() {
         first_of_two("a.rs=1 hot=x", "b.rs=1 hot=y")
     );
     expect![[r#"
-          run started: each-task
-          run leaves out plan
-          run leaves out weigh
-          run leaves out accept
-          run at tasks.1 (start)
-          run/one opened on c0
-          run/one leaves out prompt
-          run/one at code.1 (start)
-          run/two opened on c0
-          run/two leaves out prompt
-          run/two at code.1 (start)
-          run/one:code.1.0.1#1 started: coder on claude
-          run/two:code.1.0.1#2 started: coder on claude
-        > run/one code writes a.rs=1 hot=x
-          run/one:code.1.0.1#1 answered, tree README.md=0,a.rs=1,hot=x
-          run/one at test.1 (next)
-          run/one:test.1.0.1#3 started: the checks of `test`
-        > run/two code writes b.rs=1 hot=y
-          run/two:code.1.0.1#2 answered, tree README.md=0,b.rs=1,hot=y
-          run/two at test.1 (next)
-          run/two:test.1.0.1#4 started: the checks of `test`
-        > run/one test passes
-          `test` passed on README.md=0,a.rs=1,hot=x
-          run/one: test approved
-          run/one at review.1 (next)
-          run/one:review.1.0.1#5 started: reviewer on codex
-        > run/one review approves
-          run/one:review.1.0.1#5 answered, for it
-          run/one: review approved
-          run/one leaves out approve
-          run/one at describe.1 (next)
-          run/one:describe.1.0.1#6 started: committer on claude
-        > run/one describe goes
-          run/one:describe.1.0.1#6 answered
-          run/one at commit.1 (next)
-          run/one:commit.1.0.1#7 started: integrate
-        > run/one commit goes
-          c1 committed: README.md=0,a.rs=1,hot=x: Do it
-          run/one ended: completed
-          run/three opened on c1
-          run/three leaves out prompt
-          run/three at code.1 (start)
-          run/three:code.1.0.1#8 started: coder on claude
-        > run/two test passes
-          `test` passed on README.md=0,b.rs=1,hot=y
-          run/two: test approved
-          run/two at review.1 (next)
-          run/two:review.1.0.1#9 started: reviewer on codex
-        > run/two review approves
-          run/two:review.1.0.1#9 answered, for it
-          run/two: review approved
-          run/two leaves out approve
-          run/two at describe.1 (next)
-          run/two:describe.1.0.1#10 started: committer on claude
         > run/two describe goes
           run/two:describe.1.0.1#10 answered
           run/two at commit.1 (next)
@@ -261,7 +102,8 @@ fn a_conflict_goes_back_to_the_implementer() {
           conflicts with c1 in hot
           run/two at code.2 (rejected)
           run/two:code.2.0.1#12 started: coder on claude
-    "#]].assert_eq(&play(&three_tasks(), &script));
+    "#]]
+    .assert_eq(&play(&three_tasks(), &script));
 }
 
 #[test]
@@ -273,60 +115,6 @@ fn checks_that_fail_after_a_rebase_send_it_back() {
         first_of_two("a.rs=1", "b.rs=1")
     );
     expect![[r#"
-          run started: each-task
-          run leaves out plan
-          run leaves out weigh
-          run leaves out accept
-          run at tasks.1 (start)
-          run/one opened on c0
-          run/one leaves out prompt
-          run/one at code.1 (start)
-          run/two opened on c0
-          run/two leaves out prompt
-          run/two at code.1 (start)
-          run/one:code.1.0.1#1 started: coder on claude
-          run/two:code.1.0.1#2 started: coder on claude
-        > run/one code writes a.rs=1
-          run/one:code.1.0.1#1 answered, tree README.md=0,a.rs=1
-          run/one at test.1 (next)
-          run/one:test.1.0.1#3 started: the checks of `test`
-        > run/two code writes b.rs=1
-          run/two:code.1.0.1#2 answered, tree README.md=0,b.rs=1
-          run/two at test.1 (next)
-          run/two:test.1.0.1#4 started: the checks of `test`
-        > run/one test passes
-          `test` passed on README.md=0,a.rs=1
-          run/one: test approved
-          run/one at review.1 (next)
-          run/one:review.1.0.1#5 started: reviewer on codex
-        > run/one review approves
-          run/one:review.1.0.1#5 answered, for it
-          run/one: review approved
-          run/one leaves out approve
-          run/one at describe.1 (next)
-          run/one:describe.1.0.1#6 started: committer on claude
-        > run/one describe goes
-          run/one:describe.1.0.1#6 answered
-          run/one at commit.1 (next)
-          run/one:commit.1.0.1#7 started: integrate
-        > run/one commit goes
-          c1 committed: README.md=0,a.rs=1: Do it
-          run/one ended: completed
-          run/three opened on c1
-          run/three leaves out prompt
-          run/three at code.1 (start)
-          run/three:code.1.0.1#8 started: coder on claude
-        > run/two test passes
-          `test` passed on README.md=0,b.rs=1
-          run/two: test approved
-          run/two at review.1 (next)
-          run/two:review.1.0.1#9 started: reviewer on codex
-        > run/two review approves
-          run/two:review.1.0.1#9 answered, for it
-          run/two: review approved
-          run/two leaves out approve
-          run/two at describe.1 (next)
-          run/two:describe.1.0.1#10 started: committer on claude
         > run/two describe goes
           run/two:describe.1.0.1#10 answered
           run/two at commit.1 (next)
@@ -339,7 +127,8 @@ fn checks_that_fail_after_a_rebase_send_it_back() {
           run/two: test rejected: the check `unit` failed / together they do not work
           run/two at code.2 (rejected)
           run/two:code.2.0.1#13 started: coder on claude
-    "#]].assert_eq(&play(&three_tasks(), &script));
+    "#]]
+    .assert_eq(&play(&three_tasks(), &script));
 }
 
 #[test]
@@ -350,6 +139,7 @@ fn someone_else_may_commit_to_the_branch() {
          run/one test passes
          run/one review approves
          run/one describe goes
+         ---
          push z.rs=9
          run/one commit goes
          run/one commit goes
@@ -357,34 +147,6 @@ fn someone_else_may_commit_to_the_branch() {
          run/one commit goes",
     );
     expect![[r#"
-          run started: each-task
-          run leaves out plan
-          run leaves out weigh
-          run leaves out accept
-          run at tasks.1 (start)
-          run/one opened on c0
-          run/one leaves out prompt
-          run/one at code.1 (start)
-          run/one:code.1.0.1#1 started: coder on claude
-        > run/one code writes a.rs=1
-          run/one:code.1.0.1#1 answered, tree README.md=0,a.rs=1
-          run/one at test.1 (next)
-          run/one:test.1.0.1#2 started: the checks of `test`
-        > run/one test passes
-          `test` passed on README.md=0,a.rs=1
-          run/one: test approved
-          run/one at review.1 (next)
-          run/one:review.1.0.1#3 started: reviewer on codex
-        > run/one review approves
-          run/one:review.1.0.1#3 answered, for it
-          run/one: review approved
-          run/one leaves out approve
-          run/one at describe.1 (next)
-          run/one:describe.1.0.1#4 started: committer on claude
-        > run/one describe goes
-          run/one:describe.1.0.1#4 answered
-          run/one at commit.1 (next)
-          run/one:commit.1.0.1#5 started: integrate
         > push z.rs=9
         > run/one commit goes
           the tip moved to c1
@@ -400,7 +162,8 @@ fn someone_else_may_commit_to_the_branch() {
           run/one ended: completed
           run ended: completed
           the run ended: completed
-    "#]].assert_eq(&transcript);
+    "#]]
+    .assert_eq(&transcript);
 }
 
 #[test]
@@ -410,35 +173,12 @@ fn a_commit_nobody_heard_of_is_found_again() {
         "run/one code writes a.rs=1
          run/one test passes
          run/one review approves
+         ---
          run/one describe goes
          crash after run/one commit
          run/one commit goes",
     );
     expect![[r#"
-          run started: each-task
-          run leaves out plan
-          run leaves out weigh
-          run leaves out accept
-          run at tasks.1 (start)
-          run/one opened on c0
-          run/one leaves out prompt
-          run/one at code.1 (start)
-          run/one:code.1.0.1#1 started: coder on claude
-        > run/one code writes a.rs=1
-          run/one:code.1.0.1#1 answered, tree README.md=0,a.rs=1
-          run/one at test.1 (next)
-          run/one:test.1.0.1#2 started: the checks of `test`
-        > run/one test passes
-          `test` passed on README.md=0,a.rs=1
-          run/one: test approved
-          run/one at review.1 (next)
-          run/one:review.1.0.1#3 started: reviewer on codex
-        > run/one review approves
-          run/one:review.1.0.1#3 answered, for it
-          run/one: review approved
-          run/one leaves out approve
-          run/one at describe.1 (next)
-          run/one:describe.1.0.1#4 started: committer on claude
         > run/one describe goes
           run/one:describe.1.0.1#4 answered
           run/one at commit.1 (next)
@@ -452,7 +192,8 @@ fn a_commit_nobody_heard_of_is_found_again() {
           run/one ended: completed
           run ended: completed
           the run ended: completed
-    "#]].assert_eq(&transcript);
+    "#]]
+    .assert_eq(&transcript);
     assert_eq!(world.git.history().len(), 2);
 }
 
@@ -465,6 +206,7 @@ fn a_commit_of_an_aborted_run_is_not_made_twice() {
         "run/one code writes a.rs=1
          run/one test passes
          run/one review approves
+         ---
          run/one describe goes
          crash after run/one commit
          abort
@@ -473,30 +215,6 @@ fn a_commit_of_an_aborted_run_is_not_made_twice() {
          run/one commit goes",
     );
     expect![[r#"
-          run started: each-task
-          run leaves out plan
-          run leaves out weigh
-          run leaves out accept
-          run at tasks.1 (start)
-          run/one opened on c0
-          run/one leaves out prompt
-          run/one at code.1 (start)
-          run/one:code.1.0.1#1 started: coder on claude
-        > run/one code writes a.rs=1
-          run/one:code.1.0.1#1 answered, tree README.md=0,a.rs=1
-          run/one at test.1 (next)
-          run/one:test.1.0.1#2 started: the checks of `test`
-        > run/one test passes
-          `test` passed on README.md=0,a.rs=1
-          run/one: test approved
-          run/one at review.1 (next)
-          run/one:review.1.0.1#3 started: reviewer on codex
-        > run/one review approves
-          run/one:review.1.0.1#3 answered, for it
-          run/one: review approved
-          run/one leaves out approve
-          run/one at describe.1 (next)
-          run/one:describe.1.0.1#4 started: committer on claude
         > run/one describe goes
           run/one:describe.1.0.1#4 answered
           run/one at commit.1 (next)
@@ -525,7 +243,8 @@ fn a_commit_of_an_aborted_run_is_not_made_twice() {
           run/one ended: completed
           run ended: completed
           the run ended: completed
-    "#]].assert_eq(&transcript);
+    "#]]
+    .assert_eq(&transcript);
     assert_eq!(world.git.history().len(), 2);
 }
 
@@ -536,6 +255,7 @@ fn while_a_person_is_asked_at_the_commit_others_integrate() {
          run/one test passes
          run/one review approves
          run/one describe goes
+         ---
          run/one commit breaks \"the disk is full\"
          run/two test passes
          run/two review approves
@@ -543,42 +263,6 @@ fn while_a_person_is_asked_at_the_commit_others_integrate() {
          run/two commit goes
          person run/one continue";
     expect![[r#"
-          run started: each-task
-          run leaves out plan
-          run leaves out weigh
-          run leaves out accept
-          run at tasks.1 (start)
-          run/one opened on c0
-          run/one leaves out prompt
-          run/one at code.1 (start)
-          run/two opened on c0
-          run/two leaves out prompt
-          run/two at code.1 (start)
-          run/one:code.1.0.1#1 started: coder on claude
-          run/two:code.1.0.1#2 started: coder on claude
-        > run/one code writes a.rs=1
-          run/one:code.1.0.1#1 answered, tree README.md=0,a.rs=1
-          run/one at test.1 (next)
-          run/one:test.1.0.1#3 started: the checks of `test`
-        > run/two code writes b.rs=1
-          run/two:code.1.0.1#2 answered, tree README.md=0,b.rs=1
-          run/two at test.1 (next)
-          run/two:test.1.0.1#4 started: the checks of `test`
-        > run/one test passes
-          `test` passed on README.md=0,a.rs=1
-          run/one: test approved
-          run/one at review.1 (next)
-          run/one:review.1.0.1#5 started: reviewer on codex
-        > run/one review approves
-          run/one:review.1.0.1#5 answered, for it
-          run/one: review approved
-          run/one leaves out approve
-          run/one at describe.1 (next)
-          run/one:describe.1.0.1#6 started: committer on claude
-        > run/one describe goes
-          run/one:describe.1.0.1#6 answered
-          run/one at commit.1 (next)
-          run/one:commit.1.0.1#7 started: integrate
         > run/one commit breaks "the disk is full"
           run/one:commit.1.0.1#7 failed: cli → escalate: the disk is full
           run/one:commit.1.0.1#8 asks: This does not get anywhere: `commit` gave up: the disk is full. Go on, or give it up? [continue, skip, fail]

@@ -13,18 +13,6 @@ fn what_does_not_fit_beside_what_is_reserved_waits_for_room() {
          run/one code writes a.rs=1",
     );
     expect![[r#"
-          run started: each-task
-          run leaves out plan
-          run leaves out weigh
-          run leaves out accept
-          run at tasks.1 (start)
-          run/one opened on c0
-          run/one leaves out prompt
-          run/one at code.1 (start)
-          run/two opened on c0
-          run/two leaves out prompt
-          run/two at code.1 (start)
-          run/one:code.1.0.1#1 started: coder on claude
         > due
           due: run/one:code.1.0.1#1: coder on claude
         > run/one code writes a.rs=1
@@ -32,7 +20,8 @@ fn what_does_not_fit_beside_what_is_reserved_waits_for_room() {
           run/one at test.1 (next)
           run/one:test.1.0.1#2 started: the checks of `test`
           run/two:code.1.0.1#3 started: coder on claude
-    "#]].assert_eq(&transcript);
+    "#]]
+    .assert_eq(&transcript);
 }
 
 #[test]
@@ -46,15 +35,6 @@ fn a_limit_is_reached_and_raised() {
            raise 500000"#,
     );
     expect![[r#"
-          run started: each-task
-          run leaves out plan
-          run leaves out weigh
-          run leaves out accept
-          run at tasks.1 (start)
-          run/one opened on c0
-          run/one leaves out prompt
-          run/one at code.1 (start)
-          run/one:code.1.0.1#1 started: coder on claude
         > run/one code says {"summary":"x"}
           run/one:code.1.0.1#1 failed: logic → retry_with_feedback: Nothing was changed. If nothing needs to change, answer `blocked` and say why.
           run/one:code.1.0.2 queued
@@ -80,18 +60,6 @@ fn cancelled_work_frees_what_it_did_not_spend() {
          due",
     );
     expect![[r#"
-          run started: each-task
-          run leaves out plan
-          run leaves out weigh
-          run leaves out accept
-          run at tasks.1 (start)
-          run/one opened on c0
-          run/one leaves out prompt
-          run/one at code.1 (start)
-          run/two opened on c0
-          run/two leaves out prompt
-          run/two at code.1 (start)
-          run/one:code.1.0.1#1 started: coder on claude
         > skip one
           run/one ended: skipped
           run/three opened on c0
@@ -101,5 +69,6 @@ fn cancelled_work_frees_what_it_did_not_spend() {
           run/three:code.1.0.1#2 started: coder on claude
         > due
           due: run/three:code.1.0.1#2: coder on claude
-    "#]].assert_eq(&transcript);
+    "#]]
+    .assert_eq(&transcript);
 }

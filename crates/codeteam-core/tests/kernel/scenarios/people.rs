@@ -17,9 +17,6 @@ fn an_analyst_asks_and_a_person_answers() {
            run design goes"#,
     );
     expect![[r#"
-          run started: sequence
-          run at analyse.1 (start)
-          run:analyse.1.0.1#1 started: analyst on session
         > run analyse says {"questions":["Which mail service?"],"context":"Mail is needed."}
           run:analyse.1.0.1#1 answered
           run:analyse.1.0.1#2 asks: Mail is needed. Which mail service? []
@@ -38,7 +35,8 @@ fn an_analyst_asks_and_a_person_answers() {
           run:design.1.0.1#5 answered
           run at code.1 (next)
           run:code.1.0.1#6 started: coder on session
-    "#]].assert_eq(&transcript);
+    "#]]
+    .assert_eq(&transcript);
 }
 
 #[test]
@@ -52,15 +50,6 @@ fn a_stale_or_unknown_answer_is_refused() {
            again"#,
     );
     expect![[r#"
-          run started: each-task
-          run leaves out plan
-          run leaves out weigh
-          run leaves out accept
-          run at tasks.1 (start)
-          run/one opened on c0
-          run/one leaves out prompt
-          run/one at code.1 (start)
-          run/one:code.1.0.1#1 started: coder on claude
         > run/one code says {"blocked":"no access"}
           run/one:code.1.0.1#1 failed: logic → escalate: no access
           run/one:code.1.0.1 abstains: no access
@@ -85,32 +74,16 @@ fn a_failed_task_blocks_what_depends_on_it_and_the_rest_goes_on() {
         &format!(
             "run/one code says {{\"blocked\":\"no access\"}}
              person run/one fail
+             ---
+             due
              run/two code writes b.rs=1
              {}",
             finish("two")
         ),
     );
     expect![[r#"
-          run started: each-task
-          run leaves out plan
-          run leaves out weigh
-          run leaves out accept
-          run at tasks.1 (start)
-          run/one opened on c0
-          run/one leaves out prompt
-          run/one at code.1 (start)
-          run/two opened on c0
-          run/two leaves out prompt
-          run/two at code.1 (start)
-          run/one:code.1.0.1#1 started: coder on claude
-          run/two:code.1.0.1#2 started: coder on claude
-        > run/one code says {"blocked":"no access"}
-          run/one:code.1.0.1#1 failed: logic → escalate: no access
-          run/one:code.1.0.1 abstains: no access
-          run/one:code.1.0.1#3 asks: This does not get anywhere: `code` gave up: no access. Go on, or give it up? [continue, skip, fail]
-        > person run/one fail
-          run/one:code.1.0.1#3 answered: fail
-          run/one ended: failed: a person gave it up
+        > due
+          due: run/two:code.1.0.1#2: coder on claude
         > run/two code writes b.rs=1
           run/two:code.1.0.1#2 answered, tree README.md=0,b.rs=1
           run/two at test.1 (next)
@@ -135,13 +108,16 @@ fn a_failed_task_blocks_what_depends_on_it_and_the_rest_goes_on() {
           run/two ended: completed
           run ended: failed: 1 of 3 failed (`one`); 2 are not done
           the run ended: failed: 1 of 3 failed (`one`); 2 are not done
-    "#]].assert_eq(&transcript);
+    "#]]
+    .assert_eq(&transcript);
 }
 
 #[test]
 fn retrying_a_failed_task_takes_an_ended_run_up_again() {
     let transcript = play(
-        &Start::of(HALTING).plan("one: a.rs\ntwo: b.rs\nthree: c.rs < one").cap(2),
+        &Start::of(HALTING)
+            .plan("one: a.rs\ntwo: b.rs\nthree: c.rs < one")
+            .cap(2),
         r#"run/one make writes a.rs=1
            run/one check fails "does not compile"
            retry run/one note: add the import
@@ -149,15 +125,6 @@ fn retrying_a_failed_task_takes_an_ended_run_up_again() {
            run/one check passes"#,
     );
     expect![[r#"
-          run started: halting
-          run leaves out plan
-          run at tasks.1 (start)
-          run/one opened on c0
-          run/one at make.1 (start)
-          run/two opened on c0
-          run/two at make.1 (start)
-          run/one:make.1.0.1#1 started: coder on claude
-          run/two:make.1.0.1#2 started: coder on claude
         > run/one make writes a.rs=1
           run/one:make.1.0.1#1 answered, tree README.md=0,a.rs=1
           run/one at check.1 (next)
@@ -189,7 +156,8 @@ fn retrying_a_failed_task_takes_an_ended_run_up_again() {
           run/one: check approved
           run/one at judge.1 (next)
           run/one:judge.1.0.1#7 started: tester on claude
-    "#]].assert_eq(&transcript);
+    "#]]
+    .assert_eq(&transcript);
 }
 
 #[test]
@@ -201,12 +169,6 @@ fn skipping_a_failed_task_lets_its_dependents_go() {
            skip one"#,
     );
     expect![[r#"
-          run started: halting
-          run leaves out plan
-          run at tasks.1 (start)
-          run/one opened on c0
-          run/one at make.1 (start)
-          run/one:make.1.0.1#1 started: coder on claude
         > run/one make fails odd
           run/one:make.1.0.1#1 failed: cli → retry_once: something odd
           run/one:make.1.0.1 abstains: something odd (1 of 1 tries)
@@ -221,7 +183,8 @@ fn skipping_a_failed_task_lets_its_dependents_go() {
           run/two:make.1.0.1#2 started: coder on claude
         > skip one
           refused: task `one` is skipped already
-    "#]].assert_eq(&transcript);
+    "#]]
+    .assert_eq(&transcript);
 }
 
 #[test]
@@ -233,19 +196,6 @@ fn one_decision_ends_the_run() {
          abort",
     );
     expect![[r#"
-          run started: each-task
-          run leaves out plan
-          run leaves out weigh
-          run leaves out accept
-          run at tasks.1 (start)
-          run/one opened on c0
-          run/one leaves out prompt
-          run/one at code.1 (start)
-          run/two opened on c0
-          run/two leaves out prompt
-          run/two at code.1 (start)
-          run/one:code.1.0.1#1 started: coder on claude
-          run/two:code.1.0.1#2 started: coder on claude
         > abort it is the wrong branch
           run/two ended: cancelled
           run/one ended: cancelled
@@ -256,7 +206,8 @@ fn one_decision_ends_the_run() {
         > due
         > abort
           refused: the run has ended already
-    "#]].assert_eq(&transcript);
+    "#]]
+    .assert_eq(&transcript);
 }
 
 #[test]
@@ -268,19 +219,6 @@ fn an_aborted_run_goes_on_where_it_was() {
          retry",
     );
     expect![[r#"
-          run started: each-task
-          run leaves out plan
-          run leaves out weigh
-          run leaves out accept
-          run at tasks.1 (start)
-          run/one opened on c0
-          run/one leaves out prompt
-          run/one at code.1 (start)
-          run/two opened on c0
-          run/two leaves out prompt
-          run/two at code.1 (start)
-          run/one:code.1.0.1#1 started: coder on claude
-          run/two:code.1.0.1#2 started: coder on claude
         > run/one code writes a.rs=1
           run/one:code.1.0.1#1 answered, tree README.md=0,a.rs=1
           run/one at test.1 (next)
@@ -302,46 +240,26 @@ fn an_aborted_run_goes_on_where_it_was() {
           run/two at code.2 (resumed)
           run/one:test.2.0.1#4 started: the checks of `test`
           run/two:code.2.0.1#5 started: coder on claude
-    "#]].assert_eq(&transcript);
+    "#]]
+    .assert_eq(&transcript);
 }
 
 #[test]
 fn a_failed_task_of_a_failed_phase_is_retried_with_its_phase() {
-    let mut start = Start::of(PHASES).plan("one@first: a.rs\ntwo@first: b.rs < one\nthree@second: c.rs");
+    let mut start =
+        Start::of(PHASES).plan("one@first: a.rs\ntwo@first: b.rs < one\nthree@second: c.rs");
     start.compiled.workflow.on_exhausted = codeteam_core::workflow::Exhausted::Fail;
     let transcript = play(
         &start,
         r#"run/first design goes
            run/first/one make says {"blocked":"no"}
            run/first/one make says {"blocked":"no"}
+           ---
            run/first/one make says {"blocked":"no"}
            retry run/first/one note: try the other door
            skip one"#,
     );
     expect![[r#"
-          run started: phases
-          run leaves out plan
-          run at phases.1 (start)
-          run/first opened on c0
-          run/first at design.1 (start)
-          run/first:design.1.0.1#1 started: designer on claude
-        > run/first design goes
-          run/first:design.1.0.1#1 answered
-          run/first leaves out ceremony
-          run/first at tasks.1 (next)
-          run/first/one opened on c0
-          run/first/one at make.1 (start)
-          run/first/one:make.1.0.1#2 started: maker on claude
-        > run/first/one make says {"blocked":"no"}
-          run/first/one:make.1.0.1#2 failed: logic → escalate: no
-          run/first/one lowered to simplified
-          run/first/one:make.1.0.2 queued
-          run/first/one:make.1.0.2#3 started: maker on claude
-        > run/first/one make says {"blocked":"no"}
-          run/first/one:make.1.0.2#3 failed: logic → escalate: no
-          run/first/one lowered to minimal
-          run/first/one:make.1.0.3 queued
-          run/first/one:make.1.0.3#4 started: maker on claude
         > run/first/one make says {"blocked":"no"}
           run/first/one:make.1.0.3#4 failed: logic → escalate: no
           run/first/one:make.1.0.3 abstains: no
@@ -365,7 +283,8 @@ fn a_failed_task_of_a_failed_phase_is_retried_with_its_phase() {
           run/first/two at make.1 (start)
           run/first/two:make.1.0.1#6 started: maker on claude
           run/first/one:make.2.0.1#5 spent 10
-    "#]].assert_eq(&transcript);
+    "#]]
+    .assert_eq(&transcript);
 }
 
 /// A change whose checks fail goes to a person, who may take it all the same.
@@ -396,9 +315,6 @@ steps:
            run commit goes"#,
     );
     expect![[r#"
-          run started: accepted
-          run at code.1 (start)
-          run:code.1.0.1#1 started: maker on claude
         > run code writes a.rs=1
           run:code.1.0.1#1 answered, tree README.md=0,a.rs=1
           run at test.1 (next)
@@ -429,12 +345,13 @@ steps:
           c1 committed: README.md=0,a.rs=2: Add a password reset
           run ended: completed
           the run ended: completed
-    "#]].assert_eq(&transcript);
+    "#]]
+    .assert_eq(&transcript);
 }
 
 #[test]
 fn publishing_that_was_interrupted_is_a_question() {
-    let mut start = Start::of(PHASES).plan("one@first: a.rs");
+    let mut start = Start::of(PHASES);
     start.compiled.workflow.start = "ship".into();
     let transcript = play(
         &start,
@@ -444,9 +361,6 @@ fn publishing_that_was_interrupted_is_a_question() {
          run push goes",
     );
     expect![[r#"
-          run started: phases
-          run at ship.1 (start)
-          run:ship.1.0.1#1 asks: Publish it? [publish, stop]
         > person run publish
           run:ship.1.0.1#1 answered: publish
           run at push.1 (answered)

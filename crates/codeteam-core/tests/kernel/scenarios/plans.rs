@@ -14,9 +14,6 @@ fn a_plan_is_made_and_checked() {
            run plan says {"plan":{"tasks":[{"id":"one","files":["a.rs"]},{"id":"two","files":["b.rs"]}]}}"#,
     );
     expect![[r#"
-          run started: each-task
-          run at plan.1 (start)
-          run:plan.1.0.1#1 started: planner on claude
         > run plan says {"plan":{"tasks":[{"id":"one","files":["a.rs"],"dependencies":["two"]}]}}
           run:plan.1.0.1#1 failed: logic → retry_with_feedback: task `one` depends on `two`, which is not in the plan
           run:plan.1.0.2 queued
@@ -45,14 +42,12 @@ fn a_plan_for_phases_must_have_them() {
         r#"run plan says {"plan":{"tasks":[{"id":"one","files":["a.rs"]}]}}"#,
     );
     expect![[r#"
-          run started: phases
-          run at plan.1 (start)
-          run:plan.1.0.1#1 started: lead on claude
         > run plan says {"plan":{"tasks":[{"id":"one","files":["a.rs"]}]}}
           run:plan.1.0.1#1 failed: logic → retry_with_feedback: the plan has no phases to go through
           run:plan.1.0.2 queued
           run:plan.1.0.2#2 started: lead on claude
-    "#]].assert_eq(&transcript);
+    "#]]
+    .assert_eq(&transcript);
 }
 
 #[test]
@@ -68,19 +63,6 @@ fn a_plan_edited_by_hand_counts_and_what_has_begun_is_history() {
     );
     let transcript = play(&three_tasks(), &script);
     expect![[r#"
-          run started: each-task
-          run leaves out plan
-          run leaves out weigh
-          run leaves out accept
-          run at tasks.1 (start)
-          run/one opened on c0
-          run/one leaves out prompt
-          run/one at code.1 (start)
-          run/two opened on c0
-          run/two leaves out prompt
-          run/two at code.1 (start)
-          run/one:code.1.0.1#1 started: coder on claude
-          run/two:code.1.0.1#2 started: coder on claude
         > plan one: a.rs; two: b.rs; three: d.rs; four: e.rs < three
           plan revised: 4 tasks
           run/three opened on c0

@@ -19,15 +19,6 @@ fn a_time_out_is_tried_again_after_a_growing_wait() {
          run/one code fails timeout",
     );
     expect![[r#"
-          run started: each-task
-          run leaves out plan
-          run leaves out weigh
-          run leaves out accept
-          run at tasks.1 (start)
-          run/one opened on c0
-          run/one leaves out prompt
-          run/one at code.1 (start)
-          run/one:code.1.0.1#1 started: coder on claude
         > run/one code fails timeout
           run/one:code.1.0.1#1 failed: network → retry_same: it ran too long
           run/one:code.1.0.2 paused until 2912 (backoff)
@@ -57,15 +48,6 @@ fn a_bad_answer_goes_back_as_feedback_at_once() {
            run/one code writes a.rs=1"#,
     );
     expect![[r#"
-          run started: each-task
-          run leaves out plan
-          run leaves out weigh
-          run leaves out accept
-          run at tasks.1 (start)
-          run/one opened on c0
-          run/one leaves out prompt
-          run/one at code.1 (start)
-          run/one:code.1.0.1#1 started: coder on claude
         > run/one code says I am done!
           run/one:code.1.0.1#1 failed: validation → retry_with_feedback: the answer is not valid JSON: expected value at line 1 column 1
           run/one:code.1.0.2 queued
@@ -83,17 +65,11 @@ fn a_bad_answer_goes_back_as_feedback_at_once() {
 
 #[test]
 fn nothing_changed_is_refused() {
-    let transcript = play(&one_task(), r#"run/one code says {"summary":"nothing to do"}"#);
+    let transcript = play(
+        &one_task(),
+        r#"run/one code says {"summary":"nothing to do"}"#,
+    );
     expect![[r#"
-          run started: each-task
-          run leaves out plan
-          run leaves out weigh
-          run leaves out accept
-          run at tasks.1 (start)
-          run/one opened on c0
-          run/one leaves out prompt
-          run/one at code.1 (start)
-          run/one:code.1.0.1#1 started: coder on claude
         > run/one code says {"summary":"nothing to do"}
           run/one:code.1.0.1#1 failed: logic → retry_with_feedback: Nothing was changed. If nothing needs to change, answer `blocked` and say why.
           run/one:code.1.0.2 queued
@@ -109,15 +85,6 @@ fn blocked_is_not_tried_again() {
            person run/one fail"#,
     );
     expect![[r#"
-          run started: each-task
-          run leaves out plan
-          run leaves out weigh
-          run leaves out accept
-          run at tasks.1 (start)
-          run/one opened on c0
-          run/one leaves out prompt
-          run/one at code.1 (start)
-          run/one:code.1.0.1#1 started: coder on claude
         > run/one code says {"blocked":"I cannot reach the database"}
           run/one:code.1.0.1#1 failed: logic → escalate: I cannot reach the database
           run/one:code.1.0.1 abstains: I cannot reach the database
@@ -133,7 +100,12 @@ fn blocked_is_not_tried_again() {
 #[test]
 fn failing_often_in_a_short_time_opens_the_breaker() {
     let mut start = one_task();
-    let code = start.compiled.workflow.steps.get_mut(&"code".into()).unwrap();
+    let code = start
+        .compiled
+        .workflow
+        .steps
+        .get_mut(&"code".into())
+        .unwrap();
     if let codeteam_core::workflow::StepKind::Role(role) = &mut code.kind {
         role.retry.max_attempts = 50;
         role.retry.initial_delay_ms = 1_000;
@@ -149,38 +121,10 @@ fn failing_often_in_a_short_time_opens_the_breaker() {
          +2s
          run/one code fails overloaded
          +2s
+         ---
          run/one code fails overloaded",
     );
     expect![[r#"
-          run started: each-task
-          run leaves out plan
-          run leaves out weigh
-          run leaves out accept
-          run at tasks.1 (start)
-          run/one opened on c0
-          run/one leaves out prompt
-          run/one at code.1 (start)
-          run/one:code.1.0.1#1 started: coder on claude
-        > run/one code fails overloaded
-          run/one:code.1.0.1#1 failed: network → retry_same: 
-          run/one:code.1.0.2 paused until 2000 (backoff)
-        > +2s
-          run/one:code.1.0.2#2 started: coder on claude
-        > run/one code fails overloaded
-          run/one:code.1.0.2#2 failed: network → retry_same: 
-          run/one:code.1.0.3 paused until 3985 (backoff)
-        > +2s
-          run/one:code.1.0.3#3 started: coder on claude
-        > run/one code fails overloaded
-          run/one:code.1.0.3#3 failed: network → retry_same: 
-          run/one:code.1.0.4 paused until 6000 (backoff)
-        > +2s
-          run/one:code.1.0.4#4 started: coder on claude
-        > run/one code fails overloaded
-          run/one:code.1.0.4#4 failed: network → retry_same: 
-          run/one:code.1.0.5 paused until 7974 (backoff)
-        > +2s
-          run/one:code.1.0.5#5 started: coder on claude
         > run/one code fails overloaded
           run/one:code.1.0.5#5 failed: network → retry_same: 
           run/one: the breaker of code opened
@@ -197,15 +141,6 @@ fn another_worker_is_used_while_an_account_rests() {
          run/one code writes a.rs=1",
     );
     expect![[r#"
-          run started: each-task
-          run leaves out plan
-          run leaves out weigh
-          run leaves out accept
-          run at tasks.1 (start)
-          run/one opened on c0
-          run/one leaves out prompt
-          run/one at code.1 (start)
-          run/one:code.1.0.1#1 started: coder on claude
         > run/one code fails quota 60s
           run/one:code.1.0.1#1 failed: resource → park: 
           claude rests until 61000
@@ -215,7 +150,8 @@ fn another_worker_is_used_while_an_account_rests() {
           run/one:code.1.0.1#2 answered, tree README.md=0,a.rs=1
           run/one at test.1 (next)
           run/one:test.1.0.1#3 started: the checks of `test`
-    "#]].assert_eq(&transcript);
+    "#]]
+    .assert_eq(&transcript);
 }
 
 #[test]
@@ -228,15 +164,6 @@ fn when_every_account_rests_the_try_waits_and_uses_up_no_retry() {
          +60s",
     );
     expect![[r#"
-          run started: each-task
-          run leaves out plan
-          run leaves out weigh
-          run leaves out accept
-          run at tasks.1 (start)
-          run/one opened on c0
-          run/one leaves out prompt
-          run/one at code.1 (start)
-          run/one:code.1.0.1#1 started: coder on claude
         > run/one code fails quota 60s
           run/one:code.1.0.1#1 failed: resource → park: 
           claude rests until 61000
@@ -252,7 +179,8 @@ fn when_every_account_rests_the_try_waits_and_uses_up_no_retry() {
         > +60s
           claude may be used again
           run/one:code.1.0.1#3 started: coder on claude
-    "#]].assert_eq(&transcript);
+    "#]]
+    .assert_eq(&transcript);
 }
 
 #[test]
@@ -266,15 +194,6 @@ fn a_usage_limit_may_be_told_by_another_run() {
          +60s",
     );
     expect![[r#"
-          run started: each-task
-          run leaves out plan
-          run leaves out weigh
-          run leaves out accept
-          run at tasks.1 (start)
-          run/one opened on c0
-          run/one leaves out prompt
-          run/one at code.1 (start)
-          run/one:code.1.0.1#1 started: coder on claude
         > limited codex 60s
           codex rests until 61000
         > run/one code writes a.rs=1
@@ -291,7 +210,8 @@ fn a_usage_limit_may_be_told_by_another_run() {
         > +60s
           codex may be used again
           run/one:review.1.0.1#3 started: reviewer on codex
-    "#]].assert_eq(&transcript);
+    "#]]
+    .assert_eq(&transcript);
 }
 
 #[test]
@@ -303,19 +223,6 @@ fn after_a_crash_the_same_try_has_a_new_fence_and_its_cost_counts() {
          again",
     );
     expect![[r#"
-          run started: each-task
-          run leaves out plan
-          run leaves out weigh
-          run leaves out accept
-          run at tasks.1 (start)
-          run/one opened on c0
-          run/one leaves out prompt
-          run/one at code.1 (start)
-          run/two opened on c0
-          run/two leaves out prompt
-          run/two at code.1 (start)
-          run/one:code.1.0.1#1 started: coder on claude
-          run/two:code.1.0.1#2 started: coder on claude
         > crash
           run resumed
           run/one:code.1.0.1#1 lost, 50 spent
@@ -327,7 +234,8 @@ fn after_a_crash_the_same_try_has_a_new_fence_and_its_cost_counts() {
           run/one at test.1 (next)
           run/one:test.1.0.1#5 started: the checks of `test`
         > again
-    "#]].assert_eq(&transcript);
+    "#]]
+    .assert_eq(&transcript);
     assert_eq!(world.run.budget.money_microusd, 50 + 50 + 100);
     assert_eq!(world.run.budget.attempts, 4);
 }
@@ -342,43 +250,13 @@ fn less_is_asked_for_and_a_person_decides_whether_that_will_do() {
            run/first/one make writes a.rs=half
            run/first/one test passes
            run/first/one review approves
+           ---
            run/first/one review/1 approves
            run/first/one review/2 approves
            person run/first/one accept
            run/first/one commit goes"#,
     );
     expect![[r#"
-          run started: phases
-          run leaves out plan
-          run at phases.1 (start)
-          run/first opened on c0
-          run/first at design.1 (start)
-          run/first:design.1.0.1#1 started: designer on claude
-        > run/first design goes
-          run/first:design.1.0.1#1 answered
-          run/first leaves out ceremony
-          run/first at tasks.1 (next)
-          run/first/one opened on c0
-          run/first/one at make.1 (start)
-          run/first/one:make.1.0.1#2 started: maker on claude
-        > run/first/one make says {"blocked":"too large"}
-          run/first/one:make.1.0.1#2 failed: logic → escalate: too large
-          run/first/one lowered to simplified
-          run/first/one:make.1.0.2 queued
-          run/first/one:make.1.0.2#3 started: maker on claude
-        > run/first/one make writes a.rs=half
-          run/first/one:make.1.0.2#3 answered, tree README.md=0,a.rs=half
-          run/first/one at test.1 (next)
-          run/first/one:test.1.0.1#4 started: the checks of `test`
-        > run/first/one test passes
-          `test` passed on README.md=0,a.rs=half
-          run/first/one: test approved
-          run/first/one at review.1 (next)
-          run/first/one:review.1.0.1#5 started: judge on codex
-          run/first/one:review.1.1.1#6 started: judge on codex
-          run/first/one:review.1.2.1#7 started: auditor on gemini
-        > run/first/one review approves
-          run/first/one:review.1.0.1#5 answered, for it
         > run/first/one review/1 approves
           run/first/one:review.1.1.1#6 answered, for it
         > run/first/one review/2 approves
@@ -412,12 +290,6 @@ fn a_degraded_result_that_commits_nothing_needs_a_decision_too() {
            person run/first accept"#,
     );
     expect![[r#"
-          run started: phases
-          run leaves out plan
-          run at phases.1 (start)
-          run/first opened on c0
-          run/first at design.1 (start)
-          run/first:design.1.0.1#1 started: designer on claude
         > run/first design says {"blocked":"too large"}
           run/first:design.1.0.1#1 failed: logic → escalate: too large
           run/first lowered to simplified
@@ -451,15 +323,6 @@ fn checks_that_cannot_run_are_nobodys_fault_but_codeteams() {
            person run/one continue"#,
     );
     expect![[r#"
-          run started: each-task
-          run leaves out plan
-          run leaves out weigh
-          run leaves out accept
-          run at tasks.1 (start)
-          run/one opened on c0
-          run/one leaves out prompt
-          run/one at code.1 (start)
-          run/one:code.1.0.1#1 started: coder on claude
         > run/one code writes a.rs=1
           run/one:code.1.0.1#1 answered, tree README.md=0,a.rs=1
           run/one at test.1 (next)
