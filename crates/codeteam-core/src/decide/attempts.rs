@@ -11,7 +11,7 @@ use crate::plan::{Phase, Plan, Task};
 use crate::role::{Kind, Role};
 use crate::schedule::Status;
 use crate::submission::{self, Submission};
-use crate::workflow::{Over, RoleStep, StepKind};
+use crate::workflow::{Over, RoleStep, StepKind, Target};
 use crate::{breaker, park};
 
 impl Decider {
@@ -336,12 +336,17 @@ impl Decider {
                 frame: id.frame.clone(),
                 level,
             });
-            let first = AttemptId {
+            if role_step.slots.len() == 1 {
+                // A visit of its own, so that each level has all its tries.
+                let here = Target::Step(id.step.clone());
+                return self.go(&id.frame, &here, Entry::Failed);
+            }
+            let next = AttemptId {
                 attempt: id.attempt + 1,
                 fence: 0,
                 ..id.clone()
             };
-            return self.emit(Event::AttemptQueued { id: first });
+            return self.emit(Event::AttemptQueued { id: next });
         }
         let reason = first_line(why).to_owned();
         self.emit(Event::SlotAbstained {

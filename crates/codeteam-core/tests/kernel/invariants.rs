@@ -7,6 +7,7 @@ use codeteam_core::frame::{Frame, Item, QuestionKind, SlotState, Stage, Work};
 use codeteam_core::ids::{FramePath, PatchId, StepId, Tree};
 use codeteam_core::role::Kind;
 use codeteam_core::schedule::Status;
+use codeteam_core::workflow::StepKind;
 use codeteam_core::{Effect, Event, Run};
 
 /// What the events alone have told so far, to hold commits against.
@@ -160,6 +161,10 @@ pub(crate) fn settled(run: &Run, due: &[Effect]) {
 /// A run that has gone through its tasks and is complete has left none of them undone, but those
 /// of a phase a person gave up.
 fn everything_is_done(run: &Run) {
+    let mut steps = run.workflow.steps.values();
+    if steps.any(|s| matches!(s.kind, StepKind::Each { .. }) && s.on_fail.is_some()) {
+        return; // The workflow has its own way to go on without them.
+    }
     for task in run.plan.iter().flat_map(|plan| &plan.tasks) {
         let phase = task.phase.as_ref().and_then(|p| run.phases.get(p));
         let status = run.task_status(&task.id);

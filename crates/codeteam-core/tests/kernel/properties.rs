@@ -85,7 +85,7 @@ fn some_input(world: &World, luck: &mut Luck) -> Input {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 64,
+        cases: 200,
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

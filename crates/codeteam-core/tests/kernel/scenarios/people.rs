@@ -261,8 +261,8 @@ fn a_failed_task_of_a_failed_phase_is_retried_with_its_phase() {
     );
     expect![[r#"
         > run/first/one make says {"blocked":"no"}
-          run/first/one:make.1.0.3#4 failed: logic → escalate: no
-          run/first/one:make.1.0.3 abstains: no
+          run/first/one:make.3.0.1#4 failed: logic → escalate: no
+          run/first/one:make.3.0.1 abstains: no
           run/first/one ended: failed: `make` gave up: no
           run/first ended: failed: 1 of 2 failed (`one`); 2 are not done
           run ended: failed: 1 of 2 failed (`first`); 2 are not done
@@ -274,15 +274,76 @@ fn a_failed_task_of_a_failed_phase_is_retried_with_its_phase() {
           run/first resumed
           run/first at tasks.2 (resumed)
           run/first/one resumed
-          run/first/one at make.2 (resumed)
-          run/first/one:make.2.0.1#5 started: maker on claude
+          run/first/one at make.4 (resumed)
+          run/first/one:make.4.0.1#5 started: maker on claude
           run/first/one is told: try the other door
         > skip one
           run/first/one ended: skipped
           run/first/two opened on c0
           run/first/two at make.1 (start)
           run/first/two:make.1.0.1#6 started: maker on claude
-          run/first/one:make.2.0.1#5 spent 10
+          run/first/one:make.4.0.1#5 spent 10
+    "#]]
+    .assert_eq(&transcript);
+}
+
+/// Entering the tasks anew tries what had failed again, from where it stood.
+#[test]
+fn a_workflow_may_lead_back_to_its_tasks() {
+    let start = Start::of(
+        r"
+name: again
+start: tasks
+roles: { maker: { kind: implementer, worker: claude } }
+steps:
+  tasks:
+    each: task
+    next: done
+    on_fail: ask
+    steps:
+      make: { role: maker, retry: none, next: commit }
+      commit: { commit: branch, next: done }
+  ask: { person: Once more?, answers: { again: tasks, stop: done } }
+",
+    );
+    let transcript = play(
+        &start.plan("one: a.rs\ntwo: b.rs < one"),
+        "run/one make fails odd
+         person run again
+         run/one make fails odd
+         person run stop
+         retry run/one",
+    );
+    expect![[r#"
+        > run/one make fails odd
+          run/one:make.1.0.1#1 failed: cli → retry_once: something odd
+          run/one:make.1.0.1 abstains: something odd (1 of 1 tries)
+          run/one ended: failed: `make` gave up: something odd (1 of 1 tries)
+          run at ask.1 (failed)
+          run:ask.1.0.1#2 asks: Once more? [again, stop]
+        > person run again
+          run:ask.1.0.1#2 answered: again
+          run at tasks.2 (answered)
+          run/one resumed
+          run/one at make.2 (resumed)
+          run/one:make.2.0.1#3 started: maker on claude
+        > run/one make fails odd
+          run/one:make.2.0.1#3 failed: cli → retry_once: something odd
+          run/one:make.2.0.1 abstains: something odd (1 of 1 tries)
+          run/one ended: failed: `make` gave up: something odd (1 of 1 tries)
+          run at ask.2 (failed)
+          run:ask.2.0.1#4 asks: Once more? [again, stop]
+        > person run stop
+          run:ask.2.0.1#4 answered: stop
+          run ended: completed
+          the run ended: completed
+        > retry run/one
+          run reopened
+          one is pending
+          run at tasks.3 (resumed)
+          run/one resumed
+          run/one at make.3 (resumed)
+          run/one:make.3.0.1#5 started: maker on claude
     "#]]
     .assert_eq(&transcript);
 }

@@ -254,7 +254,8 @@ fn less_is_asked_for_and_a_person_decides_whether_that_will_do() {
            run/first/one review/1 approves
            run/first/one review/2 approves
            person run/first/one accept
-           run/first/one commit goes"#,
+           run/first/one commit goes
+           run verify passes"#,
     );
     expect![[r#"
         > run/first/one review/1 approves
@@ -276,7 +277,42 @@ fn less_is_asked_for_and_a_person_decides_whether_that_will_do() {
           run/first ended: completed
           run at verify.1 (next)
           run:verify.1.0.1#10 started: the checks of `verify`
+        > run verify passes
+          `verify` passed on README.md=0,a.rs=half
+          run: verify approved
+          run at ship.1 (next)
+          run:ship.1.0.1#11 asks: Publish it? [publish, stop]
     "#]].assert_eq(&transcript);
+}
+
+#[test]
+fn each_level_has_all_its_tries() {
+    let start = Start::of(PHASES).plan("one@first: a.rs");
+    let transcript = play(
+        &start,
+        "run/first design goes
+         ---
+         run/first/one make fails timeout
+         +10s
+         run/first/one make fails timeout
+         run/first/one make fails timeout",
+    );
+    expect![[r#"
+        > run/first/one make fails timeout
+          run/first/one:make.1.0.1#2 failed: network → retry_same: it ran too long
+          run/first/one:make.1.0.2 paused until 5746 (backoff)
+        > +10s
+          run/first/one:make.1.0.2#3 started: maker on claude
+        > run/first/one make fails timeout
+          run/first/one:make.1.0.2#3 failed: network → retry_same: it ran too long
+          run/first/one lowered to simplified
+          run/first/one at make.2 (failed)
+          run/first/one:make.2.0.1#4 started: maker on claude
+        > run/first/one make fails timeout
+          run/first/one:make.2.0.1#4 failed: network → retry_same: it ran too long
+          run/first/one:make.2.0.2 paused until 15820 (backoff)
+    "#]]
+    .assert_eq(&transcript);
 }
 
 #[test]
@@ -293,10 +329,10 @@ fn a_degraded_result_that_commits_nothing_needs_a_decision_too() {
         > run/first design says {"blocked":"too large"}
           run/first:design.1.0.1#1 failed: logic → escalate: too large
           run/first lowered to simplified
-          run/first:design.1.0.2 queued
-          run/first:design.1.0.2#2 started: designer on claude
+          run/first at design.2 (failed)
+          run/first:design.2.0.1#2 started: designer on claude
         > run/first design goes
-          run/first:design.1.0.2#2 answered
+          run/first:design.2.0.1#2 answered
           run/first leaves out ceremony
           run/first at tasks.1 (next)
           run/first/one opened on c0
