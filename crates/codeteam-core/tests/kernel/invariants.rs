@@ -15,6 +15,7 @@ use codeteam_core::{Effect, Event, Run};
 pub(crate) struct Watch {
     fence: u64,
     frames: BTreeMap<FramePath, Told>,
+    completed: BTreeSet<FramePath>,
 }
 
 #[derive(Clone, Default)]
@@ -54,6 +55,15 @@ impl Watch {
                 }
             }
             Event::Committed { id, tree, .. } => self.judge_commit(run, &id.frame, tree),
+            Event::FrameOpened { frame, .. } | Event::FrameResumed { frame } => {
+                assert!(!self.completed.contains(frame), "{frame} is done twice");
+            }
+            Event::FrameEnded {
+                frame,
+                outcome: Outcome::Completed,
+            } => {
+                self.completed.insert(frame.clone());
+            }
             _ => {}
         }
     }
