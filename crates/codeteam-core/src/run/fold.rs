@@ -1,19 +1,20 @@
 //! How each event changes a run.
 
+mod frames;
+mod tasks;
+
 use std::sync::Arc;
 
+use self::frames::{end_frame, enter, open_frame, reopen, resume_frame};
+use self::tasks::{change_task, forget_dropped, rebuild_schedules, set_plan};
 use super::{Outstanding, Run, TaskRecord};
 use crate::budget::{Budget, Usage};
-use crate::event::{Entry, Event, Outcome, RunStarted};
+use crate::event::{Event, RunStarted};
 use crate::frame::{
-    Children, Feedback, Frame, FrameChange, Item, Judged, QuestionKind, Slot, SlotState, Stage,
-    Tip, Work,
+    Feedback, Frame, FrameChange, Item, Judged, QuestionKind, Slot, SlotState, Stage, Tip, Work,
 };
-use crate::ids::{AttemptId, FramePath, StepId, TaskId};
-use crate::plan::Plan;
-use crate::schedule::Status;
+use crate::ids::{AttemptId, FramePath, StepId};
 use crate::submission::Submission;
-use crate::workflow::{Step, StepKind};
 
 /// Folds one event into a run. Total: an event that does not fit changes nothing but the count.
 #[expect(
@@ -346,17 +347,6 @@ fn begin(run: &mut Run, started: &RunStarted) {
     );
 }
 
-fn set_plan(run: &mut Run, plan: &Plan) {
-    let positions = plan
-        .tasks
-        .iter()
-        .enumerate()
-        .map(|(i, t)| (t.id.clone(), i))
-        .collect();
-    run.positions = Arc::new(positions);
-    run.plan = Some(Arc::new(plan.clone()));
-}
-
 fn with(run: &mut Run, path: &FramePath, change: impl FnOnce(&mut Frame)) {
     if let Some(frame) = run.frames.get_mut(path) {
         change(frame);
@@ -442,279 +432,6 @@ fn receive(
     });
 }
 
-fn enter(run: &mut Run, path: &FramePath, step: &StepId, generation: u32, why: Entry) {
-    let Some(frame) = run.frames.get(path) else {
-        return;
-    };
-    let Some(definition) = run.step(step) else {
-        return;
-    };
-    let definition = &Step::clone(definition);
-    // An `each` step that is entered anew tries what had failed again; one that is taken up again
-    // only what a person named.
-    let children = match why {
-        Entry::Resumed => run.children_of(frame, definition, is_over),
-        _ => run.children_of(frame, definition, Status::satisfies),
-    };
-    if let Some(children) = &children {
-        follow_schedule(run, children);
-    }
-    let work: Vec<Work> = match &definition.kind {
-        StepKind::Role(role) => role.slots.iter().cloned().map(Work::Role).collect(),
-        StepKind::Gate { .. } => vec![Work::Gate(step.clone())],
-        // What it does first depends on where the tip is; `AttemptStarted` says it.
-        StepKind::Commit { .. } => vec![Work::Integrate],
-        StepKind::Publish { .. } => vec![Work::Publish],
-        StepKind::Person { .. } | StepKind::Each { .. } => Vec::new(),
-    };
-    let stage = match &definition.kind {
-        StepKind::Each { .. } => Stage::Each,
-        StepKind::Commit { .. } => Stage::Committing,
-        _ => Stage::Working,
-    };
-    let commits = stage == Stage::Committing;
-    run.integrating.retain(|f| f != path);
-    if commits {
-        run.integrating.push(path.clone());
-    }
-    let tip = run.tip.clone();
-    with(run, path, |f| {
-        if f.step != *step {
-            f.question_rounds = 0;
-        }
-        if f.tree == f.base.tree {
-            // Nothing of its own to lose: it sees what was integrated meanwhile, by the frames
-            // below it too.
-            f.tree = tip.tree.clone();
-            f.base = tip;
-        }
-        if why == Entry::Rebound {
-            f.since_rebound = 0;
-        }
-        f.step = step.clone();
-        f.generation = generation;
-        f.visits.insert(step.clone(), generation);
-        f.entered += 1;
-        f.reasons.clear();
-        f.stage = stage;
-        f.children = children;
-        f.slots = work
-            .into_iter()
-            .zip(0..)
-            .map(|(work, slot)| Slot {
-                id: AttemptId {
-                    frame: path.clone(),
-                    step: step.clone(),
-                    generation,
-                    slot,
-                    attempt: 1,
-                    fence: 0,
-                },
-                work,
-                worker: None,
-                state: SlotState::Queued,
-                feedback: Vec::new(),
-            })
-            .collect();
-    });
-}
-
-fn is_over(status: Status) -> bool {
-    status.satisfies() || status == Status::Failed
-}
-
-/// What a new schedule no longer blocks or counts as failed is so in the tasks' records too, and
-/// the other way round.
-fn follow_schedule(run: &mut Run, children: &Children) {
-    let held_up = |status| matches!(status, Status::Blocked | Status::Failed);
-    for (i, name) in children.names.iter().enumerate() {
-        let id = TaskId(name.clone());
-        let (known, now) = (run.task_status(&id), children.schedule.status(i));
-        if known != now && (held_up(known) || now == Status::Blocked) {
-            set_status(run, &id, now);
-        }
-    }
-}
-
-fn open_frame(run: &mut Run, path: &FramePath, item: &Item, base: &Tip) {
-    let parent = parent_of(path);
-    start_child(run, &parent, path.name());
-    let frame = Frame::new(path.clone(), Some(parent), item.clone(), base.clone());
-    run.frames.insert(path.clone(), frame);
-    note(run, item, |record| record.status = Status::Running);
-}
-
-fn resume_frame(run: &mut Run, path: &FramePath) {
-    let Some(mut frame) = run.failed.get(path).cloned() else {
-        return;
-    };
-    run.failed.remove_mut(path);
-    if let Some(parent) = &frame.parent {
-        start_child(run, &parent.clone(), path.name());
-    }
-    frame.reset_counts();
-    frame.stage = Stage::Working;
-    let item = frame.item.clone();
-    run.frames.insert(path.clone(), frame);
-    note(run, &item, |record| {
-        record.status = Status::Running;
-        record.why = None;
-    });
-}
-
-fn start_child(run: &mut Run, parent: &FramePath, name: &str) {
-    with(run, parent, |f| {
-        if let Some(children) = &mut f.children
-            && let Some(i) = children.position(name)
-        {
-            children.schedule.start(i);
-        }
-    });
-}
-
-fn end_frame(run: &mut Run, path: &FramePath, outcome: &Outcome) {
-    run.integrating.retain(|f| f != path);
-    let Some(frame) = run.frames.get_mut(path) else {
-        return;
-    };
-    frame.stage = Stage::Ended(outcome.clone());
-    for slot in &mut frame.slots {
-        if slot.state != SlotState::Running {
-            slot.state = SlotState::Done(None);
-        }
-    }
-    if frame.parent.is_none() {
-        return;
-    }
-    let Some(frame) = run.frames.remove(path) else {
-        return;
-    };
-    let status = match outcome {
-        Outcome::Completed => Status::Completed,
-        Outcome::Failed(_) => Status::Failed,
-        Outcome::Skipped => Status::Skipped,
-        Outcome::Cancelled | Outcome::Aborted(_) => Status::Pending,
-    };
-    note(run, &frame.item, |record| {
-        record.status = status;
-        record.rounds = frame.round;
-        record.commits.clone_from(&frame.commits);
-        if let Outcome::Failed(why) = outcome {
-            record.why = Some(why.clone());
-        }
-    });
-    let blocked = end_child(run, &frame, status);
-    for name in blocked {
-        set_status(run, &TaskId(name), Status::Blocked);
-    }
-    if !status.satisfies() {
-        // Its counts go on if it is taken up again, so that no attempt has the name of another.
-        run.failed.insert_mut(path.clone(), frame);
-    }
-}
-
-/// Tells the parent's schedule; returns the names of what is blocked now.
-fn end_child(run: &mut Run, frame: &Frame, status: Status) -> Vec<String> {
-    let Some(parent) = frame.parent.as_ref().and_then(|p| run.frames.get_mut(p)) else {
-        return Vec::new();
-    };
-    let halts = run
-        .workflow
-        .steps
-        .get(&parent.step)
-        .is_some_and(|step| matches!(step.kind, StepKind::Each { halt: true, .. }));
-    let Some(children) = &mut parent.children else {
-        return Vec::new();
-    };
-    let Some(i) = children.position(frame.path.name()) else {
-        return Vec::new();
-    };
-    let blocked = children.schedule.end(i, status);
-    children.halted |= halts && status == Status::Failed;
-    if !matches!(frame.item, Item::Task(_)) {
-        return Vec::new();
-    }
-    blocked
-        .into_iter()
-        .filter_map(|b| children.names.get(b).cloned())
-        .collect()
-}
-
-fn note(run: &mut Run, item: &Item, change: impl FnOnce(&mut TaskRecord)) {
-    match item {
-        Item::Run => {}
-        Item::Phase(phase) => {
-            let mut record = TaskRecord::default();
-            change(&mut record);
-            run.phases.insert_mut(phase.clone(), record.status);
-        }
-        Item::Task(task) => {
-            let mut record = run.tasks.get(task).cloned().unwrap_or_default();
-            change(&mut record);
-            run.tasks.insert_mut(task.clone(), record);
-        }
-    }
-}
-
-/// Sets the status of a task of the plan; phases stand in the same schedules and are not tasks.
-fn set_status(run: &mut Run, task: &TaskId, status: Status) {
-    if run.positions.contains_key(task) {
-        note(run, &Item::Task(task.clone()), |record| {
-            record.status = status;
-        });
-    }
-}
-
-fn parent_of(path: &FramePath) -> FramePath {
-    match path.as_str().rsplit_once('/') {
-        Some((parent, _)) => FramePath::from(parent),
-        None => FramePath::root(),
-    }
-}
-
-/// The run's own frame goes back to what it was doing when it ended.
-fn reopen(run: &mut Run) {
-    run.outcome = None;
-    with(run, &FramePath::root(), |f| {
-        f.stage = if f.children.is_some() {
-            Stage::Each
-        } else {
-            Stage::Working
-        };
-        if let Some(children) = &mut f.children {
-            children.halted = false;
-        } else {
-            f.reset_counts();
-        }
-    });
-}
-
-fn change_task(run: &mut Run, path: &FramePath, task: &TaskId, status: Status) {
-    set_status(run, task, status);
-    if status == Status::Skipped {
-        run.failed.remove_mut(path);
-    }
-    let freed = {
-        let parent = run.frames.get_mut(&parent_of(path));
-        let Some(children) = parent.and_then(|f| f.children.as_mut()) else {
-            return;
-        };
-        let Some(i) = children.position(task.as_str()) else {
-            return;
-        };
-        let freed = match status {
-            Status::Pending => children.schedule.reopen(i),
-            Status::Skipped => children.schedule.skip(i),
-            Status::Running | Status::Completed | Status::Failed | Status::Blocked => Vec::new(),
-        };
-        let names = freed.into_iter().filter_map(|i| children.names.get(i));
-        names.cloned().collect::<Vec<_>>()
-    };
-    for name in freed {
-        set_status(run, &TaskId(name), Status::Pending);
-    }
-}
-
 fn answered(
     run: &mut Run,
     frame: &FramePath,
@@ -761,47 +478,4 @@ fn answered(
         }
         f.stage = Stage::Working;
     });
-}
-
-/// Frames and records of tasks that are no longer in the plan.
-fn forget_dropped(run: &mut Run) {
-    let dropped: Vec<TaskId> = run
-        .tasks
-        .keys()
-        .filter(|task| !run.positions.contains_key(*task))
-        .cloned()
-        .collect();
-    for task in dropped {
-        run.tasks.remove_mut(&task);
-        let frames = run.failed.iter();
-        let path = frames
-            .filter(|(_, frame)| frame.item == Item::Task(task.clone()))
-            .map(|(path, _)| path.clone())
-            .next();
-        if let Some(path) = path {
-            run.failed.remove_mut(&path);
-        }
-    }
-}
-
-fn rebuild_schedules(run: &mut Run) {
-    let paths: Vec<FramePath> = run
-        .frames
-        .values()
-        .filter(|f| f.children.is_some())
-        .map(|f| f.path.clone())
-        .collect();
-    for path in paths {
-        let Some(frame) = run.frames.get(&path) else {
-            continue;
-        };
-        let Some(step) = run.step(&frame.step) else {
-            continue;
-        };
-        let children = run.children_of(frame, step, is_over);
-        if let Some(children) = &children {
-            follow_schedule(run, children);
-        }
-        with(run, &path, |f| f.children = children);
-    }
 }
