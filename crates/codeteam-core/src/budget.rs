@@ -155,13 +155,10 @@ impl Budget {
             .saturating_sub(reserved.money_microusd);
         self.reserved.tokens = self.reserved.tokens.saturating_sub(reserved.tokens);
         self.tokens += usage.input_tokens + usage.output_tokens;
-        match usage.cost_microusd {
-            Some(cost) => self.money_microusd += cost,
-            None => {
-                self.unpriced += 1;
-                self.money_microusd += reserved.money_microusd;
-            }
+        if usage.cost_microusd.is_none() {
+            self.unpriced += 1;
         }
+        self.money_microusd += usage.cost_microusd.unwrap_or(reserved.money_microusd);
     }
 
     /// Limits at 80 % or more that have not been warned of.

@@ -56,9 +56,9 @@ impl Decider {
             return;
         }
         match input {
-            Input::Began(_) => {}
             Input::Resumed { lost, .. } => self.resumed(lost),
-            Input::Woke { .. } => {}
+            // Time alone decides nothing; what follows of itself does.
+            Input::Began(_) | Input::Woke { .. } => {}
             Input::WorkerExited { id, report, .. } => self.worker_exited(id, report),
             Input::GateFinished {
                 id, tree, results, ..
@@ -96,7 +96,8 @@ impl Decider {
 
     /// Something came back from a launch that is no longer under way: only its cost counts.
     fn stale(&mut self, id: &AttemptId, usage: crate::budget::Usage) {
-        if self.run.outstanding.contains_key(&id.fence) {
+        let launched = self.run.outstanding.get(&id.fence);
+        if launched.is_some_and(|launch| launch.id == *id) && self.running(id).is_none() {
             self.emit(Event::AttemptSpent {
                 id: id.clone(),
                 usage,

@@ -56,6 +56,13 @@ pub struct Report {
     pub line: Option<u32>,
 }
 
+impl Report {
+    /// Whether both make the same complaint about the same file.
+    pub fn says_the_same(&self, other: &Self) -> bool {
+        fingerprint(self) == fingerprint(other)
+    }
+}
+
 /// A finding of a frame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
@@ -149,6 +156,11 @@ impl Findings {
     /// Closes a judged round: how many findings at or above the floor it opened.
     pub fn close_round(&mut self, opened: u32) {
         self.opened_per_round.push(opened);
+    }
+
+    /// Starts counting anew: a person has said to go on.
+    pub fn forget_rounds(&mut self) {
+        self.opened_per_round.clear();
     }
 
     /// Whether going on is likely to end: false once three rounds in a row have each opened at

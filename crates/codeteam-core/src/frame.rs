@@ -358,6 +358,7 @@ impl Frame {
         self.since_rebound = 0;
         self.breakers.clear();
         self.seen.clear();
+        self.findings.forget_rounds();
     }
 
     /// The slot an attempt belongs to, if it is still the current one.

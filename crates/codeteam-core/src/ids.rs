@@ -64,6 +64,7 @@ impl FramePath {
     }
 
     /// The frame below this one for a phase or a task.
+    #[must_use]
     pub fn child(&self, name: &str) -> Self {
         Self(format!("{}/{name}", self.0))
     }

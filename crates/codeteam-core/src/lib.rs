@@ -2,9 +2,9 @@
 //!
 //! Three pure functions over one [`Run`] are the whole kernel:
 //!
-//! - [`decide`] turns an [`Input`] into the [`Event`]s it causes (all policy, infallible),
+//! - [`decide()`] turns an [`Input`] into the [`Event`]s it causes (all policy, infallible),
 //! - [`apply`] folds an event into the run (no policy, total),
-//! - [`due`] lists the [`Effect`]s the world still owes the run.
+//! - [`due()`] lists the [`Effect`]s the world still owes the run.
 //!
 //! **Architecture invariant:** nothing here does IO, reads a clock, draws a random number or
 //! iterates in hash order; `clippy.toml` beside this crate keeps it so. Time and hashes arrive

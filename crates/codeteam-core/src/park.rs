@@ -61,7 +61,7 @@ mod tests {
         parks.park(&account, Time(300));
         assert_eq!(parks.until(&account), Some(Time(500)));
         assert!(parks.over(Time(499)).is_empty());
-        assert_eq!(parks.over(Time(500)), [account.clone()]);
+        assert_eq!(parks.over(Time(500)), std::slice::from_ref(&account));
         parks.end(&account);
         assert_eq!(parks.until(&account), None);
     }

@@ -2,7 +2,7 @@
 
 mod yaml;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -210,6 +210,98 @@ impl Plan {
             .collect()
     }
 
+    /// The phases as a plan of their own, so that one scheduler serves both: a phase waits for
+    /// those its tasks depend on, and holds what its tasks hold.
+    #[must_use]
+    pub fn of_phases(&self) -> Self {
+        let place: BTreeMap<&PhaseId, usize> = self
+            .phases
+            .iter()
+            .enumerate()
+            .map(|(i, p)| (&p.id, i))
+            .collect();
+        let index = self.index();
+        let mut on: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); self.phases.len()];
+        let mut files: Vec<BTreeSet<&String>> = vec![BTreeSet::new(); self.phases.len()];
+        let mut alone = vec![false; self.phases.len()];
+        for task in &self.tasks {
+            let Some(&own) = task.phase.as_ref().and_then(|p| place.get(p)) else {
+                continue;
+            };
+            alone[own] |= task.files.is_empty();
+            files[own].extend(&task.files);
+            let others = task
+                .dependencies
+                .iter()
+                .filter_map(|d| self.tasks[*index.get(d)?].phase.as_ref())
+                .filter_map(|p| place.get(p).copied());
+            on[own].extend(others.filter(|other| *other != own));
+        }
+        let tasks = self
+            .phases
+            .iter()
+            .enumerate()
+            .map(|(i, phase)| Task {
+                id: TaskId(phase.id.0.clone()),
+                title: phase.title.clone(),
+                dependencies: on[i]
+                    .iter()
+                    .map(|d| TaskId(self.phases[*d].id.0.clone()))
+                    .collect(),
+                files: match (alone[i], files[i].is_empty()) {
+                    (true, _) => Vec::new(),
+                    // A phase without tasks holds nothing; its own name stands in the way of no one.
+                    (false, true) => vec![phase.id.0.clone()],
+                    (false, false) => files[i].iter().map(|f| (*f).clone()).collect(),
+                },
+                phase: Some(phase.id.clone()),
+                ..Task::default()
+            })
+            .collect();
+        Self {
+            plan_id: String::new(),
+            description: String::new(),
+            phases: self.phases.clone(),
+            tasks,
+        }
+    }
+
+    /// The tasks of one phase. Phases they depend on are complete before this one opens.
+    #[must_use]
+    pub fn of_phase(&self, phase: &PhaseId) -> Self {
+        let mut tasks: Vec<Task> = self
+            .tasks
+            .iter()
+            .filter(|t| t.phase.as_ref() == Some(phase))
+            .cloned()
+            .collect();
+        let own: BTreeSet<TaskId> = tasks.iter().map(|t| t.id.clone()).collect();
+        for task in &mut tasks {
+            task.dependencies.retain(|on| own.contains(on));
+        }
+        Self {
+            plan_id: String::new(),
+            description: String::new(),
+            phases: self.phases.clone(),
+            tasks,
+        }
+    }
+
+    /// Why the plan cannot be gone through phase by phase, if it cannot.
+    pub fn unfit_for_phases(&self) -> Option<String> {
+        if self.phases.is_empty() {
+            return Some("the plan has no phases to go through".to_owned());
+        }
+        if let Some(task) = self.tasks.iter().find(|t| t.phase.is_none()) {
+            return Some(format!("task `{}` is in no phase", task.id));
+        }
+        let cycle = self.of_phases().find_cycle()?;
+        Some(format!(
+            "these phases wait for each other: {}",
+            names(&cycle)
+        ))
+    }
+
     fn check_names(&self) -> Vec<Error> {
         let mut errors = Vec::new();
         let mut seen = std::collections::BTreeSet::new();
@@ -228,6 +320,7 @@ impl Plan {
         let mut errors = Vec::new();
         let index = self.index();
         let ranks = self.ranks();
+        let phases: BTreeSet<&PhaseId> = self.phases.iter().map(|p| &p.id).collect();
         for (i, task) in self.tasks.iter().enumerate() {
             let id = &task.id;
             for on in &task.dependencies {
@@ -246,7 +339,7 @@ impl Plan {
                 }
             }
             if let Some(phase) = &task.phase
-                && !self.phases.iter().any(|p| &p.id == phase)
+                && !phases.contains(phase)
             {
                 errors.push(Error::UnknownPhase {
                     task: id.clone(),

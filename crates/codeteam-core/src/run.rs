@@ -5,6 +5,7 @@
 
 mod fold;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -14,7 +15,9 @@ pub use self::fold::apply;
 use crate::budget::{self, Budget, Reservation};
 use crate::event::Outcome;
 use crate::frame::{Children, Frame, Item, Tip};
-use crate::ids::{AttemptId, Commit, FramePath, RoleName, RunId, StepId, TaskId, Time, fnv};
+use crate::ids::{
+    AttemptId, Commit, FramePath, PhaseId, RoleName, RunId, StepId, TaskId, Time, fnv,
+};
 use crate::park::Parks;
 use crate::plan::{Plan, Task};
 use crate::role::Role;
@@ -52,9 +55,11 @@ pub struct Run {
     pub max_tasks: usize,
     /// What is known of every task that is not pending.
     pub tasks: RedBlackTreeMapSync<TaskId, TaskRecord>,
+    /// Where every phase stands that is not pending.
+    pub phases: RedBlackTreeMapSync<PhaseId, Status>,
     /// Frames under way. The run's own stays to the end.
     pub frames: BTreeMap<FramePath, Frame>,
-    /// Frames that failed and may be taken up again.
+    /// Frames that failed or were stopped and may be taken up again; `stage` says which.
     pub failed: RedBlackTreeMapSync<FramePath, Frame>,
     /// Who has the turn to integrate, and who waits for it.
     pub integrating: Vec<FramePath>,
@@ -123,6 +128,7 @@ impl Default for Run {
             positions: Arc::default(),
             max_tasks: 0,
             tasks: RedBlackTreeMapSync::new_sync(),
+            phases: RedBlackTreeMapSync::new_sync(),
             frames: BTreeMap::new(),
             failed: RedBlackTreeMapSync::new_sync(),
             integrating: Vec::new(),
@@ -192,24 +198,32 @@ impl Run {
     }
 
     /// The schedule of an `each` step in a frame: the tasks of the plan, or of the frame's phase,
-    /// or the phases.
-    fn children_of(&self, frame: &Frame, step: &Step) -> Option<Children> {
+    /// or the phases. `counts` says which statuses are kept; the others are pending again.
+    fn children_of(
+        &self,
+        frame: &Frame,
+        step: &Step,
+        counts: fn(Status) -> bool,
+    ) -> Option<Children> {
         let StepKind::Each { over, cap, .. } = &step.kind else {
             return None;
         };
         let plan = self.plan.as_ref()?;
         let subset = match (over, &frame.item) {
-            (Over::Phase, _) => phases_as_tasks(plan),
-            (Over::Task, Item::Phase(phase)) => tasks_of_phase(plan, phase),
-            (Over::Task, _) => Plan::clone(plan),
+            (Over::Phase, _) => Cow::Owned(plan.of_phases()),
+            (Over::Task, Item::Phase(phase)) => Cow::Owned(plan.of_phase(phase)),
+            (Over::Task, _) => Cow::Borrowed(plan.as_ref()),
         };
         let names: Vec<String> = subset.tasks.iter().map(|t| t.id.0.clone()).collect();
-        let earlier: BTreeMap<usize, Status> = subset
-            .tasks
+        let status = |name: &str| match over {
+            Over::Phase => self.phases.get(&PhaseId::from(name)).copied(),
+            Over::Task => self.tasks.get(&TaskId::from(name)).map(|r| r.status),
+        };
+        let earlier: BTreeMap<usize, Status> = names
             .iter()
             .enumerate()
-            .map(|(i, task)| (i, self.task_status(&task.id)))
-            .filter(|(_, status)| status.satisfies() || *status == Status::Failed)
+            .filter_map(|(i, name)| Some((i, status(name)?)))
+            .filter(|(_, status)| counts(*status))
             .collect();
         let mut schedule = Schedule::new(&subset, *cap, &earlier);
         for (i, name) in names.iter().enumerate() {
@@ -224,43 +238,5 @@ impl Run {
             positions: Arc::new(positions),
             halted: false,
         })
-    }
-}
-
-/// A plan whose tasks are the phases, so that one scheduler serves both.
-fn phases_as_tasks(plan: &Plan) -> Plan {
-    let tasks = plan
-        .phases
-        .iter()
-        .map(|phase| Task {
-            id: TaskId(phase.id.0.clone()),
-            title: phase.title.clone(),
-            // Phases hold nothing themselves; their tasks do.
-            files: vec![phase.id.0.clone()],
-            phase: Some(phase.id.clone()),
-            ..Task::default()
-        })
-        .collect();
-    Plan {
-        tasks,
-        ..plan.clone()
-    }
-}
-
-fn tasks_of_phase(plan: &Plan, phase: &crate::ids::PhaseId) -> Plan {
-    let mut tasks: Vec<Task> = plan
-        .tasks
-        .iter()
-        .filter(|t| t.phase.as_ref() == Some(phase))
-        .cloned()
-        .collect();
-    let own: std::collections::BTreeSet<TaskId> = tasks.iter().map(|t| t.id.clone()).collect();
-    for task in &mut tasks {
-        // Earlier phases are complete before this one opens.
-        task.dependencies.retain(|on| own.contains(on));
-    }
-    Plan {
-        tasks,
-        ..plan.clone()
     }
 }

@@ -8,7 +8,7 @@
 //! dependencies. The mutable part is made of persistent structures, so that `decide` can try out
 //! consequences on a clone without copying the plan.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rpds::{QueueSync, RedBlackTreeMapSync, RedBlackTreeSetSync, VectorSync};
@@ -91,6 +91,8 @@ pub struct Schedule {
     running: Vec<u32>,
     /// Tasks in each status but pending.
     counts: BTreeMap<Status, usize>,
+    /// How many tasks of each rank have failed, where any has.
+    failed_in_rank: BTreeMap<u32, usize>,
 }
 
 impl Schedule {
@@ -116,10 +118,12 @@ impl Schedule {
         };
         schedule.ready_rank();
         schedule.open_ranks();
-        for (task, status) in earlier {
-            if matches!(status, Status::Completed | Status::Skipped | Status::Failed) {
-                schedule.end(*task, *status);
-            }
+        // What is done counts before what failed: nothing waits behind a task that is done.
+        for (task, status) in earlier.iter().filter(|(_, s)| s.satisfies()) {
+            schedule.end(*task, *status);
+        }
+        for (task, status) in earlier.iter().filter(|(_, s)| **s == Status::Failed) {
+            schedule.end(*task, *status);
         }
         schedule
     }
@@ -153,7 +157,8 @@ impl Schedule {
         self.queue_contended();
     }
 
-    /// Marks a task as ended; returns the tasks this blocks.
+    /// Marks a task as ended; returns the tasks this blocks. One that ends as pending was stopped
+    /// before its end and may start again.
     pub fn end(&mut self, task: usize, status: Status) -> Vec<usize> {
         let before = self.status(task);
         if before.satisfies() || before == status {
@@ -167,37 +172,46 @@ impl Schedule {
             self.release_files(task);
         }
         self.set(task, status);
-        let blocked = match status {
+        if before == Status::Pending {
+            // It may have been the one its files' queues were waiting for.
+            self.wake_unheld(task);
+        }
+        let mut blocked = Vec::new();
+        match status {
             Status::Completed | Status::Skipped => {
                 self.satisfy(task);
-                Vec::new()
             }
-            Status::Failed => self.block_behind(task),
-            Status::Pending | Status::Running | Status::Blocked => Vec::new(),
-        };
+            Status::Failed => blocked = self.block_behind(task),
+            Status::Pending => self.make_ready(task),
+            Status::Running | Status::Blocked => {}
+        }
         self.queue_contended();
         blocked
     }
 
-    /// Takes a failed task up again: it and what it blocked are pending once more.
-    pub fn reopen(&mut self, task: usize) {
+    /// Leaves out a task that has not started; returns the tasks that are not blocked any more.
+    pub fn skip(&mut self, task: usize) -> Vec<usize> {
+        let mut freed = self.reopen(task);
+        let was_blocked = self.status(task) == Status::Blocked;
+        self.end(task, Status::Skipped);
+        if was_blocked {
+            freed = self.unblock_behind(task);
+            self.queue_contended();
+        }
+        freed
+    }
+
+    /// Takes a failed task up again: it and what it blocked are pending once more. Returns the
+    /// tasks that are not blocked any more.
+    pub fn reopen(&mut self, task: usize) -> Vec<usize> {
         if self.status(task) != Status::Failed {
-            return;
+            return Vec::new();
         }
         self.set(task, Status::Pending);
-        if self.waiting_for[task] == 0 && self.graph.ranks[task] <= self.open_rank {
-            self.ready.insert_mut(index(task));
-        }
-        for blocked in self.behind(task) {
-            if self.status(blocked) == Status::Blocked && !self.is_behind_a_failure(blocked) {
-                self.set(blocked, Status::Pending);
-                // Ended dependencies have been counted while it was blocked.
-                if self.waiting_for[blocked] == 0 && self.graph.ranks[blocked] <= self.open_rank {
-                    self.ready.insert_mut(index(blocked));
-                }
-            }
-        }
+        self.make_ready(task);
+        let freed = self.unblock_behind(task);
         self.queue_contended();
+        freed
     }
 
     /// The status of a task.
@@ -280,6 +294,18 @@ impl Schedule {
         if status != Status::Pending {
             *self.counts.entry(status).or_default() += 1;
         }
+        let rank = self.graph.ranks[task];
+        if status == Status::Failed {
+            *self.failed_in_rank.entry(rank).or_default() += 1;
+        }
+        if before == Status::Failed
+            && let Some(count) = self.failed_in_rank.get_mut(&rank)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.failed_in_rank.remove(&rank);
+            }
+        }
         self.status.set_mut(task, status);
     }
 
@@ -340,6 +366,16 @@ impl Schedule {
         }
     }
 
+    /// Lets those who wait for files of a task that will not take them try again.
+    fn wake_unheld(&mut self, task: usize) {
+        let graph = Arc::clone(&self.graph);
+        for file in &graph.files[task] {
+            if !self.held.contains_key(file) {
+                self.wake(file);
+            }
+        }
+    }
+
     /// Lets those who wait for `file` try again until one that will hold it again could start:
     /// waking more would only be to queue them once more.
     fn wake(&mut self, file: &str) {
@@ -388,47 +424,80 @@ impl Schedule {
         None
     }
 
+    /// A task whose dependencies and phase allow it to start.
+    fn make_ready(&mut self, task: usize) {
+        // Ended dependencies have been counted whatever its status was.
+        if self.waiting_for[task] == 0 && self.graph.ranks[task] <= self.open_rank {
+            self.ready.insert_mut(index(task));
+        }
+    }
+
+    /// Does not go on behind what is blocked already: whatever is there is blocked too.
     fn block_behind(&mut self, task: usize) -> Vec<usize> {
+        let graph = Arc::clone(&self.graph);
         let mut blocked = Vec::new();
-        for behind in self.behind(task) {
+        let mut stack: Vec<usize> = graph.dependents(task).collect();
+        let rank = graph.ranks[task];
+        let earlier: usize = self.failed_in_rank.range(..=rank).map(|(_, n)| n).sum();
+        if earlier == 1 {
+            // The first failure at or before this rank: nothing has blocked the later ones yet.
+            let later = graph.by_rank.iter().skip(rank as usize + 1);
+            stack.extend(later.flatten().map(|t| *t as usize));
+        }
+        while let Some(behind) = stack.pop() {
             if self.status(behind) == Status::Pending {
                 self.ready.remove_mut(&index(behind));
                 self.set(behind, Status::Blocked);
                 blocked.push(behind);
+                stack.extend(graph.dependents(behind));
             }
         }
         blocked.sort_unstable();
         blocked
     }
 
-    /// Every task that cannot start before `task` is satisfied: its dependents, theirs, and all
-    /// tasks of later phases. Does not go on behind what is blocked already, except to reopen.
-    fn behind(&self, task: usize) -> Vec<usize> {
-        let mut seen = std::collections::BTreeSet::new();
-        let mut stack = vec![task];
+    /// What `task` alone has blocked is pending once more.
+    fn unblock_behind(&mut self, task: usize) -> Vec<usize> {
+        let failed = (0..self.len()).filter(|t| self.status(*t) == Status::Failed);
+        let still = if self.count(Status::Failed) == 0 {
+            BTreeSet::new()
+        } else {
+            self.behind(failed)
+        };
+        let mut freed = Vec::new();
+        for behind in self.behind([task]) {
+            if self.status(behind) == Status::Blocked && !still.contains(&behind) {
+                self.set(behind, Status::Pending);
+                self.make_ready(behind);
+                freed.push(behind);
+            }
+        }
+        freed
+    }
+
+    /// Every task that cannot start before these are satisfied: their dependents, theirs, and all
+    /// tasks of later phases. Nothing waits behind what is satisfied.
+    fn behind(&self, tasks: impl IntoIterator<Item = usize>) -> BTreeSet<usize> {
+        let mut seen = BTreeSet::new();
+        let mut lowest: Option<u32> = None;
+        let mut stack = Vec::new();
+        for task in tasks {
+            let rank = self.graph.ranks[task];
+            lowest = Some(lowest.map_or(rank, |l| l.min(rank)));
+            stack.push(task);
+        }
         while let Some(node) = stack.pop() {
             for dependent in self.graph.dependents(node) {
-                if seen.insert(dependent) {
+                if !self.status(dependent).satisfies() && seen.insert(dependent) {
                     stack.push(dependent);
                 }
             }
         }
-        let later = self
-            .graph
-            .by_rank
-            .iter()
-            .skip(self.graph.ranks[task] as usize + 1);
-        seen.extend(later.flatten().map(|t| *t as usize));
-        seen.into_iter().collect()
-    }
-
-    fn is_behind_a_failure(&self, task: usize) -> bool {
-        let failed: Vec<usize> = (0..self.len())
-            .filter(|t| self.status(*t) == Status::Failed)
-            .collect();
-        failed
-            .into_iter()
-            .any(|f| self.behind(f).binary_search(&task).is_ok())
+        if let Some(rank) = lowest {
+            let later = self.graph.by_rank.iter().skip(rank as usize + 1);
+            seen.extend(later.flatten().map(|t| *t as usize));
+        }
+        seen
     }
 }
 

@@ -73,6 +73,7 @@ pub fn twelve(run: &Run, frame: &Frame) -> Twelve {
         StepKind::Gate { .. } => Twelve::Verifying,
         StepKind::Commit { .. } | StepKind::Publish { .. } => Twelve::Committing,
         StepKind::Each { .. } => Twelve::CodingAwaitingTaskSelection,
+        StepKind::Person { .. } if changed => Twelve::AwaitingVerificationReview,
         StepKind::Person { .. } => Twelve::PlanningAwaitingReview,
         StepKind::Role(_) => {
             let kind = frame.slots.iter().find_map(|slot| match &slot.work {

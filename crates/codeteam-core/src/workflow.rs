@@ -146,7 +146,7 @@ pub enum Join {
     /// Every slot approves.
     #[default]
     All,
-    /// One approves and none rejects more strongly than that: one approval is enough.
+    /// One approval is enough.
     Any,
     /// More than half of the slots approve.
     Majority,
@@ -316,10 +316,9 @@ impl Step {
                 exits.extend(role.on_reject.iter().map(|t| ("on_reject", t.clone())));
             }
             StepKind::Person { answers, .. } => {
-                exits = answers
-                    .iter()
-                    .map(|a| ("answers", a.next.clone()))
-                    .collect();
+                // Its `next` is only for when it is left out.
+                exits.retain(|(key, _)| *key == "next" && self.when.is_some());
+                exits.extend(answers.iter().map(|a| ("answers", a.next.clone())));
             }
             StepKind::Commit { on_conflict } => {
                 exits.extend(

@@ -138,7 +138,7 @@ mod tests {
             .zip(["a", "b", "c", "d", "e", "f", "g", "h"])
         {
             let many = vec![format!("*{of}"); 10].join(", ");
-            text.push_str(&format!("{name}: &{name} [{many}]\n"));
+            text = format!("{text}{name}: &{name} [{many}]\n");
         }
         assert!(parse::<serde_json::Value>("bomb.yml", &text).is_err());
     }

@@ -1,6 +1,7 @@
 //! What a person decides.
 
 use super::Decider;
+use crate::budget::Limits;
 use crate::event::{Entry, Event, Outcome};
 use crate::frame::{Item, Question, QuestionKind, Stage};
 use crate::ids::{AttemptId, FramePath, TaskId};
@@ -20,10 +21,7 @@ impl Decider {
             Decision::Abort { reason } => self.abort(reason),
             Decision::Retry { frame, note } => self.retry(by, frame.as_ref(), note),
             Decision::Skip { task } => self.skip(task),
-            Decision::RaiseLimits { limits } => {
-                self.emit(Event::LimitsRaised { limits: *limits });
-                None
-            }
+            Decision::RaiseLimits { limits } => self.raise(*limits),
         };
         if let Some(why) = refused {
             self.emit(Event::DecisionRefused {
@@ -31,6 +29,15 @@ impl Decider {
                 why,
             });
         }
+    }
+
+    fn raise(&mut self, limits: Limits) -> Option<String> {
+        let now = self.run.budget.limits;
+        if now.replaced_by(limits) == now {
+            return Some("those limits are in force already".to_owned());
+        }
+        self.emit(Event::LimitsRaised { limits });
+        None
     }
 
     fn answer(&mut self, by: &str, id: &AttemptId, answer: &str, note: &str) -> Option<String> {
@@ -72,7 +79,9 @@ impl Decider {
     /// Where an answer leads, whether it rejects and whether it starts counting anew.
     fn chosen(&self, question: &Question, answer: &str) -> Option<(Target, bool, bool)> {
         match &self.run.step(&question.id.step)?.kind {
-            StepKind::Person { answers, .. } => {
+            StepKind::Person { answers, .. }
+                if matches!(question.kind, QuestionKind::Step | QuestionKind::Rebound) =>
+            {
                 let answer = answers.iter().find(|a| a.name == answer)?;
                 Some((answer.next.clone(), answer.rejects, answer.resets))
             }
@@ -85,9 +94,8 @@ impl Decider {
         let here = Target::Step(question.id.step.clone());
         match (question.kind, answer) {
             (QuestionKind::Step | QuestionKind::Rebound, _) => {
-                if let Some(next) = next {
-                    self.go(frame, &next, Entry::Answered);
-                }
+                let next = next.unwrap_or(Target::Fail);
+                self.go(frame, &next, Entry::Answered);
             }
             (QuestionKind::Analyst, _) => {
                 let asked = self.run.frames.get(frame).map_or(0, |f| f.question_rounds);
@@ -110,9 +118,15 @@ impl Decider {
                 self.go(frame, &again, Entry::Answered);
             }
             (QuestionKind::Exhausted, "skip") => self.end_frame(frame, Outcome::Skipped),
-            (QuestionKind::Degraded, "accept") | (QuestionKind::Interrupted, "again") => {
-                self.go(frame, &here, Entry::Answered);
+            (QuestionKind::Degraded, "accept") => {
+                let committing = self
+                    .run
+                    .step(&question.id.step)
+                    .is_some_and(|step| matches!(step.kind, StepKind::Commit { .. }));
+                let next = if committing { here } else { Target::Done };
+                self.go(frame, &next, Entry::Answered);
             }
+            (QuestionKind::Interrupted, "again") => self.go(frame, &here, Entry::Answered),
             (QuestionKind::Interrupted, "done") => self.next(frame),
             _ => self.fail_frame(frame, "a person gave it up"),
         }
@@ -131,87 +145,121 @@ impl Decider {
         None
     }
 
+    /// Takes up what failed in a frame, with the frames above it that failed of that.
     fn retry(&mut self, by: &str, which: Option<&FramePath>, note: &str) -> Option<String> {
-        let failed: Vec<(FramePath, Item)> = self
-            .run
-            .failed
-            .iter()
-            .filter(|(path, _)| which.is_none_or(|w| w == *path))
-            .map(|(path, frame)| (path.clone(), frame.item.clone()))
-            .collect();
+        let root = FramePath::root();
+        let which = which.unwrap_or(&root);
         let root_failed = matches!(
             self.run.outcome,
             Some(Outcome::Failed(_) | Outcome::Aborted(_) | Outcome::Cancelled)
         );
-        if failed.is_empty() && (which.is_some_and(|w| !w.is_root()) || !root_failed) {
+        let root_goes_on = self.root_is_elsewhere() && root_failed && which.is_root();
+        let failed: Vec<(FramePath, Item)> = self
+            .run
+            .failed
+            .iter()
+            .filter(|(path, _)| path.is_within(which) || which.is_within(path))
+            .map(|(path, frame)| (path.clone(), frame.item.clone()))
+            .collect();
+        let named = failed.iter().any(|(path, _)| path.is_within(which));
+        let at_root = which.is_root() && root_failed;
+        if !named && !at_root {
             return Some("nothing there has failed".to_owned());
         }
-        if self.run.is_terminal() {
+        let (mut told, mut retried) = (Vec::new(), Vec::new());
+        let ended = self.run.is_terminal();
+        if ended {
             self.emit(Event::RunReopened { at: self.at });
         }
-        let tasks: Vec<(FramePath, TaskId)> = failed
-            .into_iter()
-            .filter_map(|(path, item)| match item {
-                Item::Task(task) => Some((path, task)),
-                Item::Phase(phase) => Some((path, TaskId(phase.0))),
-                Item::Run => None,
-            })
-            .collect();
-        let nothing_below = tasks.is_empty();
-        for (frame, task) in tasks {
+        // Frames above come first: what is below them is scheduled by them.
+        for (frame, item) in failed.into_iter().filter(|_| !root_goes_on) {
+            let task = match item {
+                Item::Task(task) => task,
+                Item::Phase(phase) => TaskId(phase.0),
+                Item::Run => continue,
+            };
+            if frame.is_within(which) {
+                told.push(frame.clone());
+            }
+            retried.push(frame.clone());
             self.emit(Event::TaskChanged {
                 frame,
                 task,
                 status: Status::Pending,
             });
         }
-        let root = FramePath::root();
-        let working = self
-            .run
-            .frames
-            .get(&root)
-            .is_some_and(|f| f.stage == Stage::Working);
-        if nothing_below && working {
-            let again = self
-                .run
-                .frames
-                .get(&root)
-                .map(|frame| self.take_up_at(frame));
-            if let Some(again) = again {
-                self.go(&root, &again, Entry::Resumed);
-            }
+        if ended && self.root_is_elsewhere() {
+            self.take_up_root(&retried);
         }
-        self.tell(by, which, note);
+        self.tell(by, &told, note);
         None
     }
 
+    /// Whether the run's own frame is at a step of its own and not at one that goes through tasks.
+    fn root_is_elsewhere(&self) -> bool {
+        let root = self.run.frames.get(&FramePath::root());
+        root.is_some_and(|f| f.children.is_none())
+    }
+
+    /// Whether the run's own frame has gone through the tasks and is at a later step.
+    fn is_past_its_tasks(&self) -> bool {
+        let root = self.run.frames.get(&FramePath::root());
+        root.is_some_and(|f| {
+            let goes_through = |step| {
+                let kind = self.run.step(step).map(|s| &s.kind);
+                matches!(kind, Some(StepKind::Each { .. }))
+            };
+            f.children.is_none() && f.visits.keys().any(goes_through)
+        })
+    }
+
+    /// Leads the run's own frame back to where these frames are worked on, or to where it was.
+    fn take_up_root(&mut self, frames: &[FramePath]) {
+        let root = FramePath::root();
+        let Some(frame) = self.run.frames.get(&root) else {
+            return;
+        };
+        let below = frames
+            .iter()
+            .filter_map(|path| self.run.failed.get(path))
+            .find(|f| f.parent.as_ref() == Some(&root));
+        let each = below
+            .and_then(|f| self.run.step_of(f)?.scope.clone())
+            .map(Target::Step);
+        let target = each.unwrap_or_else(|| self.take_up_at(frame));
+        self.go(&root, &target, Entry::Resumed);
+    }
+
     /// Passes on what a person wants the next worker to know.
-    fn tell(&mut self, by: &str, which: Option<&FramePath>, note: &str) {
+    fn tell(&mut self, by: &str, frames: &[FramePath], note: &str) {
         if note.trim().is_empty() {
             return;
         }
-        self.open_now();
-        let path = which.cloned().unwrap_or_else(FramePath::root);
-        if let Some(frame) = self.run.frames.get(&path) {
-            let (frame, step) = (frame.path.clone(), frame.step.clone());
-            self.emit(Event::NoteGiven {
-                frame,
-                from: step,
-                by: by.to_owned(),
-                text: note.to_owned(),
-            });
-        }
-    }
-
-    /// Lets reopened frames start, so that a note finds them.
-    fn open_now(&mut self) {
+        // Lets reopened frames start, so that the note finds them.
         self.settle();
+        let root = FramePath::root();
+        let frames = if frames.is_empty() {
+            std::slice::from_ref(&root)
+        } else {
+            frames
+        };
+        for path in frames {
+            if let Some(frame) = self.run.frames.get(path) {
+                let (frame, step) = (frame.path.clone(), frame.step.clone());
+                self.emit(Event::NoteGiven {
+                    frame,
+                    from: step,
+                    by: by.to_owned(),
+                    text: note.to_owned(),
+                });
+            }
+        }
     }
 
     fn skip(&mut self, task: &TaskId) -> Option<String> {
-        if self.run.task(task).is_none() {
+        let Some(phase) = self.run.task(task).map(|t| t.phase.clone()) else {
             return Some(format!("there is no task `{task}`"));
-        }
+        };
         let status = self.run.task_status(task);
         if status.satisfies() {
             return Some(format!("task `{task}` is {} already", status.as_str()));
@@ -226,12 +274,28 @@ impl Decider {
             self.end_frame(&path, Outcome::Skipped);
             return None;
         }
-        if self.run.is_terminal() {
+        // A run that failed may come to a good end without the task. One that a person ended stays
+        // ended, and one that is past its tasks has nothing to do over.
+        let failed = matches!(self.run.outcome, Some(Outcome::Failed(_)));
+        if failed && !self.root_is_elsewhere() {
             self.emit(Event::RunReopened { at: self.at });
         }
-        let frame = FramePath::root().child(task.as_str());
+        let parent = match &phase {
+            Some(phase) if self.goes_by_phase() => FramePath::root().child(phase.as_str()),
+            _ => FramePath::root(),
+        };
+        if let Some(phase) = phase
+            && !self.run.is_terminal()
+            && self.run.failed.get(&parent).is_some()
+        {
+            self.emit(Event::TaskChanged {
+                frame: parent.clone(),
+                task: TaskId(phase.0),
+                status: Status::Pending,
+            });
+        }
         self.emit(Event::TaskChanged {
-            frame,
+            frame: parent.child(task.as_str()),
             task: task.clone(),
             status: Status::Skipped,
         });
@@ -239,14 +303,11 @@ impl Decider {
     }
 
     pub(super) fn plan_edited(&mut self, by: &str, plan: &Plan) {
-        let mut wrong: Vec<String> = plan
-            .check(self.run.max_tasks)
-            .iter()
-            .map(ToString::to_string)
-            .collect();
-        wrong.extend(self.changed_history(plan));
+        let mut wrong = self.unfit(plan);
         if self.run.is_terminal() {
             wrong.push("the run has ended".to_owned());
+        } else if self.is_past_its_tasks() {
+            wrong.push("the run is past its tasks".to_owned());
         }
         if wrong.is_empty() {
             if self.run.plan.as_deref() != Some(plan) {

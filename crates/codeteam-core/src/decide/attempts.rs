@@ -7,10 +7,11 @@ use crate::failure::{Action, Facts, Stage, classify};
 use crate::frame::{Pause, QuestionKind, SlotState, Work};
 use crate::ids::{AttemptId, FramePath};
 use crate::input::{WorkerEnd, WorkerReport};
-use crate::plan::Plan;
+use crate::plan::{Phase, Plan, Task};
 use crate::role::{Kind, Role};
+use crate::schedule::Status;
 use crate::submission::{self, Submission};
-use crate::workflow::{RoleStep, StepKind};
+use crate::workflow::{Over, RoleStep, StepKind, Target};
 use crate::{breaker, park};
 
 impl Decider {
@@ -19,7 +20,7 @@ impl Decider {
             return self.stale(id, report.usage);
         };
         let text = match &report.end {
-            WorkerEnd::Failed(facts) => return self.attempt_failed(id, facts.clone(), report),
+            WorkerEnd::Failed(facts) => return self.attempt_failed(id, facts, report),
             WorkerEnd::Answered(text) => text,
         };
         match submission::parse(role.kind, role.contract, text) {
@@ -140,20 +141,56 @@ impl Decider {
     }
 
     fn wrong_with_plan(&self, plan: &Plan) -> Option<String> {
-        let mut errors = plan.check(self.run.max_tasks);
-        errors.truncate(10);
-        let mut lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        lines.extend(self.changed_history(plan));
+        let lines = self.unfit(plan);
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
 
+    /// Everything that keeps a plan from being carried out in this run, up to a sensible length.
+    pub(super) fn unfit(&self, plan: &Plan) -> Vec<String> {
+        let errors = plan.check(self.run.max_tasks);
+        let mut lines: Vec<String> = errors.iter().take(10).map(ToString::to_string).collect();
+        if lines.is_empty() && self.goes_by_phase() {
+            lines.extend(plan.unfit_for_phases());
+        }
+        lines.extend(self.changed_history(plan));
+        lines
+    }
+
+    /// Whether the workflow goes through the plan phase by phase.
+    pub(super) fn goes_by_phase(&self) -> bool {
+        let mut steps = self.run.workflow.steps.values();
+        steps.any(|step| matches!(step.kind, StepKind::Each { over, .. } if over == Over::Phase))
+    }
+
     /// Why a plan cannot replace the one under way: tasks that have begun are history.
-    pub(super) fn changed_history(&self, plan: &Plan) -> Option<String> {
+    fn changed_history(&self, plan: &Plan) -> Option<String> {
         let old = self.run.plan.as_ref()?;
         let positions = plan.index();
+        let begun = |phase: &Phase| {
+            let status = self.run.phases.get(&phase.id);
+            status.is_some_and(|s| s.satisfies() || *s == Status::Running)
+        };
+        let kept = |phase: &Phase| plan.phases.contains(phase);
+        if let Some(phase) = old.phases.iter().find(|p| begun(p) && !kept(p)) {
+            let id = &phase.id;
+            return Some(format!(
+                "phase `{id}` has begun and can no longer be changed"
+            ));
+        }
+        let over = |task: &Task| {
+            let phase = task.phase.as_ref().and_then(|p| self.run.phases.get(p));
+            phase.is_some_and(|s| s.satisfies()) && !self.run.task_status(&task.id).satisfies()
+        };
+        let added = |task: &Task| !self.run.positions.contains_key(&task.id);
+        if let Some(task) = plan.tasks.iter().find(|t| added(t) && over(t)) {
+            let id = &task.id;
+            return Some(format!(
+                "task `{id}` is in a phase that is over and would never start"
+            ));
+        }
         old.tasks.iter().find_map(|task| {
             let status = self.run.task_status(&task.id);
-            let begun = status.satisfies() || status == crate::schedule::Status::Running;
+            let begun = status.satisfies() || status == Status::Running;
             let same = positions
                 .get(&task.id)
                 .is_some_and(|i| &plan.tasks[*i] == task);
@@ -208,11 +245,11 @@ impl Decider {
             message,
             ..Facts::default()
         };
-        self.attempt_failed(id, facts, report);
+        self.attempt_failed(id, &facts, report);
     }
 
-    pub(super) fn attempt_failed(&mut self, id: &AttemptId, facts: Facts, report: &WorkerReport) {
-        let (category, action) = classify(&facts);
+    fn attempt_failed(&mut self, id: &AttemptId, facts: &Facts, report: &WorkerReport) {
+        let (category, action) = classify(facts);
         self.emit(Event::AttemptFailed {
             id: id.clone(),
             at: self.at,
@@ -226,7 +263,7 @@ impl Decider {
             return;
         };
         let tries = match action {
-            Action::Park => return self.park(id, &facts),
+            Action::Park => return self.park(id, facts),
             Action::Escalate => return self.give_up(id, &facts.message),
             Action::RetryOnce => role_step.retry.max_attempts.min(2),
             Action::RetrySame | Action::RetryWithFeedback => role_step.retry.max_attempts,
@@ -299,12 +336,17 @@ impl Decider {
                 frame: id.frame.clone(),
                 level,
             });
-            let first = AttemptId {
+            if role_step.slots.len() == 1 {
+                // A visit of its own, so that each level has all its tries.
+                let here = Target::Step(id.step.clone());
+                return self.go(&id.frame, &here, Entry::Failed);
+            }
+            let next = AttemptId {
                 attempt: id.attempt + 1,
                 fence: 0,
                 ..id.clone()
             };
-            return self.emit(Event::AttemptQueued { id: first });
+            return self.emit(Event::AttemptQueued { id: next });
         }
         let reason = first_line(why).to_owned();
         self.emit(Event::SlotAbstained {
@@ -339,22 +381,17 @@ impl Decider {
             .get(frame)
             .and_then(|f| self.run.step_of(f))
             .and_then(|step| step.on_fail.clone());
-        match on_fail {
-            Some(target) => self.go(frame, &target, Entry::Failed),
-            None => {
-                let step = self
-                    .run
-                    .frames
-                    .get(frame)
-                    .map(|f| f.step.clone())
-                    .unwrap_or_default();
-                self.exhausted(frame, &format!("`{step}` gave up: {why}"));
-            }
+        if let Some(target) = on_fail {
+            return self.go(frame, &target, Entry::Failed);
         }
+        let step = self.run.frames.get(frame).map(|f| f.step.clone());
+        let step = step.unwrap_or_default();
+        self.exhausted(frame, &format!("`{step}` gave up: {why}"));
     }
 
-    /// An effect could not be performed at all. That is codeteam's own trouble, not a worker's,
-    /// but it is treated like one: tried again, then given up.
+    /// An effect could not be performed at all. That is codeteam's own trouble; with a worker it is
+    /// treated like the worker's, and everything else is given up: whoever performs it has tried
+    /// what can be tried.
     pub(super) fn effect_failed(&mut self, id: &AttemptId, message: &str) {
         let Some((_, work)) = self.running(id) else {
             return self.stale(id, Usage::default());
@@ -372,7 +409,7 @@ impl Decider {
                 transcript: None,
                 change: None,
             };
-            return self.attempt_failed(id, facts, &report);
+            return self.attempt_failed(id, &facts, &report);
         }
         let (category, action) = classify(&facts);
         self.emit(Event::AttemptFailed {
@@ -384,6 +421,10 @@ impl Decider {
             usage: Usage::default(),
             transcript: None,
         });
+        if matches!(work, Work::Gate(_)) {
+            // `on_fail` is for checks that ran; whoever it leads to cannot mend this.
+            return self.exhausted(&id.frame, &format!("checks could not run: {message}"));
+        }
         self.step_failed(&id.frame, message);
     }
 }

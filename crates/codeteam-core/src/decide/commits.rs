@@ -6,7 +6,7 @@
 use super::Decider;
 use crate::budget::{Reservation, Usage};
 use crate::event::{Entry, Event};
-use crate::frame::{Frame, Judged, Level, QuestionKind, SlotState, Stage, Work};
+use crate::frame::{Frame, Judged, SlotState, Stage, Work};
 use crate::ids::{AttemptId, FramePath, StepId};
 use crate::input::{Integrated, Rebased};
 use crate::workflow::{StepKind, Target};
@@ -54,11 +54,7 @@ impl Decider {
                 });
                 return self.next(&path);
             }
-            Need::Acceptance => {
-                let text = "Less was done than was asked for. Accept it as it is?".to_owned();
-                let answers = vec!["accept".to_owned(), "fail".to_owned()];
-                return self.ask(&path, QuestionKind::Degraded, text, Vec::new(), answers);
-            }
+            Need::Acceptance => return self.ask_degraded(&path),
             Need::Review(step) => return self.go(&path, &Target::Step(step), Entry::Stale),
             Need::Rebase => Work::Rebase,
             Need::Gate(step) => Work::Gate(step),
@@ -71,31 +67,13 @@ impl Decider {
         if frame.tree == frame.base.tree {
             return Need::Nothing;
         }
-        if frame.level != Level::Primary && !frame.level_accepted {
+        if self.is_unaccepted(&frame.path) {
             return Need::Acceptance;
         }
         if frame.base.commit != self.run.tip.commit {
             return Need::Rebase;
         }
-        let patch = frame.change.as_ref().map(|c| &c.patch);
-        let accepted = |v: &Judged| !v.approved && frame.accepted.as_ref() == patch;
-        let reviews = frame
-            .verdicts
-            .iter()
-            .filter(|(_, v)| !v.by_checks && v.patch.is_some());
-        for (step, verdict) in reviews {
-            let current = verdict.approved && verdict.patch.as_ref() == patch;
-            if !current && !accepted(verdict) {
-                return Need::Review(step.clone());
-            }
-        }
-        for (step, verdict) in frame.verdicts.iter().filter(|(_, v)| v.by_checks) {
-            let current = verdict.approved && verdict.tree == frame.tree;
-            if !current && !accepted(verdict) {
-                return Need::Gate(step.clone());
-            }
-        }
-        Need::Integrate
+        unjudged(frame).unwrap_or(Need::Integrate)
     }
 
     pub(super) fn rebased(&mut self, id: &AttemptId, outcome: &Rebased) {
@@ -187,4 +165,46 @@ impl Decider {
             self.effect_failed(id, output);
         }
     }
+}
+
+/// Whether a frame's change stands as it is: there is one, and nothing is held against it.
+pub(super) fn is_judged(frame: &Frame) -> bool {
+    frame.tree != frame.base.tree && unjudged(frame).is_none()
+}
+
+/// Whether the step a frame is at has judged what the frame has now, and is against it.
+pub(super) fn is_rejected(frame: &Frame) -> bool {
+    let patch = frame.change.as_ref().map(|change| &change.patch);
+    frame.verdicts.get(&frame.step).is_some_and(|verdict| {
+        let current = if verdict.by_checks {
+            verdict.tree == frame.tree
+        } else {
+            verdict.patch.as_ref() == patch
+        };
+        current && !verdict.approved
+    })
+}
+
+/// The first judgement that is missing, or out of date, or against the frame's change.
+fn unjudged(frame: &Frame) -> Option<Need> {
+    let patch = frame.change.as_ref().map(|c| &c.patch);
+    let accepted = |v: &Judged| !v.approved && frame.accepted.as_ref() == patch;
+    // Checks come first: no reviewer's time is spent on a tree that fails them.
+    for (step, verdict) in frame.verdicts.iter().filter(|(_, v)| v.by_checks) {
+        let current = verdict.approved && verdict.tree == frame.tree;
+        if !current && !accepted(verdict) {
+            return Some(Need::Gate(step.clone()));
+        }
+    }
+    let reviews = frame
+        .verdicts
+        .iter()
+        .filter(|(_, v)| !v.by_checks && v.patch.is_some());
+    for (step, verdict) in reviews {
+        let current = verdict.approved && verdict.patch.as_ref() == patch;
+        if !current && !accepted(verdict) {
+            return Some(Need::Review(step.clone()));
+        }
+    }
+    None
 }

@@ -2,7 +2,7 @@
 
 use super::Decider;
 use crate::event::{Entry, Event, Outcome};
-use crate::frame::{Frame, Question, QuestionKind};
+use crate::frame::{Frame, Level, Question, QuestionKind};
 use crate::ids::{AttemptId, FramePath, StepId};
 use crate::run::Run;
 use crate::workflow::{Condition, Exhausted, Over, Presence, StepKind, Target, glob_matches};
@@ -13,6 +13,7 @@ impl Decider {
         let mut target = target.clone();
         loop {
             let step = match target {
+                Target::Done if self.is_unaccepted(frame) => return self.ask_degraded(frame),
                 Target::Done => return self.end_frame(frame, Outcome::Completed),
                 Target::Fail => return self.fail_frame(frame, "the workflow says so"),
                 Target::Step(step) => step,
@@ -71,10 +72,8 @@ impl Decider {
             }
             Some(StepKind::Each { over, .. }) => {
                 let missing = match &self.run.plan {
-                    None => Some("there is no plan to go through"),
-                    Some(plan) if over == Over::Phase && plan.phases.is_empty() => {
-                        Some("the plan has no phases to go through")
-                    }
+                    None => Some("there is no plan to go through".to_owned()),
+                    Some(plan) if over == Over::Phase => plan.unfit_for_phases(),
                     Some(_) => None,
                 };
                 if let Some(why) = missing {
@@ -116,6 +115,18 @@ impl Decider {
             frame: frame.clone(),
             question,
         });
+    }
+
+    /// Whether less was done in a frame than was asked for, and nobody has said that will do.
+    pub(super) fn is_unaccepted(&self, frame: &FramePath) -> bool {
+        let frame = self.run.frames.get(frame);
+        frame.is_some_and(|f| f.level != Level::Primary && !f.level_accepted)
+    }
+
+    pub(super) fn ask_degraded(&mut self, frame: &FramePath) {
+        let text = "Less was done than was asked for. Accept it as it is?".to_owned();
+        let answers = vec!["accept".to_owned(), "fail".to_owned()];
+        self.ask(frame, QuestionKind::Degraded, text, Vec::new(), answers);
     }
 
     pub(super) fn ask_interrupted(&mut self, frame: &FramePath) {

@@ -3,10 +3,11 @@
 use super::Decider;
 use super::attempts::first_line;
 use crate::event::{CheckResult, Entry, Event};
-use crate::findings::State;
-use crate::frame::{Feedback, SlotState, Work};
+use crate::findings::{Resolution, State};
+use crate::frame::{Feedback, Frame, SlotState, Work};
 use crate::ids::{AttemptId, FramePath, StepId, Tree};
 use crate::input::WorkerReport;
+use crate::role::Contract;
 use crate::submission::{Choice, Submission, Verdict};
 use crate::workflow::{StepKind, Target};
 
@@ -27,17 +28,24 @@ impl Decider {
         let opened = frame
             .findings
             .fresh(&id.step, id.slot, frame.round, &verdict.findings);
-        let resolved: Vec<_> = verdict
-            .resolved
-            .iter()
-            .filter(|r| {
-                frame
-                    .findings
-                    .open()
-                    .any(|f| f.id == r.id && f.slot == id.slot && f.step == id.step)
-            })
-            .cloned()
-            .collect();
+        let own = || {
+            let open = frame.findings.open();
+            open.filter(|f| f.slot == id.slot && f.step == id.step)
+        };
+        let resolved: Vec<Resolution> = if self.names_findings(frame, id) {
+            let answers = verdict.resolved.iter();
+            let known = answers.filter(|r| own().any(|f| f.id == r.id));
+            known.cloned().collect()
+        } else {
+            // What it does not say again is not held against the change any more.
+            own()
+                .filter(|f| !verdict.findings.iter().any(|r| f.report.says_the_same(r)))
+                .map(|f| Resolution {
+                    id: f.id.clone(),
+                    state: State::Fixed,
+                })
+                .collect()
+        };
         let mut after = frame.findings.clone();
         after.update(&opened, &resolved);
         let blocking = after.blocking(&id.step, floor).any(|f| f.slot == id.slot);
@@ -65,6 +73,15 @@ impl Decider {
         }
     }
 
+    /// Whether a gatekeeper's contract lets it answer for findings by their ids.
+    fn names_findings(&self, frame: &Frame, id: &AttemptId) -> bool {
+        let role = frame.slot(id).and_then(|slot| match &slot.work {
+            Work::Role(name) => self.run.roles.get(name),
+            _ => None,
+        });
+        role.is_none_or(|role| role.contract != Contract::TeamMcp)
+    }
+
     /// Every slot has finished: the step's verdict.
     pub(super) fn join(&mut self, path: &FramePath) {
         let Some(frame) = self.run.frames.get(path) else {
@@ -82,6 +99,12 @@ impl Decider {
             })
             .collect();
         let approved = role_step.join.approves(&ballots);
+        if !approved && !ballots.contains(&Some(false)) {
+            // Nobody is against it: there is nothing to mend, only verdicts are missing.
+            let missing = ballots.iter().filter(|b| b.is_none()).count();
+            let why = format!("{missing} of {} gave no verdict", ballots.len());
+            return self.step_failed(path, &why);
+        }
         let target = role_step.on_reject.clone();
         let feedback = if approved {
             Vec::new()
@@ -236,7 +259,7 @@ impl Decider {
             return self.fail_frame(path, format!("`{step}` rejected it: {why}"));
         };
         if let Some(rebound) = &definition.rebound
-            && frame.since_rebound == rebound.after
+            && frame.since_rebound >= rebound.after.max(1)
         {
             let to = Target::Step(rebound.to.clone());
             return self.go(path, &to, Entry::Rebound);

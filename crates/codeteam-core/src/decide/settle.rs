@@ -1,11 +1,12 @@
 //! What follows of itself: tasks that may start, turns to integrate, tries whose time has come.
 
 use super::Decider;
+use super::commits::{is_judged, is_rejected};
 use crate::budget::{Refusal, Reservation};
 use crate::event::{Entry, Event, Outcome};
 use crate::frame::{Frame, Item, Pause, Slot, SlotState, Stage, Work};
-use crate::ids::{AttemptId, FramePath, PhaseId, TaskId, Time, WorkerName};
-use crate::role::Role;
+use crate::ids::{AttemptId, FramePath, PhaseId, StepId, TaskId, Time, WorkerName};
+use crate::role::{Kind, Role};
 use crate::schedule::Status;
 use crate::workflow::{Over, StepKind, Target};
 
@@ -99,22 +100,46 @@ impl Decider {
         true
     }
 
-    /// Where a failed frame goes on: who makes changes, if it failed at someone who judges them.
+    /// Where a frame goes on: who makes changes, if what it has was rejected; else where it was.
     pub(super) fn take_up_at(&self, frame: &Frame) -> Target {
         let here = Target::Step(frame.step.clone());
         let Some(step) = self.run.step(&frame.step) else {
             return here;
         };
-        let back = match &step.kind {
-            StepKind::Role(role) => role.on_reject.clone(),
-            StepKind::Gate { .. } => step.on_fail.clone(),
-            StepKind::Commit { on_conflict } => on_conflict.clone().map(Target::Step),
-            StepKind::Person { .. } | StepKind::Each { .. } | StepKind::Publish { .. } => None,
+        let (rejected, back) = match &step.kind {
+            StepKind::Role(role) => (is_rejected(frame), role.on_reject.clone()),
+            StepKind::Gate { .. } => (is_rejected(frame), step.on_fail.clone()),
+            StepKind::Commit { on_conflict } => {
+                let back = on_conflict.clone().map(Target::Step);
+                (!is_judged(frame), back)
+            }
+            StepKind::Person { .. } | StepKind::Each { .. } | StepKind::Publish { .. } => {
+                (false, None)
+            }
         };
+        if !rejected {
+            return here;
+        }
         match back {
             Some(Target::Step(step)) => Target::Step(step),
-            _ => here,
+            _ => self.maker(frame).map_or(here, Target::Step),
         }
+    }
+
+    /// The step of a frame that made its change, or could make one.
+    fn maker(&self, frame: &Frame) -> Option<StepId> {
+        let makes = |step: &StepId| {
+            let Some(StepKind::Role(role)) = self.run.step(step).map(|s| &s.kind) else {
+                return false;
+            };
+            let role = role.slots.first().and_then(|name| self.run.roles.get(name));
+            role.is_some_and(|role| role.kind == Kind::Implementer)
+        };
+        let by = frame.change.as_ref().map_or("", |change| &change.by);
+        let made = |step: &StepId| by.starts_with(&format!("{}:{step}.", frame.path));
+        let mut able = frame.visits.keys().filter(|step| makes(step));
+        let first = able.clone().next();
+        able.find(|step| made(step)).or(first).cloned()
     }
 
     fn close_each(&mut self, parent: &FramePath) {

@@ -1,28 +1,31 @@
 //! How each event changes a run.
 
+mod frames;
+mod tasks;
+
 use std::sync::Arc;
 
+use self::frames::{end_frame, enter, open_frame, reopen, resume_frame};
+use self::tasks::{change_task, forget_dropped, rebuild_schedules, set_plan};
 use super::{Outstanding, Run, TaskRecord};
 use crate::budget::{Budget, Usage};
-use crate::event::{Event, Outcome, RunStarted};
+use crate::event::{Event, RunStarted};
 use crate::frame::{
     Feedback, Frame, FrameChange, Item, Judged, QuestionKind, Slot, SlotState, Stage, Tip, Work,
 };
-use crate::ids::{AttemptId, FramePath, StepId, TaskId};
-use crate::plan::Plan;
-use crate::schedule::Status;
+use crate::ids::{AttemptId, FramePath, StepId};
 use crate::submission::Submission;
-use crate::workflow::StepKind;
 
 /// Folds one event into a run. Total: an event that does not fit changes nothing but the count.
+#[expect(
+    clippy::too_many_lines,
+    reason = "one arm per event; most only record it"
+)]
 pub fn apply(run: &mut Run, event: &Event) {
     run.seq += 1;
     match event {
         Event::RunStarted(started) => begin(run, started),
-        Event::RunResumed { .. }
-        | Event::LoopDetected { .. }
-        | Event::BreakerOpened { .. }
-        | Event::DecisionRefused { .. } => {}
+        Event::RunResumed { .. } | Event::BreakerOpened { .. } | Event::DecisionRefused { .. } => {}
         Event::RunEnded { outcome, .. } => {
             run.outcome = Some(outcome.clone());
             run.integrating.clear();
@@ -35,8 +38,8 @@ pub fn apply(run: &mut Run, event: &Event) {
             frame,
             step,
             generation,
-            ..
-        } => enter(run, frame, step, *generation),
+            why,
+        } => enter(run, frame, step, *generation, *why),
         Event::StepSkipped { frame, step } => with(run, frame, |f| {
             f.entered += 1;
             f.step = step.clone();
@@ -88,10 +91,10 @@ pub fn apply(run: &mut Run, event: &Event) {
             settle(run, id, *usage);
             let policy = crate::breaker::Policy::default();
             with(run, &id.frame, |f| {
-                f.breakers
-                    .entry(id.step.clone())
-                    .or_default()
-                    .record(*at, &policy);
+                if *action != crate::failure::Action::Park {
+                    let breaker = f.breakers.entry(id.step.clone()).or_default();
+                    breaker.record(*at, &policy);
+                }
                 if let Some(slot) = f.slot_mut(id) {
                     slot.state = SlotState::Done(None);
                     if *action == crate::failure::Action::RetryWithFeedback {
@@ -167,23 +170,42 @@ pub fn apply(run: &mut Run, event: &Event) {
                 f.rejected += 1;
                 f.since_rebound += 1;
                 *f.rejections.entry(step.clone()).or_default() += 1;
-                f.findings.close_round(*opened);
+                if !by_checks {
+                    // Checks open no findings; they say nothing of whether reviews converge.
+                    f.findings.close_round(*opened);
+                }
                 f.feedback.extend(feedback.iter().cloned());
             });
         }
+        Event::LoopDetected { frame, step, round } => with(run, frame, |f| {
+            f.feedback.push(Feedback {
+                from: step.clone(),
+                text: format!(
+                    "This is the change of round {round} again, which was not accepted. \
+                     Make another one."
+                ),
+                body: None,
+            });
+        }),
         Event::LevelLowered { frame, level } => with(run, frame, |f| {
             f.level = *level;
             f.level_accepted = false;
             f.breakers.remove(&f.step);
         }),
-        Event::PlanProposed { plan } => set_plan(run, plan),
-        Event::PlanRevised { plan } => {
+        Event::PlanProposed { plan } | Event::PlanRevised { plan } => {
             set_plan(run, plan);
+            forget_dropped(run);
             rebuild_schedules(run);
         }
-        Event::TaskChanged { task, status, .. } => change_task(run, task, *status),
+        Event::TaskChanged {
+            frame,
+            task,
+            status,
+        } => change_task(run, frame, task, *status),
         Event::Asked { frame, question } => {
             run.fence = run.fence.max(question.id.fence);
+            // A person may take long; the turn to integrate goes to the next.
+            run.integrating.retain(|f| f != frame);
             with(run, frame, |f| f.stage = Stage::Asking(question.clone()));
         }
         Event::Answered {
@@ -213,6 +235,7 @@ pub fn apply(run: &mut Run, event: &Event) {
             change,
         } => {
             settle(run, id, Usage::default());
+            run.tip = base.clone();
             with(run, &id.frame, |f| {
                 f.base = base.clone();
                 f.tree = tree.clone();
@@ -222,12 +245,14 @@ pub fn apply(run: &mut Run, event: &Event) {
         }
         Event::RebaseConflicted { id, base, files } => {
             settle(run, id, Usage::default());
+            run.tip = base.clone();
             with(run, &id.frame, |f| {
                 let old = f.change.take();
                 f.base = base.clone();
                 f.tree = base.tree.clone();
                 f.round += 1;
                 f.rejected += 1;
+                *f.rejections.entry(id.step.clone()).or_default() += 1;
                 f.feedback.push(Feedback {
                     from: id.step.clone(),
                     text: format!(
@@ -307,7 +332,8 @@ fn begin(run: &mut Run, started: &RunStarted) {
     if let Some(plan) = &started.plan {
         set_plan(run, plan);
     }
-    for (task, status) in &started.earlier {
+    // What an earlier run did not finish is tried again.
+    for (task, status) in started.earlier.iter().filter(|(_, s)| s.satisfies()) {
         let record = TaskRecord {
             status: *status,
             ..TaskRecord::default()
@@ -319,17 +345,6 @@ fn begin(run: &mut Run, started: &RunStarted) {
         root.clone(),
         Frame::new(root, None, Item::Run, base.clone()),
     );
-}
-
-fn set_plan(run: &mut Run, plan: &Plan) {
-    let positions = plan
-        .tasks
-        .iter()
-        .enumerate()
-        .map(|(i, t)| (t.id.clone(), i))
-        .collect();
-    run.positions = Arc::new(positions);
-    run.plan = Some(Arc::new(plan.clone()));
 }
 
 fn with(run: &mut Run, path: &FramePath, change: impl FnOnce(&mut Frame)) {
@@ -417,239 +432,6 @@ fn receive(
     });
 }
 
-fn enter(run: &mut Run, path: &FramePath, step: &StepId, generation: u32) {
-    let Some(frame) = run.frames.get(path) else {
-        return;
-    };
-    let Some(definition) = run.step(step) else {
-        return;
-    };
-    let children = run.children_of(frame, definition);
-    let work: Vec<Work> = match &definition.kind {
-        StepKind::Role(role) => role.slots.iter().cloned().map(Work::Role).collect(),
-        StepKind::Gate { .. } => vec![Work::Gate(step.clone())],
-        // What it does first depends on where the tip is; `AttemptStarted` says it.
-        StepKind::Commit { .. } => vec![Work::Integrate],
-        StepKind::Publish { .. } => vec![Work::Publish],
-        StepKind::Person { .. } | StepKind::Each { .. } => Vec::new(),
-    };
-    let stage = match &definition.kind {
-        StepKind::Each { .. } => Stage::Each,
-        StepKind::Commit { .. } => Stage::Committing,
-        _ => Stage::Working,
-    };
-    let commits = stage == Stage::Committing;
-    run.integrating.retain(|f| f != path);
-    if commits {
-        run.integrating.push(path.clone());
-    }
-    with(run, path, |f| {
-        if f.step != *step {
-            f.question_rounds = 0;
-        }
-        f.step = step.clone();
-        f.generation = generation;
-        f.visits.insert(step.clone(), generation);
-        f.entered += 1;
-        f.reasons.clear();
-        f.stage = stage;
-        f.children = children;
-        f.slots = work
-            .into_iter()
-            .zip(0..)
-            .map(|(work, slot)| Slot {
-                id: AttemptId {
-                    frame: path.clone(),
-                    step: step.clone(),
-                    generation,
-                    slot,
-                    attempt: 1,
-                    fence: 0,
-                },
-                work,
-                worker: None,
-                state: SlotState::Queued,
-                feedback: Vec::new(),
-            })
-            .collect();
-    });
-}
-
-fn open_frame(run: &mut Run, path: &FramePath, item: &Item, base: &Tip) {
-    let parent = parent_of(path);
-    start_child(run, &parent, path.name());
-    let frame = Frame::new(path.clone(), Some(parent), item.clone(), base.clone());
-    run.frames.insert(path.clone(), frame);
-    note_task(run, item, |record| record.status = Status::Running);
-}
-
-fn resume_frame(run: &mut Run, path: &FramePath) {
-    let Some(mut frame) = run.failed.get(path).cloned() else {
-        return;
-    };
-    run.failed.remove_mut(path);
-    if let Some(parent) = &frame.parent {
-        start_child(run, &parent.clone(), path.name());
-    }
-    frame.reset_counts();
-    frame.stage = Stage::Working;
-    let item = frame.item.clone();
-    run.frames.insert(path.clone(), frame);
-    note_task(run, &item, |record| {
-        record.status = Status::Running;
-        record.why = None;
-    });
-}
-
-fn start_child(run: &mut Run, parent: &FramePath, name: &str) {
-    with(run, parent, |f| {
-        if let Some(children) = &mut f.children
-            && let Some(i) = children.position(name)
-        {
-            children.schedule.start(i);
-        }
-    });
-}
-
-fn end_frame(run: &mut Run, path: &FramePath, outcome: &Outcome) {
-    run.integrating.retain(|f| f != path);
-    let Some(frame) = run.frames.get_mut(path) else {
-        return;
-    };
-    frame.stage = Stage::Ended(outcome.clone());
-    for slot in &mut frame.slots {
-        if slot.state != SlotState::Running {
-            slot.state = SlotState::Done(None);
-        }
-    }
-    if frame.parent.is_none() {
-        return;
-    }
-    let Some(frame) = run.frames.remove(path) else {
-        return;
-    };
-    let status = match outcome {
-        Outcome::Completed => Status::Completed,
-        Outcome::Failed(_) => Status::Failed,
-        Outcome::Skipped => Status::Skipped,
-        Outcome::Cancelled | Outcome::Aborted(_) => Status::Pending,
-    };
-    note_task(run, &frame.item, |record| {
-        record.status = status;
-        record.rounds = frame.round;
-        record.commits.clone_from(&frame.commits);
-        if let Outcome::Failed(why) = outcome {
-            record.why = Some(why.clone());
-        }
-    });
-    let blocked = end_child(run, &frame, status);
-    for name in blocked {
-        note_task(run, &Item::Task(TaskId(name)), |record| {
-            record.status = Status::Blocked
-        });
-    }
-    if status == Status::Failed {
-        run.failed.insert_mut(path.clone(), frame);
-    }
-}
-
-/// Tells the parent's schedule; returns the names of what is blocked now.
-fn end_child(run: &mut Run, frame: &Frame, status: Status) -> Vec<String> {
-    let Some(parent) = frame.parent.as_ref().and_then(|p| run.frames.get_mut(p)) else {
-        return Vec::new();
-    };
-    let halts = run
-        .workflow
-        .steps
-        .get(&parent.step)
-        .is_some_and(|step| matches!(step.kind, StepKind::Each { halt: true, .. }));
-    let Some(children) = &mut parent.children else {
-        return Vec::new();
-    };
-    let Some(i) = children.position(frame.path.name()) else {
-        return Vec::new();
-    };
-    let blocked = children.schedule.end(i, status);
-    children.halted |= halts && status == Status::Failed;
-    if !matches!(frame.item, Item::Task(_)) {
-        return Vec::new();
-    }
-    blocked
-        .into_iter()
-        .filter_map(|b| children.names.get(b).cloned())
-        .collect()
-}
-
-fn note_task(run: &mut Run, item: &Item, change: impl FnOnce(&mut TaskRecord)) {
-    let Item::Task(task) = item else { return };
-    let mut record = run.tasks.get(task).cloned().unwrap_or_default();
-    change(&mut record);
-    run.tasks.insert_mut(task.clone(), record);
-}
-
-fn parent_of(path: &FramePath) -> FramePath {
-    match path.as_str().rsplit_once('/') {
-        Some((parent, _)) => FramePath::from(parent),
-        None => FramePath::root(),
-    }
-}
-
-/// The run's own frame goes back to what it was doing when it ended.
-fn reopen(run: &mut Run) {
-    run.outcome = None;
-    with(run, &FramePath::root(), |f| {
-        f.stage = if f.children.is_some() {
-            Stage::Each
-        } else {
-            Stage::Working
-        };
-        if let Some(children) = &mut f.children {
-            children.halted = false;
-        } else {
-            f.reset_counts();
-        }
-    });
-}
-
-fn change_task(run: &mut Run, task: &TaskId, status: Status) {
-    note_task(run, &Item::Task(task.clone()), |record| {
-        record.status = status
-    });
-    let holder = run.frames.values_mut().find_map(|f| {
-        let i = f.children.as_ref()?.position(task.as_str())?;
-        Some((f, i))
-    });
-    let Some((frame, i)) = holder else { return };
-    let path = frame.path.child(task.as_str());
-    let Some(children) = &mut frame.children else {
-        return;
-    };
-    match status {
-        Status::Pending => children.schedule.reopen(i),
-        Status::Skipped => {
-            children.schedule.reopen(i);
-            children.schedule.end(i, status);
-        }
-        Status::Running | Status::Completed | Status::Failed | Status::Blocked => {}
-    }
-    let changed: Vec<(String, Status)> = children
-        .names
-        .iter()
-        .enumerate()
-        .map(|(i, name)| (name.clone(), children.schedule.status(i)))
-        .collect();
-    if status == Status::Skipped {
-        run.failed.remove_mut(&path);
-    }
-    // Whatever was blocked by it may not be any more.
-    for (name, status) in changed {
-        let id = TaskId(name);
-        if run.task_status(&id) == Status::Blocked && status != Status::Blocked {
-            run.tasks.remove_mut(&id);
-        }
-    }
-}
-
 fn answered(
     run: &mut Run,
     frame: &FramePath,
@@ -696,23 +478,4 @@ fn answered(
         }
         f.stage = Stage::Working;
     });
-}
-
-fn rebuild_schedules(run: &mut Run) {
-    let paths: Vec<FramePath> = run
-        .frames
-        .values()
-        .filter(|f| f.children.is_some())
-        .map(|f| f.path.clone())
-        .collect();
-    for path in paths {
-        let Some(frame) = run.frames.get(&path) else {
-            continue;
-        };
-        let Some(step) = run.step(&frame.step) else {
-            continue;
-        };
-        let children = run.children_of(frame, step);
-        with(run, &path, |f| f.children = children);
-    }
 }

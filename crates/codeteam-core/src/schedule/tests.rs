@@ -270,3 +270,69 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_task_that_was_stopped_may_start_again() {
+    let mut s = schedule(vec![task(0, &[], &["a"]), task(1, &[0], &["b"])], 8);
+    assert_eq!(start_all(&mut s), [0]);
+    s.end(0, Status::Pending);
+    assert_eq!(start_all(&mut s), [0]);
+}
+
+#[test]
+fn skipping_who_is_next_for_a_file_lets_the_one_after_it_go() {
+    let mut s = schedule(
+        vec![
+            task(0, &[], &["f"]),
+            task(1, &[], &["g"]),
+            task(2, &[], &["f"]),
+            task(3, &[], &["f"]),
+        ],
+        2,
+    );
+    assert_eq!(start_all(&mut s), [0, 1]);
+    s.end(0, Status::Completed);
+    s.end(2, Status::Skipped);
+    assert_eq!(start_all(&mut s), [3]);
+}
+
+#[test]
+fn skipping_a_blocked_task_frees_what_waits_for_it_alone() {
+    let mut s = schedule(
+        vec![
+            task(0, &[], &["a"]),
+            task(1, &[0], &["b"]),
+            task(2, &[1], &["c"]),
+            task(3, &[0, 1], &["d"]),
+        ],
+        8,
+    );
+    start_all(&mut s);
+    s.end(0, Status::Failed);
+    assert_eq!(s.skip(1), [2]);
+    assert_eq!(start_all(&mut s), [2]);
+    assert_eq!(
+        s.status(3),
+        Status::Blocked,
+        "the failure still holds it up"
+    );
+    assert_eq!(s.skip(0), [3]);
+}
+
+#[test]
+fn a_second_failure_blocks_only_what_the_first_did_not() {
+    let mut s = schedule(
+        vec![
+            task(0, &[], &["a"]),
+            task(1, &[], &["b"]),
+            task(2, &[0, 1], &["c"]),
+            task(3, &[1], &["d"]),
+        ],
+        8,
+    );
+    start_all(&mut s);
+    assert_eq!(s.end(0, Status::Failed), [2]);
+    assert_eq!(s.end(1, Status::Failed), [3]);
+    assert_eq!(s.reopen(0), [] as [usize; 0], "2 is behind 1 too");
+    assert_eq!(s.reopen(1), [2, 3]);
+}

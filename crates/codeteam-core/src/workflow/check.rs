@@ -201,11 +201,9 @@ fn unreachable(workflow: &Workflow) -> Vec<StepId> {
 
 /// A loop without a bound of its own, a default limit or a person in it.
 fn unbounded_loop(workflow: &Workflow) -> Option<Vec<StepId>> {
-    if workflow.max_steps.is_some() || workflow.max_rounds.is_some() {
+    if workflow.max_steps.is_some() {
         return None;
     }
-    let bounded =
-        |step: &Step| step.max_rounds.is_some() || matches!(step.kind, StepKind::Person { .. });
     let mut done: BTreeSet<&StepId> = BTreeSet::new();
     for root in workflow.steps.keys() {
         let mut path: Vec<(&StepId, usize)> = vec![(root, 0)];
@@ -213,16 +211,15 @@ fn unbounded_loop(workflow: &Workflow) -> Option<Vec<StepId>> {
             let Some(step) = workflow.steps.get(id) else {
                 continue;
             };
-            if (edge == 0 && done.contains(id)) || bounded(step) {
+            if edge == 0 && done.contains(id) {
                 continue;
             }
-            let exits = step.exits();
-            let Some((_, target)) = exits.get(edge) else {
+            let exits = unbounded_exits(workflow, step);
+            let Some(to) = exits.get(edge) else {
                 done.insert(id);
                 continue;
             };
             path.push((id, edge + 1));
-            let Target::Step(to) = target else { continue };
             if let Some(start) = path.iter().position(|(s, _)| *s == to) {
                 let mut cycle: Vec<StepId> =
                     path[start..].iter().map(|(s, _)| (*s).clone()).collect();
@@ -235,4 +232,22 @@ fn unbounded_loop(workflow: &Workflow) -> Option<Vec<StepId>> {
         }
     }
     None
+}
+
+/// Where a step can lead any number of times: not where a person says, nor where rejections go
+/// that are counted. Steps that fail or are left out are not counted as rejections.
+fn unbounded_exits(workflow: &Workflow, step: &Step) -> Vec<StepId> {
+    let counted = step.max_rounds.is_some() || workflow.max_rounds.is_some();
+    let rejection = |key: &str| match &step.kind {
+        StepKind::Gate { .. } => key == "on_fail",
+        StepKind::Commit { .. } => key == "on_conflict",
+        _ => key == "on_reject" || key == "rebound",
+    };
+    let mut exits = step.exits();
+    exits.retain(|(key, _)| *key != "answers" && !(counted && rejection(key)));
+    let targets = exits.into_iter().filter_map(|(_, target)| match target {
+        Target::Step(to) => Some(to),
+        Target::Done | Target::Fail => None,
+    });
+    targets.collect()
 }

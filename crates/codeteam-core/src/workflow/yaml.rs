@@ -252,18 +252,16 @@ impl Compiler<'_> {
         let retry = match raw.retry {
             None => retry::Policy::default(),
             Some(Retry::Policy(policy)) => policy,
-            Some(Retry::Named(name)) => match retry::Policy::named(&name.value) {
-                Some(policy) => policy,
-                None => {
-                    let problem = Problem::at(
-                        name.referenced,
-                        format!("there is no retry policy `{}`", name.value),
-                    );
-                    self.problems
-                        .push(problem.hint(retry::Policy::NAMES.join(", ")));
+            Some(Retry::Named(name)) => {
+                let Some(policy) = retry::Policy::named(&name.value) else {
+                    let message = format!("there is no retry policy `{}`", name.value);
+                    let problem = Problem::at(name.referenced, message);
+                    let hint = retry::Policy::NAMES.join(", ");
+                    self.problems.push(problem.hint(hint));
                     return None;
-                }
-            },
+                };
+                policy
+            }
         };
         Some(StepKind::Role(Box::new(RoleStep {
             slots,

@@ -129,6 +129,42 @@ fn a_loop_needs_an_end() {
     assert!(compile("flow.yml", &text, &[]).is_ok(), "a person ends it");
 }
 
+/// Rounds count rejections. A loop of steps that succeed, fail or are left out needs another end.
+#[test]
+fn a_bound_on_rounds_does_not_bound_other_loops() {
+    let rounds = "limits: { max_steps: unlimited, max_rounds: 3 }";
+    for steps in [
+        "
+  code: { role: maker, next: tidy }
+  tidy: { role: maker, next: code }
+",
+        "
+  code: { role: maker, next: done, on_fail: code }
+",
+        "
+  code: { role: maker, when: { plan: present }, next: ask }
+  ask: { person: Again?, when: { plan: present }, answers: { no: done }, next: code }
+",
+    ] {
+        let found = compile("flow.yml", &format!("{rounds}{HEAD}{steps}"), &[]);
+        let found = found.unwrap_err().to_string();
+        assert!(found.contains("may never end"), "{found}");
+    }
+}
+
+#[test]
+fn where_a_person_who_is_left_out_leads_is_checked() {
+    let found = problems(
+        "
+  code: { person: Go?, when: { plan: present }, answers: { yes: done }, next: nowhere }
+",
+    );
+    assert!(
+        found.contains("`next` of `code` leads to `nowhere`"),
+        "{found}"
+    );
+}
+
 #[test]
 fn graphs_below_each_are_their_own() {
     let found = problems(

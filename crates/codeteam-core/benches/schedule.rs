@@ -1,0 +1,178 @@
+//! What the scheduler and the kernel cost as plans grow: at most linear in all, so about the same
+//! for each task. Prints nanoseconds per task and whether the goals are met.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a bench measures time and prints"
+)]
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use codeteam_core::budget::Limits;
+use codeteam_core::event::RunStarted;
+use codeteam_core::frame::Tip;
+use codeteam_core::ids::{TaskId, Time};
+use codeteam_core::input::{WorkerEnd, WorkerReport};
+use codeteam_core::plan::{Plan, Task};
+use codeteam_core::schedule::{Schedule, Status};
+use codeteam_core::workflow::compile;
+use codeteam_core::{Effect, Input, Run, apply, decide, due};
+
+const CAP: usize = 8;
+
+/// Tasks of which two in three depend on an earlier one and all hold files, some of them shared.
+fn plan(n: usize) -> Plan {
+    let tasks = (0..n).map(|i| Task {
+        id: TaskId(format!("t{i}")),
+        dependencies: match i % 3 {
+            0 => Vec::new(),
+            1 => vec![TaskId(format!("t{}", i - 1))],
+            _ => vec![TaskId(format!("t{}", i / 2)), TaskId(format!("t{}", i - 1))],
+        },
+        files: match i % 5 {
+            0 => vec![format!("src/shared{}.rs", i % 50)],
+            1 => vec![format!("src/m{}/", i % 100), format!("f{i}.rs")],
+            2 => vec![format!("src/m{}/a.rs", i % 100)],
+            _ => vec![format!("f{i}.rs")],
+        },
+        ..Task::default()
+    });
+    Plan {
+        tasks: tasks.collect(),
+        ..Plan::default()
+    }
+}
+
+/// Nanoseconds per task to start and complete a whole plan.
+fn schedule(n: usize) -> u128 {
+    let plan = plan(n);
+    let clock = Instant::now();
+    let mut schedule = Schedule::new(&plan, CAP, &BTreeMap::new());
+    let mut running = std::collections::VecDeque::new();
+    while !schedule.is_finished() {
+        while let Some(task) = schedule.next() {
+            schedule.start(task);
+            running.push_back(task);
+        }
+        match running.pop_front() {
+            Some(task) => drop(schedule.end(task, Status::Completed)),
+            None => break,
+        }
+    }
+    assert_eq!(
+        schedule.count(Status::Completed),
+        n,
+        "not everything was done"
+    );
+    clock.elapsed().as_nanos() / n as u128
+}
+
+const WORKFLOW: &str = "
+name: bench
+start: tasks
+roles: { scribe: { kind: scribe, worker: none } }
+steps:
+  tasks:
+    each: task
+    cap: 8
+    next: done
+    start: write
+    steps:
+      write: { role: scribe, next: done }
+";
+
+/// Nanoseconds per event, and events per task, to take a whole plan through the kernel.
+fn kernel(n: usize) -> (u128, u128) {
+    let Ok(compiled) = compile("bench.yml", WORKFLOW, &[]) else {
+        return (0, 0);
+    };
+    let mut run = Run::default();
+    let feed = |run: &mut Run, input: &Input| {
+        let events = decide(run, input);
+        for event in &events {
+            apply(run, event);
+        }
+        events.len()
+    };
+    let began = Input::Began(Box::new(RunStarted {
+        run: "bench".into(),
+        at: Time(0),
+        goal: String::new(),
+        workflow: compiled.workflow,
+        roles: compiled.roles,
+        base: Tip::default(),
+        branch: String::new(),
+        plan: Some(plan(n)),
+        earlier: BTreeMap::new(),
+        limits: Limits::default(),
+        max_tasks: n,
+        confinement: String::new(),
+    }));
+    feed(&mut run, &began);
+    let clock = Instant::now();
+    let mut events = 0;
+    while !run.is_terminal() {
+        let next = due(&run).into_iter().find_map(|effect| match effect {
+            Effect::StartWorker { id, .. } => Some(id),
+            _ => None,
+        });
+        let Some(id) = next else { break };
+        let report = WorkerReport {
+            end: WorkerEnd::Answered(r#"{"message":"done"}"#.to_owned()),
+            usage: codeteam_core::budget::Usage::default(),
+            transcript: None,
+            change: None,
+        };
+        let report = Box::new(report);
+        events += feed(
+            &mut run,
+            &Input::WorkerExited {
+                at: Time(1),
+                id,
+                report,
+            },
+        );
+    }
+    assert!(run.is_terminal(), "it did not end");
+    let spent = clock.elapsed().as_nanos();
+    (spent / events.max(1) as u128, events as u128 / n as u128)
+}
+
+fn verdict(met: bool) -> &'static str {
+    if met { "ok" } else { "MISSED" }
+}
+
+fn main() {
+    // Under `cargo test` it only shows that it works.
+    let measuring = std::env::args().any(|arg| arg == "--bench");
+    let largest = if measuring { 1_000_000 } else { 1_000 };
+    let mut at_10k = 1;
+    let sizes = [1_000, 10_000, 100_000, 1_000_000];
+    for n in sizes.into_iter().filter(|n| *n <= largest) {
+        let each = schedule(n);
+        if n == 10_000 {
+            at_10k = each.max(1);
+        }
+        let ratio = each * 100 / at_10k;
+        println!("schedule {n:>9} tasks: {each:>6} ns per task");
+        if n > 10_000 {
+            let (whole, rest) = (ratio / 100, ratio % 100);
+            let met = verdict(ratio <= 250);
+            println!("         {whole}.{rest:02} times that of 10000 (goal: at most 2.5) {met}");
+        }
+    }
+    let (small, _) = kernel(1_000);
+    if !measuring {
+        return;
+    }
+    let (large, events) = kernel(10_000);
+    println!("kernel        1000 tasks: {small:>6} ns per event");
+    println!("kernel       10000 tasks: {large:>6} ns per event, {events} events per task");
+    println!(
+        "         (goal: at most 2 times that of 1000) {}",
+        verdict(large <= 2 * small)
+    );
+}

@@ -1,0 +1,215 @@
+//! How frames are opened, moved, ended and taken up again.
+
+use super::tasks::{follow_schedule, is_over, note, set_status};
+use super::with;
+use crate::event::{Entry, Outcome};
+use crate::frame::{Frame, Item, Slot, SlotState, Stage, Tip, Work};
+use crate::ids::{AttemptId, FramePath, StepId, TaskId};
+use crate::run::Run;
+use crate::schedule::Status;
+use crate::workflow::{Step, StepKind};
+
+pub(super) fn enter(run: &mut Run, path: &FramePath, step: &StepId, generation: u32, why: Entry) {
+    let Some(frame) = run.frames.get(path) else {
+        return;
+    };
+    let Some(definition) = run.step(step) else {
+        return;
+    };
+    let definition = &Step::clone(definition);
+    // An `each` step that is entered anew tries what had failed again; one that is taken up again
+    // only what a person named.
+    let children = match why {
+        Entry::Resumed => run.children_of(frame, definition, is_over),
+        _ => run.children_of(frame, definition, Status::satisfies),
+    };
+    if let Some(children) = &children {
+        follow_schedule(run, children);
+    }
+    let work: Vec<Work> = match &definition.kind {
+        StepKind::Role(role) => role.slots.iter().cloned().map(Work::Role).collect(),
+        StepKind::Gate { .. } => vec![Work::Gate(step.clone())],
+        // What it does first depends on where the tip is; `AttemptStarted` says it.
+        StepKind::Commit { .. } => vec![Work::Integrate],
+        StepKind::Publish { .. } => vec![Work::Publish],
+        StepKind::Person { .. } | StepKind::Each { .. } => Vec::new(),
+    };
+    let stage = match &definition.kind {
+        StepKind::Each { .. } => Stage::Each,
+        StepKind::Commit { .. } => Stage::Committing,
+        _ => Stage::Working,
+    };
+    let commits = stage == Stage::Committing;
+    run.integrating.retain(|f| f != path);
+    if commits {
+        run.integrating.push(path.clone());
+    }
+    let tip = run.tip.clone();
+    with(run, path, |f| {
+        if f.step != *step {
+            f.question_rounds = 0;
+        }
+        if f.tree == f.base.tree {
+            // Nothing of its own to lose: it sees what was integrated meanwhile, by the frames
+            // below it too.
+            f.tree = tip.tree.clone();
+            f.base = tip;
+        }
+        if why == Entry::Rebound {
+            f.since_rebound = 0;
+        }
+        f.step = step.clone();
+        f.generation = generation;
+        f.visits.insert(step.clone(), generation);
+        f.entered += 1;
+        f.reasons.clear();
+        f.stage = stage;
+        f.children = children;
+        f.slots = work
+            .into_iter()
+            .zip(0..)
+            .map(|(work, slot)| Slot {
+                id: AttemptId {
+                    frame: path.clone(),
+                    step: step.clone(),
+                    generation,
+                    slot,
+                    attempt: 1,
+                    fence: 0,
+                },
+                work,
+                worker: None,
+                state: SlotState::Queued,
+                feedback: Vec::new(),
+            })
+            .collect();
+    });
+}
+
+pub(super) fn open_frame(run: &mut Run, path: &FramePath, item: &Item, base: &Tip) {
+    let parent = parent_of(path);
+    start_child(run, &parent, path.name());
+    let frame = Frame::new(path.clone(), Some(parent), item.clone(), base.clone());
+    run.frames.insert(path.clone(), frame);
+    note(run, item, |record| record.status = Status::Running);
+}
+
+pub(super) fn resume_frame(run: &mut Run, path: &FramePath) {
+    let Some(mut frame) = run.failed.get(path).cloned() else {
+        return;
+    };
+    run.failed.remove_mut(path);
+    if let Some(parent) = &frame.parent {
+        start_child(run, &parent.clone(), path.name());
+    }
+    frame.reset_counts();
+    frame.stage = Stage::Working;
+    let item = frame.item.clone();
+    run.frames.insert(path.clone(), frame);
+    note(run, &item, |record| {
+        record.status = Status::Running;
+        record.why = None;
+    });
+}
+
+pub(super) fn start_child(run: &mut Run, parent: &FramePath, name: &str) {
+    with(run, parent, |f| {
+        if let Some(children) = &mut f.children
+            && let Some(i) = children.position(name)
+        {
+            children.schedule.start(i);
+        }
+    });
+}
+
+pub(super) fn end_frame(run: &mut Run, path: &FramePath, outcome: &Outcome) {
+    run.integrating.retain(|f| f != path);
+    let Some(frame) = run.frames.get_mut(path) else {
+        return;
+    };
+    frame.stage = Stage::Ended(outcome.clone());
+    for slot in &mut frame.slots {
+        if slot.state != SlotState::Running {
+            slot.state = SlotState::Done(None);
+        }
+    }
+    if frame.parent.is_none() {
+        return;
+    }
+    let Some(frame) = run.frames.remove(path) else {
+        return;
+    };
+    let status = match outcome {
+        Outcome::Completed => Status::Completed,
+        Outcome::Failed(_) => Status::Failed,
+        Outcome::Skipped => Status::Skipped,
+        Outcome::Cancelled | Outcome::Aborted(_) => Status::Pending,
+    };
+    note(run, &frame.item, |record| {
+        record.status = status;
+        record.rounds = frame.round;
+        record.commits.clone_from(&frame.commits);
+        if let Outcome::Failed(why) = outcome {
+            record.why = Some(why.clone());
+        }
+    });
+    let blocked = end_child(run, &frame, status);
+    for name in blocked {
+        set_status(run, &TaskId(name), Status::Blocked);
+    }
+    if !status.satisfies() {
+        // Its counts go on if it is taken up again, so that no attempt has the name of another.
+        run.failed.insert_mut(path.clone(), frame);
+    }
+}
+
+/// Tells the parent's schedule; returns the names of what is blocked now.
+pub(super) fn end_child(run: &mut Run, frame: &Frame, status: Status) -> Vec<String> {
+    let Some(parent) = frame.parent.as_ref().and_then(|p| run.frames.get_mut(p)) else {
+        return Vec::new();
+    };
+    let halts = run
+        .workflow
+        .steps
+        .get(&parent.step)
+        .is_some_and(|step| matches!(step.kind, StepKind::Each { halt: true, .. }));
+    let Some(children) = &mut parent.children else {
+        return Vec::new();
+    };
+    let Some(i) = children.position(frame.path.name()) else {
+        return Vec::new();
+    };
+    let blocked = children.schedule.end(i, status);
+    children.halted |= halts && status == Status::Failed;
+    if !matches!(frame.item, Item::Task(_)) {
+        return Vec::new();
+    }
+    blocked
+        .into_iter()
+        .filter_map(|b| children.names.get(b).cloned())
+        .collect()
+}
+
+/// The run's own frame goes back to what it was doing when it ended.
+pub(super) fn reopen(run: &mut Run) {
+    run.outcome = None;
+    with(run, &FramePath::root(), |f| {
+        f.stage = if f.children.is_some() {
+            Stage::Each
+        } else {
+            Stage::Working
+        };
+        if let Some(children) = &mut f.children {
+            children.halted = false;
+        } else {
+            f.reset_counts();
+        }
+    });
+}
+
+pub(super) fn parent_of(path: &FramePath) -> FramePath {
+    match path.as_str().rsplit_once('/') {
+        Some((parent, _)) => FramePath::from(parent),
+        None => FramePath::root(),
+    }
+}

@@ -1,0 +1,133 @@
+//! The plan and where its tasks stand, as events change them.
+
+use std::sync::Arc;
+
+use super::frames::parent_of;
+use super::with;
+use crate::frame::{Children, Item};
+use crate::ids::{FramePath, TaskId};
+use crate::plan::Plan;
+use crate::run::{Run, TaskRecord};
+use crate::schedule::Status;
+
+pub(super) fn set_plan(run: &mut Run, plan: &Plan) {
+    let positions = plan
+        .tasks
+        .iter()
+        .enumerate()
+        .map(|(i, t)| (t.id.clone(), i))
+        .collect();
+    run.positions = Arc::new(positions);
+    run.plan = Some(Arc::new(plan.clone()));
+}
+
+/// Frames and records of tasks that are no longer in the plan.
+pub(super) fn forget_dropped(run: &mut Run) {
+    let dropped: Vec<TaskId> = run
+        .tasks
+        .keys()
+        .filter(|task| !run.positions.contains_key(*task))
+        .cloned()
+        .collect();
+    for task in dropped {
+        run.tasks.remove_mut(&task);
+        let frames = run.failed.iter();
+        let path = frames
+            .filter(|(_, frame)| frame.item == Item::Task(task.clone()))
+            .map(|(path, _)| path.clone())
+            .next();
+        if let Some(path) = path {
+            run.failed.remove_mut(&path);
+        }
+    }
+}
+
+pub(super) fn rebuild_schedules(run: &mut Run) {
+    let paths: Vec<FramePath> = run
+        .frames
+        .values()
+        .filter(|f| f.children.is_some())
+        .map(|f| f.path.clone())
+        .collect();
+    for path in paths {
+        let Some(frame) = run.frames.get(&path) else {
+            continue;
+        };
+        let Some(step) = run.step(&frame.step) else {
+            continue;
+        };
+        let children = run.children_of(frame, step, is_over);
+        if let Some(children) = &children {
+            follow_schedule(run, children);
+        }
+        with(run, &path, |f| f.children = children);
+    }
+}
+
+pub(super) fn is_over(status: Status) -> bool {
+    status.satisfies() || status == Status::Failed
+}
+
+/// What a new schedule no longer blocks or counts as failed is so in the tasks' records too, and
+/// the other way round.
+pub(super) fn follow_schedule(run: &mut Run, children: &Children) {
+    let held_up = |status| matches!(status, Status::Blocked | Status::Failed);
+    for (i, name) in children.names.iter().enumerate() {
+        let id = TaskId(name.clone());
+        let (known, now) = (run.task_status(&id), children.schedule.status(i));
+        if known != now && (held_up(known) || now == Status::Blocked) {
+            set_status(run, &id, now);
+        }
+    }
+}
+
+pub(super) fn change_task(run: &mut Run, path: &FramePath, task: &TaskId, status: Status) {
+    set_status(run, task, status);
+    if status == Status::Skipped {
+        run.failed.remove_mut(path);
+    }
+    let freed = {
+        let parent = run.frames.get_mut(&parent_of(path));
+        let Some(children) = parent.and_then(|f| f.children.as_mut()) else {
+            return;
+        };
+        let Some(i) = children.position(task.as_str()) else {
+            return;
+        };
+        let freed = match status {
+            Status::Pending => children.schedule.reopen(i),
+            Status::Skipped => children.schedule.skip(i),
+            Status::Running | Status::Completed | Status::Failed | Status::Blocked => Vec::new(),
+        };
+        let names = freed.into_iter().filter_map(|i| children.names.get(i));
+        names.cloned().collect::<Vec<_>>()
+    };
+    for name in freed {
+        set_status(run, &TaskId(name), Status::Pending);
+    }
+}
+
+/// Sets the status of a task of the plan; phases stand in the same schedules and are not tasks.
+pub(super) fn set_status(run: &mut Run, task: &TaskId, status: Status) {
+    if run.positions.contains_key(task) {
+        note(run, &Item::Task(task.clone()), |record| {
+            record.status = status;
+        });
+    }
+}
+
+pub(super) fn note(run: &mut Run, item: &Item, change: impl FnOnce(&mut TaskRecord)) {
+    match item {
+        Item::Run => {}
+        Item::Phase(phase) => {
+            let mut record = TaskRecord::default();
+            change(&mut record);
+            run.phases.insert_mut(phase.clone(), record.status);
+        }
+        Item::Task(task) => {
+            let mut record = run.tasks.get(task).cloned().unwrap_or_default();
+            change(&mut record);
+            run.tasks.insert_mut(task.clone(), record);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! A run that is killed anywhere ends as if nothing had happened.
+
+use codeteam_core::assignment::assignment;
+use codeteam_core::failure::{Facts, Stage};
+use codeteam_core::ids::AttemptId;
+use codeteam_core::input::{WorkerEnd, WorkerReport};
+use codeteam_core::role::Kind;
+use codeteam_core::{Effect, Input};
+use serde_json::json;
+
+use crate::fixture::{EACH_TASK, PHASES, SEQUENCE, Start};
+use crate::git;
+use crate::world::{World, spent};
+
+/// When codeteam dies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Death {
+    /// What is due has not been done.
+    BeforePerforming,
+    /// It has been done, and nobody has heard of it.
+    AfterPerforming,
+}
+
+/// How a run ended: the trees on its branch and where each task stands.
+type Ending = (Vec<String>, Vec<(String, String)>, String);
+
+/// Runs to the end with workers that answer by what they are asked, dying at the given turns.
+fn run(start: &Start, deaths: &[(usize, Death)]) -> (Ending, usize) {
+    let mut world = World::begin(start);
+    let mut turn = 0;
+    while !world.run.is_terminal() {
+        assert!(turn < 500, "it does not end");
+        let death = deaths.iter().find(|(at, _)| *at == turn).map(|(_, d)| *d);
+        if death == Some(Death::BeforePerforming) {
+            world.crash();
+        }
+        let next = world.flights.values().next().cloned();
+        if let Some(effect) = next {
+            let input = perform(&mut world, &effect);
+            if death == Some(Death::AfterPerforming) {
+                world.crash();
+            } else {
+                world.land(&input);
+            }
+        } else if let Some(question) = world.questions().first().cloned() {
+            world.decide(codeteam_core::input::Decision::Answer {
+                answer: question
+                    .answers
+                    .first()
+                    .cloned()
+                    .unwrap_or("by mail".into()),
+                question: question.id,
+                note: String::new(),
+            });
+        } else {
+            let until = world.next_wake().unwrap();
+            world.wake(until);
+        }
+        turn += 1;
+    }
+    let statuses = world.run.tasks.iter();
+    let statuses = statuses.map(|(t, r)| (t.0.clone(), r.status.as_str().to_owned()));
+    let outcome = format!("{:?}", world.run.outcome);
+    ((world.git.history(), statuses.collect(), outcome), turn)
+}
+
+fn perform(world: &mut World, effect: &Effect) -> Input {
+    let (at, id) = (world.now, effect.attempt().unwrap().clone());
+    match effect {
+        Effect::StartWorker { .. } => work(world, &id),
+        Effect::RunGate { step, tree, .. } => {
+            // The second task's first change does not pass.
+            let wrong = tree.0.contains("two.rs=two.r1").then_some("1 test failed");
+            world.judged(&id, step, wrong)
+        }
+        Effect::Publish { .. } => Input::Published {
+            at,
+            id,
+            ok: true,
+            output: String::new(),
+        },
+        _ => world.perform_git(effect).unwrap(),
+    }
+}
+
+fn work(world: &World, id: &AttemptId) -> Input {
+    let told = assignment(&world.run, id).unwrap();
+    let who = told.task.as_ref().map_or("goal", |t| t.id.as_str());
+    let answer = match told.kind {
+        Kind::Analyst if told.answers.is_empty() => json!({"questions": ["How?"]}),
+        Kind::Analyst => json!({"requirements": "by mail"}),
+        Kind::Designer => json!({"design": "a table"}),
+        Kind::Implementer => json!({"summary": "done"}),
+        Kind::Gatekeeper if told.contract == codeteam_core::role::Contract::TeamMcp => {
+            // Two rounds are rejected.
+            json!({"approved": told.round > 2, "reason": "seen", "issues": []})
+        }
+        Kind::Gatekeeper => json!({"verdict": "approve", "reason": "seen"}),
+        Kind::Scribe => json!({"message": format!("Do {who}")}),
+        Kind::Planner => json!({"blocked": "there is a plan"}),
+    };
+    let mut end = WorkerEnd::Answered(answer.to_string());
+    if told.kind == Kind::Implementer && who == "three" && told.attempt == 1 {
+        end = WorkerEnd::Failed(Facts {
+            stage: Stage::TimedOut,
+            ..Facts::default()
+        });
+    }
+    let change = told.writable.then(|| {
+        let mut files = git::files(&told.tree);
+        let content = format!("{who}.r{}", told.round);
+        files.insert(format!("{who}.rs"), content.clone());
+        let list = files.entry("shared.txt".to_owned()).or_default();
+        *list = format!("{list}+{content}");
+        let tree = git::tree(&files);
+        let base = &world.run.frames[&id.frame].base.tree;
+        (tree.clone(), git::change(&id.lasting(), base, &tree))
+    });
+    Input::WorkerExited {
+        at: world.now,
+        id: id.clone(),
+        report: Box::new(WorkerReport {
+            end,
+            usage: spent(100),
+            transcript: None,
+            change,
+        }),
+    }
+}
+
+fn ends_the_same_wherever_it_dies(start: &Start) {
+    let (undisturbed, turns) = run(start, &[]);
+    assert!(undisturbed.2.contains("Completed"), "{undisturbed:?}");
+    for turn in 0..turns {
+        for death in [Death::BeforePerforming, Death::AfterPerforming] {
+            let (ending, _) = run(start, &[(turn, death)]);
+            assert_eq!(ending, undisturbed, "after dying at turn {turn}, {death:?}");
+            let again = [(turn, death), (turn + 1, Death::AfterPerforming)];
+            let (ending, _) = run(start, &again);
+            assert_eq!(
+                ending, undisturbed,
+                "after dying twice from turn {turn}, {death:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn tasks_side_by_side_with_a_failing_gate_and_a_retry() {
+    let start = Start::of(EACH_TASK).plan(
+        "one: one.rs
+         two: two.rs
+         three: three.rs < one",
+    );
+    ends_the_same_wherever_it_dies(&start);
+}
+
+#[test]
+fn a_sequence_with_a_question_and_rejections() {
+    ends_the_same_wherever_it_dies(&Start::of(SEQUENCE));
+}
+
+#[test]
+fn phases() {
+    // Publishing is the one thing that is not repeated without asking; the person says it is done.
+    let start = Start::of(PHASES).plan(
+        "one@first: one.rs
+         two@first: two.rs
+         three@second: three.rs",
+    );
+    ends_the_same_wherever_it_dies(&start);
+}

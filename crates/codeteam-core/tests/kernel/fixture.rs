@@ -1,0 +1,106 @@
+//! The workflows and plans the tests run.
+
+use codeteam_core::budget::Limits;
+use codeteam_core::event::RunStarted;
+use codeteam_core::ids::{TaskId, Time};
+use codeteam_core::plan::{Phase, Plan, Task};
+use codeteam_core::workflow::{Compiled, StepKind, compile};
+
+use crate::git::Git;
+
+pub(crate) const EACH_TASK: &str = include_str!("../workflows/each-task.yml");
+pub(crate) const SEQUENCE: &str = include_str!("../workflows/sequence.yml");
+pub(crate) const HALTING: &str = include_str!("../workflows/halting.yml");
+pub(crate) const PHASES: &str = include_str!("../workflows/phases.yml");
+pub(crate) const ALL: [&str; 4] = [EACH_TASK, SEQUENCE, HALTING, PHASES];
+
+/// How a run is to start.
+#[derive(Clone, Debug)]
+pub(crate) struct Start {
+    pub compiled: Compiled,
+    pub plan: Option<Plan>,
+    pub limits: Limits,
+}
+
+impl Start {
+    pub(crate) fn of(workflow: &str) -> Self {
+        let compiled = compile("workflow.yml", workflow, &[]).unwrap_or_else(|e| panic!("{e}"));
+        Self {
+            compiled,
+            plan: None,
+            limits: Limits::default(),
+        }
+    }
+
+    /// With a plan in short: `a: x.rs` or `b: y.rs z.rs < a` or, in phases, `b@two: y.rs`.
+    pub(crate) fn plan(mut self, lines: &str) -> Self {
+        self.plan = Some(plan(lines));
+        self
+    }
+
+    pub(crate) fn cap(mut self, cap: usize) -> Self {
+        for step in self.compiled.workflow.steps.values_mut() {
+            if let StepKind::Each { cap: old, .. } = &mut step.kind {
+                *old = cap;
+            }
+        }
+        self
+    }
+
+    pub(crate) fn money(mut self, microusd: u64) -> Self {
+        self.limits.money_microusd = Some(microusd);
+        self
+    }
+
+    pub(crate) fn started(&self, git: &Git) -> Box<RunStarted> {
+        Box::new(RunStarted {
+            run: "20250108-reset".into(),
+            at: Time(1_000),
+            goal: "Add a password reset".to_owned(),
+            workflow: self.compiled.workflow.clone(),
+            roles: self.compiled.roles.clone(),
+            base: git.tip(),
+            branch: "codeteam/20250108-reset".to_owned(),
+            plan: self.plan.clone(),
+            earlier: std::collections::BTreeMap::new(),
+            limits: self.limits,
+            max_tasks: 100,
+            confinement: "none".to_owned(),
+        })
+    }
+}
+
+/// A plan in short; phases are numbered in the order they are first named.
+pub(crate) fn plan(lines: &str) -> Plan {
+    let mut plan = Plan {
+        description: "Reset passwords".to_owned(),
+        ..Plan::default()
+    };
+    for line in lines.lines().map(str::trim).filter(|l| !l.is_empty()) {
+        let (head, rest) = line.split_once(':').unwrap_or((line, ""));
+        let (files, on) = rest.split_once('<').unwrap_or((rest, ""));
+        let (id, phase) = match head.split_once('@') {
+            Some((id, phase)) => (id, Some(phase)),
+            None => (head, None),
+        };
+        if let Some(phase) = phase
+            && !plan.phases.iter().any(|p| p.id.as_str() == phase)
+        {
+            let sequence = u32::try_from(plan.phases.len()).unwrap();
+            plan.phases.push(Phase {
+                id: phase.into(),
+                title: String::new(),
+                sequence,
+            });
+        }
+        plan.tasks.push(Task {
+            id: id.into(),
+            title: format!("Do {id}"),
+            dependencies: on.split_whitespace().map(TaskId::from).collect(),
+            files: files.split_whitespace().map(str::to_owned).collect(),
+            phase: phase.map(Into::into),
+            ..Task::default()
+        });
+    }
+    plan
+}

@@ -1,0 +1,287 @@
+//! Scenarios: a small script in, a transcript out.
+//!
+//! A line of a script is something the world does:
+//!
+//! ```text
+//! run/one code writes a.rs=1        the worker at that step answers, having written files
+//! run/one code says {"blocked":…}   it answers this, and has written nothing
+//! run/one code fails timeout        it fails: timeout, crash, overloaded, odd, quota 60s
+//! run/one review approves           a gatekeeper approves, or `rejects "why"`; `review/1` is a slot
+//! run/one test passes               a gate passes, or `fails "why"`
+//! run/one commit goes               git, or the host, does what is due
+//! run/one commit breaks "why"       it cannot be done at all
+//! person run/one yes note: why      a person answers; `stale` before the answer names an old one
+//! abort | retry [frame] | skip task | raise 100 | plan one: a.rs; two: b.rs < one
+//! crash                             codeteam dies; `crash after run/one commit` does that first
+//! +5s                               time passes
+//! limited claude 60s                another run tells of a usage limit
+//! push a.rs=9                       someone else commits to the branch
+//! again                             the last input arrives once more
+//! due                               shows what is due
+//! ```
+//!
+//! What is before a line `---` happens and is not written down; `start` writes down how the run
+//! begins.
+
+use codeteam_core::assignment::assignment;
+use codeteam_core::failure::{Facts, Quota, Stage};
+use codeteam_core::frame::{FrameChange, Work};
+use codeteam_core::ids::{AttemptId, FramePath, Tree};
+use codeteam_core::input::{Decision, WorkerEnd};
+use codeteam_core::role::{Contract, Kind};
+use codeteam_core::{Effect, Event, Input, due};
+use serde_json::json;
+
+use crate::fixture::{Start, plan};
+use crate::git;
+use crate::transcript::{tell, tell_due};
+use crate::world::World;
+
+/// Plays a script and writes down what happened.
+pub(crate) fn play(start: &Start, script: &str) -> String {
+    let (_, transcript) = play_out(start, script);
+    transcript
+}
+
+/// The same, with the world it ended in.
+pub(crate) fn play_out(start: &Start, script: &str) -> (World, String) {
+    let mut world = World::begin(start);
+    let mut lines: Vec<String> = Vec::new();
+    for line in script.lines().map(str::trim).filter(|l| !l.is_empty()) {
+        match line {
+            "---" => {
+                lines.clear();
+                continue;
+            }
+            "start" => {
+                let first = world.log.iter().map(|l| Event::read(1, l).unwrap());
+                lines.extend(first.map(|event| tell(&event)));
+                continue;
+            }
+            _ => lines.push(format!("> {line}")),
+        }
+        if line == "due" {
+            lines.extend(due(&world.run).iter().map(tell_due));
+            continue;
+        }
+        let events = command(&mut world, line);
+        lines.extend(events.iter().map(tell));
+        lines.extend(world.report_cancelled().iter().map(tell));
+    }
+    (world, lines.join("\n") + "\n")
+}
+
+fn command(world: &mut World, line: &str) -> Vec<Event> {
+    let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let at = world.now;
+    match verb {
+        "crash" => {
+            if let Some(which) = rest.strip_prefix("after ") {
+                let (effect, _) = flight(world, which);
+                let _unheard = world.perform_git(&effect);
+            }
+            world.crash()
+        }
+        "again" => {
+            let input = world.inputs.last().cloned().unwrap();
+            world.assert_repeats_change_nothing(&input);
+            world.feed(&input)
+        }
+        "limited" => {
+            let (account, time) = rest.split_once(' ').unwrap();
+            let (account, until) = (account.into(), at.plus(millis(time)));
+            world.feed(&Input::AccountLimited { at, account, until })
+        }
+        "push" => {
+            let (file, content) = rest.split_once('=').unwrap();
+            world.git.push(file, content);
+            Vec::new()
+        }
+        "plan" => {
+            let plan = Box::new(plan(&rest.replace(';', "\n")));
+            let by = "ann".to_owned();
+            world.feed(&Input::PlanEdited { at, by, plan })
+        }
+        "person" | "abort" | "retry" | "skip" | "raise" => {
+            let decision = decision(world, verb, rest);
+            world.decide(decision)
+        }
+        _ if verb.starts_with('+') => {
+            let at = at.plus(millis(&verb[1..]));
+            world.wake(at)
+        }
+        _ => {
+            let (effect, done) = flight(world, line);
+            let input = perform(world, &effect, &done);
+            world.land(&input)
+        }
+    }
+}
+
+fn decision(world: &World, verb: &str, rest: &str) -> Decision {
+    let (rest, note) = rest.split_once("note:").unwrap_or((rest, ""));
+    let (rest, note) = (rest.trim(), note.trim().to_owned());
+    match verb {
+        "abort" => Decision::Abort {
+            reason: rest.to_owned(),
+        },
+        "retry" => Decision::Retry {
+            frame: (!rest.is_empty()).then(|| FramePath::from(rest)),
+            note,
+        },
+        "skip" => Decision::Skip { task: rest.into() },
+        "raise" => {
+            let limits = codeteam_core::budget::Limits {
+                money_microusd: Some(rest.parse().unwrap()),
+                ..codeteam_core::budget::Limits::default()
+            };
+            Decision::RaiseLimits { limits }
+        }
+        _ => {
+            let (frame, answer) = rest.split_once(' ').unwrap();
+            let asked = world.questions();
+            let question = asked.iter().find(|q| q.id.frame.as_str() == frame);
+            let mut id = question
+                .unwrap_or_else(|| panic!("no question in {frame}"))
+                .id
+                .clone();
+            let answer = match answer.strip_prefix("stale ") {
+                Some(answer) => {
+                    id.fence -= 1;
+                    answer
+                }
+                None => answer,
+            };
+            Decision::Answer {
+                question: id,
+                answer: answer.to_owned(),
+                note,
+            }
+        }
+    }
+}
+
+/// What is in flight at `frame step[/slot]`, and what is said of it after that.
+fn flight(world: &World, line: &str) -> (Effect, String) {
+    let mut words = line.splitn(3, ' ');
+    let (frame, place) = (words.next().unwrap(), words.next().unwrap_or(""));
+    let (step, slot) = place.split_once('/').unwrap_or((place, "0"));
+    let found = world.flights.iter().find(|(id, _)| {
+        id.frame.as_str() == frame && id.step.as_str() == step && id.slot.to_string() == slot
+    });
+    let Some((_, effect)) = found else {
+        let flights: Vec<String> = world.flights.keys().map(ToString::to_string).collect();
+        panic!("nothing is under way for `{line}`; but {flights:?}");
+    };
+    (effect.clone(), words.next().unwrap_or("").to_owned())
+}
+
+fn perform(world: &mut World, effect: &Effect, done: &str) -> Input {
+    let (at, id) = (world.now, effect.attempt().unwrap().clone());
+    let (verb, rest) = done.split_once(' ').unwrap_or((done, ""));
+    let rest = rest.trim_matches('"');
+    match (effect, verb) {
+        (_, "breaks") => Input::EffectFailed {
+            at,
+            id,
+            message: rest.to_owned(),
+        },
+        (Effect::RunGate { step, .. }, "passes") => world.judged(&id, step, None),
+        (Effect::RunGate { step, .. }, "fails") => world.judged(&id, step, Some(rest)),
+        (Effect::Publish { .. }, _) => Input::Published {
+            at,
+            id,
+            ok: verb == "goes",
+            output: rest.to_owned(),
+        },
+        (Effect::StartWorker { .. }, _) => work(world, &id, verb, done),
+        _ => world.perform_git(effect).unwrap(),
+    }
+}
+
+fn work(world: &World, id: &AttemptId, verb: &str, done: &str) -> Input {
+    let told = assignment(&world.run, id).unwrap();
+    let rest = done.split_once(' ').map_or("", |(_, rest)| rest);
+    let team = told.contract == Contract::TeamMcp;
+    let reason = rest.trim_matches('"');
+    let end = match (verb, told.kind) {
+        ("fails", _) => WorkerEnd::Failed(trouble(rest, told.worker.as_str())),
+        ("says", _) => WorkerEnd::Answered(rest.to_owned()),
+        ("writes", _) => WorkerEnd::Answered(json!({"summary": "done"}).to_string()),
+        ("approves", _) if team => answered(&json!({"approved": true, "reason": "fine"})),
+        ("rejects", _) if team => {
+            answered(&json!({"approved": false, "reason": reason, "issues": [reason]}))
+        }
+        ("approves", _) => answered(&json!({"verdict": "approve", "reason": "fine"})),
+        ("rejects", _) => answered(&json!({"verdict": "reject", "reason": reason})),
+        ("goes", Kind::Scribe) => answered(&json!({"message": "Do it"})),
+        ("goes", Kind::Designer) => answered(&json!({"design": "a table"})),
+        ("goes", Kind::Analyst) => answered(&json!({"confirmed_requirements": "by mail"})),
+        _ => panic!("a {} cannot do `{done}`", told.kind.as_str()),
+    };
+    let mut input = world.exited(id, end, 100);
+    if let Input::WorkerExited { report, .. } = &mut input
+        && told.writable
+    {
+        let written = if verb == "writes" { rest } else { "" };
+        report.change = Some(write(world, id, &told.tree, written));
+    }
+    input
+}
+
+fn write(world: &World, id: &AttemptId, from: &Tree, written: &str) -> (Tree, FrameChange) {
+    let mut files = git::files(from);
+    for (file, content) in written.split(' ').filter_map(|w| w.split_once('=')) {
+        files.insert(file.to_owned(), content.to_owned());
+    }
+    let tree = git::tree(&files);
+    let base = &world.run.frames[&id.frame].base.tree;
+    (tree.clone(), git::change(&id.lasting(), base, &tree))
+}
+
+fn answered(value: &serde_json::Value) -> WorkerEnd {
+    WorkerEnd::Answered(value.to_string())
+}
+
+fn trouble(what: &str, worker: &str) -> Facts {
+    let (what, rest) = what.split_once(' ').unwrap_or((what, ""));
+    let mut facts = Facts::default();
+    match what {
+        "timeout" => {
+            facts.stage = Stage::TimedOut;
+            facts.message = "it ran too long".into();
+        }
+        "crash" => {
+            facts.signal = Some(11);
+            facts.message = "it crashed".into();
+        }
+        "overloaded" => facts.http_status = Some(529),
+        "quota" => {
+            facts.quota = Some(Quota {
+                account: worker.into(),
+                resets_in_ms: Some(millis(rest)),
+            });
+        }
+        _ => facts.message = "something odd".into(),
+    }
+    facts
+}
+
+fn millis(text: &str) -> u64 {
+    let (number, unit) = match text.strip_suffix("ms") {
+        Some(number) => (number, 1),
+        None => (text.trim_end_matches('s'), 1_000),
+    };
+    number.parse::<u64>().unwrap() * unit
+}
+
+/// What an attempt does, for transcripts.
+pub(crate) fn work_of(work: &Work) -> String {
+    match work {
+        Work::Role(role) => role.to_string(),
+        Work::Gate(step) => format!("the checks of `{step}`"),
+        Work::Rebase => "rebase".to_owned(),
+        Work::Integrate => "integrate".to_owned(),
+        Work::Publish => "publish".to_owned(),
+    }
+}

@@ -1,0 +1,34 @@
+//! Scenarios, each a specification: what the world does, and what follows.
+
+mod integration;
+mod limits;
+mod people;
+mod plans;
+mod reviewers;
+mod rounds;
+mod tries;
+
+use crate::fixture::{EACH_TASK, Start};
+
+/// Two tasks that may run side by side and one that waits for the first.
+fn three_tasks() -> Start {
+    Start::of(EACH_TASK).plan(
+        "one: a.rs
+         two: b.rs
+         three: c.rs < one",
+    )
+}
+
+fn one_task() -> Start {
+    Start::of(EACH_TASK).plan("one: a.rs")
+}
+
+/// Leads a task of [`EACH_TASK`] from its change to its commit.
+fn finish(task: &str) -> String {
+    format!(
+        "run/{task} test passes
+         run/{task} review approves
+         run/{task} describe goes
+         run/{task} commit goes"
+    )
+}

@@ -1,0 +1,74 @@
+//! Budgets: what fits, what waits for room, what waits for a person.
+
+use expect_test::expect;
+
+use super::{one_task, three_tasks};
+use crate::scenario::play;
+
+#[test]
+fn what_does_not_fit_beside_what_is_reserved_waits_for_room() {
+    let transcript = play(
+        &three_tasks().money(70_000),
+        "due
+         run/one code writes a.rs=1",
+    );
+    expect![[r#"
+        > due
+          due: run/one:code.1.0.1#1: coder on claude
+        > run/one code writes a.rs=1
+          run/one:code.1.0.1#1 answered, tree README.md=0,a.rs=1
+          run/one at test.1 (next)
+          run/one:test.1.0.1#2 started: the checks of `test`
+          run/two:code.1.0.1#3 started: coder on claude
+    "#]]
+    .assert_eq(&transcript);
+}
+
+#[test]
+fn a_limit_is_reached_and_raised() {
+    let transcript = play(
+        &one_task().money(40_050),
+        r#"run/one code says {"summary":"x"}
+           due
+           raise 40050
+           raise 40060
+           raise 500000"#,
+    );
+    expect![[r#"
+        > run/one code says {"summary":"x"}
+          run/one:code.1.0.1#1 failed: logic → retry_with_feedback: Nothing was changed. If nothing needs to change, answer `blocked` and say why.
+          run/one:code.1.0.2 queued
+          the limit of money is reached
+        > due
+          due: wait for a higher limit of money
+        > raise 40050
+          refused: those limits are in force already
+        > raise 40060
+          limits raised
+          the limit of money is reached
+        > raise 500000
+          limits raised
+          run/one:code.1.0.2#2 started: coder on claude
+    "#]].assert_eq(&transcript);
+}
+
+#[test]
+fn cancelled_work_frees_what_it_did_not_spend() {
+    let transcript = play(
+        &three_tasks().money(70_000),
+        "skip one
+         due",
+    );
+    expect![[r#"
+        > skip one
+          run/one ended: skipped
+          run/three opened on c0
+          run/three leaves out prompt
+          run/three at code.1 (start)
+          run/one:code.1.0.1#1 spent 10
+          run/three:code.1.0.1#2 started: coder on claude
+        > due
+          due: run/three:code.1.0.1#2: coder on claude
+    "#]]
+    .assert_eq(&transcript);
+}

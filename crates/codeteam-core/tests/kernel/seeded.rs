@@ -1,0 +1,288 @@
+//! Seeded schedules: whatever the interleaving, the crashes and the luck, the promises hold and
+//! the run comes to an end.
+
+use std::collections::BTreeMap;
+
+use codeteam_core::budget::Limits;
+use codeteam_core::ids::TaskId;
+use codeteam_core::input::Decision;
+use codeteam_core::workflow::Exhausted;
+use codeteam_core::{Effect, Event, Input, Run};
+
+use crate::fixture::{ALL, PHASES, SEQUENCE, Start};
+use crate::workers::{Luck, perform, reply, some_plan};
+use crate::world::{World, attempt_of};
+
+/// For so many turns things go wrong; after that the world is kind and the run must end.
+const TROUBLED: u32 = 90;
+const TURNS: u32 = 1_500;
+
+fn play(seed: u64) -> World {
+    let mut luck = Luck::new(seed);
+    let workflow = ALL[usize::try_from(seed % 4).unwrap()];
+    let mut start = Start::of(workflow).cap(usize::try_from(1 + luck.below(4)).unwrap());
+    if luck.percent(70) && workflow != SEQUENCE {
+        start.plan = Some(some_plan(&mut luck, workflow == PHASES));
+    }
+    if luck.percent(30) {
+        start = start.money(60_000 + luck.below(400_000));
+    }
+    if luck.percent(50) {
+        start.compiled.workflow.on_exhausted = Exhausted::Fail;
+    }
+    let (trouble, pestered) = (*luck.pick(&[0, 5, 15, 30]), *luck.pick(&[0, 5, 20]));
+    let mut world = World::begin(&start);
+    for turn in 0..TURNS {
+        let (trouble, pestered) = if turn < TROUBLED {
+            (trouble, pestered)
+        } else {
+            (0, 0)
+        };
+        if world.run.is_terminal() {
+            let again = turn < TROUBLED && luck.percent(70);
+            world.report_cancelled();
+            if !again || !reopen(&mut world, &mut luck) {
+                return world;
+            }
+            continue;
+        }
+        if luck.percent(4) {
+            world.assert_abort_ends_it();
+        }
+        if luck.percent(pestered) {
+            nuisance(&mut world, &mut luck, trouble);
+        } else {
+            go_on(&mut world, &mut luck, trouble);
+        }
+    }
+    panic!(
+        "seed {seed} does not end: {:?}\n{:#?}",
+        codeteam_core::due(&world.run),
+        world.run.frames
+    );
+}
+
+fn reopen(world: &mut World, luck: &mut Luck) -> bool {
+    if luck.percent(30)
+        && let Some(plan) = world.run.plan.clone()
+    {
+        let task = luck.pick(&plan.tasks).id.clone();
+        world.decide(Decision::Skip { task });
+    }
+    let failed: Vec<_> = world.run.failed.keys().cloned().collect();
+    let frame = (!failed.is_empty() && luck.percent(50)).then(|| luck.pick(&failed).clone());
+    let note = "once more".to_owned();
+    world.decide(Decision::Retry { frame, note });
+    !world.run.is_terminal()
+}
+
+/// The next thing that would happen by itself.
+pub(crate) fn go_on(world: &mut World, luck: &mut Luck, trouble: u64) {
+    world.now = world.now.plus(luck.below(3_000));
+    let questions = world.questions();
+    let flights: Vec<Effect> = world.flights.values().cloned().collect();
+    if !world.cancelled.is_empty() && luck.percent(50) {
+        world.report_cancelled();
+    } else if !questions.is_empty() && (flights.is_empty() || luck.percent(30)) {
+        let question = luck.pick(&questions).clone();
+        world.decide(reply(luck, &question, trouble));
+    } else if !flights.is_empty() {
+        let effect = luck.pick(&flights).clone();
+        let input = perform(world, luck, &effect, trouble);
+        world.land(&input);
+    } else if let Some(until) = world.next_wake() {
+        world.wake(until);
+    } else if world.run.limit.is_some() {
+        let limits = Limits {
+            money_microusd: world.run.budget.limits.money_microusd.map(|l| l + 150_000),
+            ..Limits::default()
+        };
+        world.decide(Decision::RaiseLimits { limits });
+    } else {
+        world.report_cancelled();
+    }
+}
+
+/// Something nobody needs.
+fn nuisance(world: &mut World, luck: &mut Luck, trouble: u64) {
+    let flights: Vec<Effect> = world.flights.values().cloned().collect();
+    match luck.below(13) {
+        0..=2 => {
+            world.crash();
+        }
+        3..=4 if !flights.is_empty() => {
+            // Done, and nobody hears of it.
+            let effect = luck.pick(&flights).clone();
+            let _unheard = perform(world, luck, &effect, trouble);
+            world.crash();
+        }
+        5..=6 => {
+            let input = luck.pick(&world.inputs).clone();
+            let decided = matches!(&input, Input::Decided { decision, .. }
+                if matches!(decision, Decision::Answer { .. }));
+            if attempt_of(&input).is_some() || decided {
+                world.assert_repeats_change_nothing(&input);
+                world.feed(&input);
+            }
+        }
+        7 if !flights.is_empty() => {
+            let effect = luck.pick(&flights).clone();
+            let mut input = perform(&mut world.clone(), luck, &effect, 0);
+            put_fence_back(&mut input);
+            let events = world.feed(&input);
+            assert!(events.is_empty(), "a stale fence caused {events:?}");
+        }
+        8 => {
+            let (at, until) = (world.now, world.now.plus(20_000));
+            let account = (*luck.pick(&["claude", "codex", "gemini"])).into();
+            world.feed(&Input::AccountLimited { at, account, until });
+        }
+        9 => edit_plan(world, luck),
+        10 => {
+            let task = TaskId(format!("t{}", luck.below(6)));
+            world.decide(Decision::Skip { task });
+        }
+        11 => world.git.push("b.rs", "someone"),
+        12 if luck.percent(30) => {
+            let reason = String::new();
+            world.decide(Decision::Abort { reason });
+        }
+        _ => {
+            let failed: Vec<_> = world.run.failed.keys().cloned().collect();
+            let frame = (!failed.is_empty()).then(|| luck.pick(&failed).clone());
+            let note = String::new();
+            world.decide(Decision::Retry { frame, note });
+        }
+    }
+}
+
+fn put_fence_back(input: &mut Input) {
+    match input {
+        Input::WorkerExited { id, .. }
+        | Input::GateFinished { id, .. }
+        | Input::Rebased { id, .. }
+        | Input::Integrated { id, .. }
+        | Input::Published { id, .. }
+        | Input::EffectFailed { id, .. } => id.fence += 1_000,
+        _ => {}
+    }
+}
+
+fn edit_plan(world: &mut World, luck: &mut Luck) {
+    let Some(plan) = &world.run.plan else { return };
+    let mut plan = (**plan).clone();
+    match luck.below(4) {
+        0 => {
+            let at = usize::try_from(luck.below(u64::try_from(plan.tasks.len()).unwrap())).unwrap();
+            plan.tasks[at].description.push_str("And well.");
+        }
+        1 => {
+            let mut task = luck.pick(&plan.tasks).clone();
+            task.id = TaskId(format!("t{}", plan.tasks.len()));
+            plan.tasks.push(task);
+        }
+        2 => {
+            plan.tasks.pop();
+        }
+        _ => {
+            let at = usize::try_from(luck.below(u64::try_from(plan.tasks.len()).unwrap())).unwrap();
+            plan.tasks[at].files = vec!["b.rs".to_owned()];
+        }
+    }
+    let (at, by) = (world.now, "ann".to_owned());
+    let plan = Box::new(plan);
+    world.feed(&Input::PlanEdited { at, by, plan });
+}
+
+/// Plays every fourth seed, and sees to it that luck has reached these kinds of events.
+fn share(of: u64, reached: &[&str]) {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for seed in (of..1_200).step_by(4) {
+        let world = play(seed);
+        let events: Vec<Event> = world
+            .log
+            .iter()
+            .map(|l| Event::read(1, l).unwrap())
+            .collect();
+        assert_eq!(Run::replay(&events).digest(), world.run.digest());
+        for event in &events {
+            *counts.entry(event.kind().to_owned()).or_default() += 1;
+        }
+    }
+    for kind in reached {
+        assert!(counts.contains_key(*kind), "luck has not reached {kind}");
+    }
+}
+
+#[test]
+fn tasks_one_by_one_keep_every_promise() {
+    share(
+        0,
+        &[
+            "attempt_lost",
+            "attempt_spent",
+            "account_parked",
+            "tip_moved",
+            "frame_rebased",
+            "run_reopened",
+            "rebase_conflicted",
+            "limits_raised",
+            "loop_detected",
+            "plan_revised",
+            "task_changed",
+        ],
+    );
+}
+
+#[test]
+fn a_sequence_keeps_every_promise() {
+    share(
+        1,
+        &[
+            "attempt_lost",
+            "attempt_spent",
+            "account_parked",
+            "tip_moved",
+            "frame_rebased",
+            "run_reopened",
+            "note_given",
+            "loop_detected",
+        ],
+    );
+}
+
+#[test]
+fn a_halting_run_keeps_every_promise() {
+    share(
+        2,
+        &[
+            "attempt_lost",
+            "attempt_spent",
+            "account_parked",
+            "tip_moved",
+            "frame_rebased",
+            "run_reopened",
+            "frame_resumed",
+            "task_changed",
+        ],
+    );
+}
+
+#[test]
+fn phases_keep_every_promise() {
+    share(
+        3,
+        &[
+            "attempt_lost",
+            "attempt_spent",
+            "account_parked",
+            "tip_moved",
+            "frame_rebased",
+            "run_reopened",
+            "level_lowered",
+            "breaker_opened",
+            "published",
+            "frame_resumed",
+        ],
+    );
+}

@@ -1,0 +1,195 @@
+//! How events and effects read in a transcript.
+
+use codeteam_core::effect::Waiting;
+use codeteam_core::event::Outcome;
+use codeteam_core::findings::Finding;
+use codeteam_core::{Effect, Event};
+use serde_json::Value;
+
+use crate::scenario::work_of;
+
+/// A word for anything that serialises to one.
+fn word(of: impl serde::Serialize) -> String {
+    match serde_json::to_value(of).unwrap() {
+        Value::String(text) => text,
+        other => other.to_string(),
+    }
+}
+
+fn outcome(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Failed(why) => format!("failed: {why}"),
+        Outcome::Aborted(why) => format!("aborted: {why}"),
+        other => word(other),
+    }
+}
+
+fn finding(finding: &Finding) -> String {
+    let severity = word(finding.report.severity);
+    format!(
+        "{} opened ({severity}): {}",
+        finding.id, finding.report.title
+    )
+}
+
+/// One line for an event.
+#[expect(
+    clippy::too_many_lines,
+    reason = "one arm per event, each a line or two"
+)]
+pub(crate) fn tell(event: &Event) -> String {
+    let text = match event {
+        Event::RunStarted(started) => format!("run started: {}", started.workflow.name),
+        Event::RunEnded { outcome: how, .. } => format!("the run ended: {}", outcome(how)),
+        Event::FrameOpened { frame, base, .. } => format!("{frame} opened on {}", base.commit),
+        Event::FrameResumed { frame } => format!("{frame} resumed"),
+        Event::FrameEnded {
+            frame,
+            outcome: how,
+        } => format!("{frame} ended: {}", outcome(how)),
+        Event::StepEntered {
+            frame,
+            step,
+            generation,
+            why,
+        } => format!("{frame} at {step}.{generation} ({})", word(why)),
+        Event::StepSkipped { frame, step } => format!("{frame} leaves out {step}"),
+        Event::AttemptStarted {
+            id, work, worker, ..
+        } => {
+            let on = worker
+                .as_ref()
+                .map(|w| format!(" on {w}"))
+                .unwrap_or_default();
+            format!("{id} started: {}{on}", work_of(work))
+        }
+        Event::AttemptQueued { id } => format!("{} queued", id.lasting()),
+        Event::AttemptPaused { id, until, why } => {
+            format!("{} paused until {} ({})", id.lasting(), until.0, word(why))
+        }
+        Event::AttemptFailed {
+            id,
+            facts,
+            category,
+            action,
+            ..
+        } => format!(
+            "{id} failed: {} → {}: {}",
+            word(category),
+            word(action),
+            facts.message
+        ),
+        Event::AttemptLost { id, usage } => {
+            format!("{id} lost, {} spent", word(usage.cost_microusd))
+        }
+        Event::AttemptSpent { id, usage } => format!("{id} spent {}", word(usage.cost_microusd)),
+        Event::SlotAbstained { id, reason } => format!("{} abstains: {reason}", id.lasting()),
+        Event::SubmissionReceived {
+            id, change, vote, ..
+        } => {
+            let change = change.as_ref().map(|(tree, _)| format!(", tree {tree}"));
+            let vote = vote.map(|v| if v { ", for it" } else { ", against it" });
+            format!(
+                "{id} answered{}{}",
+                change.unwrap_or_default(),
+                vote.unwrap_or_default()
+            )
+        }
+        Event::FindingsChanged {
+            opened, resolved, ..
+        } => {
+            let resolved = resolved
+                .iter()
+                .map(|r| format!("{} {}", r.id, word(r.state)));
+            let lines: Vec<String> = opened.iter().map(finding).chain(resolved).collect();
+            lines.join(", ")
+        }
+        Event::GateJudged {
+            step, tree, passed, ..
+        } => format!(
+            "`{step}` {} on {tree}",
+            if *passed { "passed" } else { "failed" }
+        ),
+        Event::StepJudged {
+            frame,
+            step,
+            approved,
+            feedback,
+            ..
+        } => {
+            let said: Vec<String> = feedback
+                .iter()
+                .map(|f| f.text.replace('\n', " / "))
+                .collect();
+            let verdict = if *approved { "approved" } else { "rejected: " };
+            format!("{frame}: {step} {verdict}{}", said.join("; "))
+        }
+        Event::LoopDetected { frame, round, .. } => format!("{frame} repeats round {round}"),
+        Event::BreakerOpened { frame, step } => format!("{frame}: the breaker of {step} opened"),
+        Event::LevelLowered { frame, level } => format!("{frame} lowered to {}", word(level)),
+        Event::PlanProposed { plan } => format!("plan proposed: {} tasks", plan.tasks.len()),
+        Event::PlanRevised { plan } => format!("plan revised: {} tasks", plan.tasks.len()),
+        Event::TaskChanged { task, status, .. } => format!("{task} is {}", status.as_str()),
+        Event::Asked { question, .. } => {
+            let points = question.points.join(" ");
+            let text = format!("{} {points}", question.text);
+            format!(
+                "{} asks: {} [{}]",
+                question.id,
+                text.trim(),
+                question.answers.join(", ")
+            )
+        }
+        Event::Answered {
+            question, answer, ..
+        } => format!("{question} answered: {answer}"),
+        Event::NoteGiven { frame, text, .. } => format!("{frame} is told: {text}"),
+        Event::DecisionRefused { why, .. } => format!("refused: {why}"),
+        Event::FrameRebased { base, tree, .. } => format!("rebased on {}: {tree}", base.commit),
+        Event::RebaseConflicted { base, files, .. } => {
+            format!("conflicts with {} in {}", base.commit, files.join(", "))
+        }
+        Event::TipMoved { tip, .. } => format!("the tip moved to {}", tip.commit),
+        Event::Committed {
+            commit,
+            tree,
+            message,
+            ..
+        } => format!("{commit} committed: {tree}: {message}"),
+        Event::NothingToCommit { frame } => format!("{frame} has nothing to commit"),
+        Event::BudgetWarned { what } => format!("four fifths of {} are used up", word(what)),
+        Event::LimitReached { what } => format!("the limit of {} is reached", word(what)),
+        Event::LimitsRaised { .. } => "limits raised".to_owned(),
+        Event::AccountParked { account, until } => format!("{account} rests until {}", until.0),
+        Event::AccountFreed { account } => format!("{account} may be used again"),
+        Event::RunResumed { .. } | Event::RunReopened { .. } | Event::Published { .. } => {
+            event.kind().replace('_', " ")
+        }
+    };
+    format!("  {text}")
+}
+
+/// One line for what is due.
+pub(crate) fn tell_due(effect: &Effect) -> String {
+    let text = match effect {
+        Effect::StartWorker {
+            id, role, worker, ..
+        } => format!("{id}: {role} on {worker}"),
+        Effect::RunGate { id, step, tree } => format!("{id}: checks of {step} on {tree}"),
+        Effect::Rebase { id, onto, .. } => format!("{id}: rebase onto {}", onto.commit),
+        Effect::Integrate { id, onto, .. } => format!("{id}: integrate onto {}", onto.commit),
+        Effect::Publish { id, command } => format!("{id}: publish with {command}"),
+        Effect::Ask(question) => format!("{}: ask", question.id),
+        Effect::Wait { until, why } => {
+            let why = match why {
+                Waiting::Backoff { id } => format!("to try {} again", id.lasting()),
+                Waiting::Quota { accounts } => format!("for the quota of {}", word(accounts)),
+                Waiting::Limit { what } => format!("for a higher limit of {}", word(what)),
+                Waiting::Release => "for cancelled work".to_owned(),
+            };
+            let until = until.map(|t| format!(" until {}", t.0)).unwrap_or_default();
+            format!("wait{until} {why}")
+        }
+    };
+    format!("  due: {text}")
+}

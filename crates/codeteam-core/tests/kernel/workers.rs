@@ -1,0 +1,278 @@
+//! Workers, gates and people that do what a seed says.
+
+use codeteam_core::assignment::{Assignment, assignment};
+use codeteam_core::budget::Usage;
+use codeteam_core::failure::{Facts, Quota, Stage};
+use codeteam_core::frame::{Question, QuestionKind};
+use codeteam_core::ids::AttemptId;
+use codeteam_core::input::{Decision, WorkerEnd, WorkerReport};
+use codeteam_core::plan::{Phase, Plan, Task};
+use codeteam_core::role::{Contract, Kind};
+use codeteam_core::{Effect, Input};
+use serde_json::{Value, json};
+
+use crate::git;
+use crate::world::World;
+
+/// A generator that gives the same numbers everywhere.
+#[derive(Clone)]
+pub(crate) struct Luck(u64);
+
+impl Luck {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % n.max(1)
+    }
+
+    pub(crate) fn percent(&mut self, chance: u64) -> bool {
+        self.below(100) < chance
+    }
+
+    pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        let n = u64::try_from(from.len()).unwrap();
+        &from[usize::try_from(self.below(n)).unwrap()]
+    }
+}
+
+/// Performs what is in flight; `trouble` is how often, in percent, something goes wrong.
+pub(crate) fn perform(world: &mut World, luck: &mut Luck, effect: &Effect, trouble: u64) -> Input {
+    let (at, id) = (world.now, effect.attempt().unwrap().clone());
+    if luck.percent(trouble / 8) {
+        let message = "the disk is gone".to_owned();
+        return Input::EffectFailed { at, id, message };
+    }
+    match effect {
+        Effect::StartWorker { .. } => work(world, luck, &id, trouble),
+        Effect::RunGate { step, .. } => {
+            let wrong = luck.percent(trouble).then_some("1 test failed");
+            world.judged(&id, step, wrong)
+        }
+        Effect::Publish { .. } => Input::Published {
+            at,
+            id,
+            ok: !luck.percent(trouble),
+            output: "remote: ok".to_owned(),
+        },
+        _ => world.perform_git(effect).unwrap(),
+    }
+}
+
+fn work(world: &World, luck: &mut Luck, id: &AttemptId, trouble: u64) -> Input {
+    let told = assignment(&world.run, id).unwrap();
+    let end = if luck.percent(trouble) {
+        misfortune(luck, &told)
+    } else {
+        WorkerEnd::Answered(answer(luck, &told, trouble).to_string())
+    };
+    let cap = told.max_cost_microusd.unwrap_or(1_000);
+    let usage = Usage {
+        input_tokens: 100,
+        output_tokens: 10,
+        cost_microusd: (!luck.percent(trouble)).then(|| luck.below(cap + 1)),
+    };
+    let change = told.writable.then(|| write(luck, &told, trouble));
+    let at = world.now;
+    let change = change.map(|tree| {
+        let base = &world.run.frames[&id.frame].base.tree;
+        let change = git::change(&id.lasting(), base, &tree);
+        (tree, change)
+    });
+    let report = WorkerReport {
+        end,
+        usage,
+        transcript: None,
+        change,
+    };
+    Input::WorkerExited {
+        at,
+        id: id.clone(),
+        report: Box::new(report),
+    }
+}
+
+fn misfortune(luck: &mut Luck, told: &Assignment) -> WorkerEnd {
+    let mut facts = Facts::default();
+    match luck.below(8) {
+        0 => facts.stage = Stage::TimedOut,
+        1 => facts.signal = Some(9),
+        2 => facts.exit = Some(2),
+        3 => facts.http_status = Some(529),
+        4 => {
+            facts.quota = Some(Quota {
+                account: told.worker.as_str().into(),
+                resets_in_ms: Some(1_000 + luck.below(60_000)),
+            });
+        }
+        5 => return WorkerEnd::Answered("I am done!".to_owned()),
+        6 => return WorkerEnd::Answered(json!({"blocked": "no access"}).to_string()),
+        _ => facts.message = "something odd".into(),
+    }
+    WorkerEnd::Failed(facts)
+}
+
+fn answer(luck: &mut Luck, told: &Assignment, trouble: u64) -> Value {
+    let team = told.contract == Contract::TeamMcp;
+    match told.kind {
+        Kind::Analyst if luck.percent(trouble) => json!({"questions": ["Which mail service?"]}),
+        Kind::Analyst if team => json!({"confirmed_requirements": "reset by mail"}),
+        Kind::Analyst => json!({"requirements": "reset by mail"}),
+        Kind::Designer => json!({"design": "a table of tokens"}),
+        Kind::Planner => json!({"plan": some_plan(luck, true)}),
+        Kind::Implementer => json!({"summary": "done", "files": []}),
+        Kind::Scribe => json!({"message": format!("Do {}", told.step)}),
+        Kind::Gatekeeper if team => {
+            let approved = !luck.percent(2 * trouble);
+            let issues = if approved {
+                vec![]
+            } else {
+                vec![format!("issue {}", luck.below(4))]
+            };
+            json!({"approved": approved, "reason": "seen", "issues": issues})
+        }
+        Kind::Gatekeeper => verdict(luck, told, trouble),
+    }
+}
+
+fn verdict(luck: &mut Luck, told: &Assignment, trouble: u64) -> Value {
+    let mut resolved: Vec<Value> = Vec::new();
+    for finding in &told.findings {
+        if !luck.percent(trouble) {
+            let state = luck.pick(&["fixed", "withdrawn"]);
+            resolved.push(json!({"id": finding.id, "state": state}));
+        }
+    }
+    let mut findings: Vec<Value> = Vec::new();
+    for n in 0..3 {
+        if luck.percent(trouble) {
+            let severity = luck.pick(&["minor", "major", "critical"]);
+            let title = format!("finding {} {n}", luck.below(5));
+            findings.push(json!({"severity": severity, "title": title}));
+        }
+    }
+    let verdict = if luck.percent(trouble) {
+        "reject"
+    } else {
+        "approve"
+    };
+    json!({"verdict": verdict, "reason": "seen", "findings": findings, "resolved": resolved})
+}
+
+/// An implementer writes its task's files, and sometimes others.
+fn write(luck: &mut Luck, told: &Assignment, trouble: u64) -> codeteam_core::ids::Tree {
+    let mut files = git::files(&told.tree);
+    if luck.percent(trouble / 3) {
+        return git::tree(&files);
+    }
+    let who = told.task.as_ref().map_or("goal", |t| t.id.as_str());
+    let mut names: Vec<String> = match &told.task {
+        Some(task) if !task.files.is_empty() => task.files.clone(),
+        _ => vec!["main.rs".to_owned()],
+    };
+    if luck.percent(trouble) {
+        names.push("hot.txt".to_owned());
+    }
+    for name in names {
+        let name = if name.ends_with('/') {
+            format!("{name}{who}")
+        } else {
+            name
+        };
+        // Now and then it does what it did before.
+        let nth = if luck.percent(trouble / 2) {
+            0
+        } else {
+            told.id.fence
+        };
+        files.insert(name, format!("{who}.{nth}"));
+    }
+    if luck.percent(trouble) {
+        let list = files.entry("shared.txt".to_owned()).or_default();
+        *list = format!("{list}+{who}.{}", told.id.fence);
+    }
+    git::tree(&files)
+}
+
+/// What a person says to a question.
+pub(crate) fn reply(luck: &mut Luck, question: &Question, trouble: u64) -> Decision {
+    let mut id = question.id.clone();
+    let mut answer = if question.answers.is_empty() {
+        "use the usual one".to_owned()
+    } else if luck.percent(trouble) || question.kind == QuestionKind::Step {
+        luck.pick(&question.answers).clone()
+    } else {
+        question.answers[0].clone()
+    };
+    if luck.percent(trouble / 3) {
+        id.fence -= 1;
+    }
+    if luck.percent(trouble / 3) {
+        answer = String::new();
+    }
+    Decision::Answer {
+        question: id,
+        answer,
+        note: if luck.percent(20) {
+            "mind the tests".to_owned()
+        } else {
+            String::new()
+        },
+    }
+}
+
+/// A small plan: tasks with dependencies, files and, if wanted, phases.
+pub(crate) fn some_plan(luck: &mut Luck, phased: bool) -> Plan {
+    const FILES: [&str; 7] = [
+        "a.rs",
+        "b.rs",
+        "c.rs",
+        "src/",
+        "src/x.rs",
+        "src/y.rs",
+        "secret.txt",
+    ];
+    let some: Vec<Phase> = (0..=luck.below(3))
+        .map(|i| Phase {
+            id: format!("p{i}").as_str().into(),
+            title: String::new(),
+            sequence: u32::try_from(luck.below(i + 1)).unwrap(),
+        })
+        .collect();
+    let mut tasks: Vec<Task> = Vec::new();
+    for i in 0..=luck.below(5) {
+        let mut files: Vec<String> = Vec::new();
+        for _ in 0..luck.below(3) {
+            let file = (*luck.pick(&FILES)).to_owned();
+            if !files.contains(&file) {
+                files.push(file);
+            }
+        }
+        let mut task = Task {
+            id: format!("t{i}").as_str().into(),
+            title: format!("Do t{i}"),
+            files,
+            phase: phased.then(|| luck.pick(&some).id.clone()),
+            ..Task::default()
+        };
+        if let Some(on) = tasks.get(usize::try_from(luck.below(6)).unwrap()) {
+            task.dependencies.push(on.id.clone());
+        }
+        tasks.push(task);
+    }
+    let mut plan = Plan {
+        description: "Some plan".to_owned(),
+        phases: if phased { some } else { Vec::new() },
+        tasks,
+        ..Plan::default()
+    };
+    let wrong = !plan.check(100).is_empty() || (phased && plan.unfit_for_phases().is_some());
+    if wrong {
+        plan.tasks.iter_mut().for_each(|t| t.dependencies.clear());
+    }
+    plan
+}

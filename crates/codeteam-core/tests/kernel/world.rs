@@ -1,0 +1,297 @@
+//! The world a run lives in: its log, its clock, what is in flight, and the loop of the design:
+//! input → decide → append → apply → start what is due and missing, cancel what is not due.
+
+use std::collections::BTreeMap;
+
+use codeteam_core::budget::Usage;
+use codeteam_core::event::CheckResult;
+use codeteam_core::failure::Facts;
+use codeteam_core::frame::Question;
+use codeteam_core::ids::{AttemptId, StepId, Time};
+use codeteam_core::input::{Decision, Integrated, WorkerEnd, WorkerReport};
+use codeteam_core::workflow::StepKind;
+use codeteam_core::{Effect, Event, Input, Run, apply, decide, due};
+
+use crate::fixture::Start;
+use crate::git::{self, Git};
+use crate::invariants::{Watch, settled};
+
+/// A run and everything around it.
+#[derive(Clone)]
+pub(crate) struct World {
+    pub run: Run,
+    /// The durable log: one line of JSON per event.
+    pub log: Vec<String>,
+    pub git: Git,
+    pub now: Time,
+    /// What is being performed.
+    pub flights: BTreeMap<AttemptId, Effect>,
+    /// What was cancelled and has not yet told what it spent.
+    pub cancelled: Vec<AttemptId>,
+    /// Everything that was fed, in order.
+    pub inputs: Vec<Input>,
+    watch: Watch,
+}
+
+impl World {
+    pub(crate) fn begin(start: &Start) -> Self {
+        let git = Git::new();
+        let mut world = Self {
+            run: Run::default(),
+            log: Vec::new(),
+            now: Time(1_000),
+            flights: BTreeMap::new(),
+            cancelled: Vec::new(),
+            inputs: Vec::new(),
+            watch: Watch::default(),
+            git,
+        };
+        let began = Input::Began(start.started(&world.git));
+        world.feed(&began);
+        world
+    }
+
+    /// One turn of the loop.
+    pub(crate) fn feed(&mut self, input: &Input) -> Vec<Event> {
+        let events = self.append(input);
+        self.inputs.push(input.clone());
+        self.compare_due();
+        events
+    }
+
+    /// Decides, appends and applies, and holds every promise against the result.
+    fn append(&mut self, input: &Input) -> Vec<Event> {
+        let events = decide(&self.run, input);
+        let lines: Vec<String> = events.iter().map(json).collect();
+        let again: Vec<String> = decide(&self.run, input).iter().map(json).collect();
+        assert_eq!(lines, again, "the same input gives the same events");
+        // What the log tells is applied beside the live run; whole replays happen at crashes.
+        let mut told = self.run.clone();
+        for (event, line) in events.iter().zip(&lines) {
+            self.watch.before(&self.run, event);
+            apply(&mut self.run, event);
+            self.watch.after(&self.run, event);
+            let read = Event::read(event.version(), line).unwrap();
+            assert_eq!(read, *event, "{line}");
+            apply(&mut told, &read);
+        }
+        assert!(told == self.run, "the log tells another story");
+        self.log.extend(lines);
+        settled(&self.run, &due(&self.run));
+        events
+    }
+
+    fn compare_due(&mut self) {
+        let mut wanted: BTreeMap<AttemptId, Effect> = BTreeMap::new();
+        for effect in due(&self.run) {
+            if let Some(id) = effect.attempt() {
+                wanted.insert(id.clone(), effect);
+            }
+        }
+        for (id, flight) in std::mem::take(&mut self.flights) {
+            match wanted.get(&id) {
+                Some(effect) => assert_eq!(*effect, flight, "what is due changed in flight"),
+                None => self.cancelled.push(id),
+            }
+        }
+        self.flights = wanted;
+    }
+
+    /// Takes a flight that has ended out of the air and feeds what it reports.
+    pub(crate) fn land(&mut self, input: &Input) -> Vec<Event> {
+        let id = attempt_of(input).cloned();
+        if let Some(id) = &id {
+            self.flights.remove(id);
+        }
+        self.feed(input)
+    }
+
+    /// codeteam dies and another process takes over: only the log is left.
+    pub(crate) fn crash(&mut self) -> Vec<Event> {
+        let lost: Vec<(AttemptId, Usage)> = self
+            .flights
+            .keys()
+            .chain(&self.cancelled)
+            .map(|id| (id.clone(), spent(50)))
+            .collect();
+        self.flights.clear();
+        self.cancelled.clear();
+        let events: Vec<Event> = self
+            .log
+            .iter()
+            .map(|l| Event::read(1, l).unwrap())
+            .collect();
+        let rebuilt = Run::replay(&events);
+        assert!(rebuilt == self.run, "replay is not what was");
+        self.run = rebuilt;
+        let at = self.now;
+        self.feed(&Input::Resumed { at, lost })
+    }
+
+    /// Cancelled work tells what it had spent.
+    pub(crate) fn report_cancelled(&mut self) -> Vec<Event> {
+        let mut events = Vec::new();
+        while let Some(id) = self.cancelled.pop() {
+            let facts = Facts {
+                message: "cancelled".to_owned(),
+                ..Facts::default()
+            };
+            let input = self.exited(&id, WorkerEnd::Failed(facts), 10);
+            events.extend(self.feed(&input));
+        }
+        events
+    }
+
+    pub(crate) fn exited(&self, id: &AttemptId, end: WorkerEnd, cost: u64) -> Input {
+        Input::WorkerExited {
+            at: self.now,
+            id: id.clone(),
+            report: Box::new(WorkerReport {
+                end,
+                usage: spent(cost),
+                transcript: None,
+                change: None,
+            }),
+        }
+    }
+
+    /// What a gate reports: `None` if all is well, or what is wrong.
+    pub(crate) fn judged(&self, id: &AttemptId, step: &StepId, wrong: Option<&str>) -> Input {
+        let checks = match self.run.step(step).map(|s| &s.kind) {
+            Some(StepKind::Gate { checks }) => checks.clone(),
+            _ => Vec::new(),
+        };
+        let results = checks.iter().enumerate().map(|(i, check)| CheckResult {
+            name: check.name.clone(),
+            passed: wrong.is_none() || i > 0,
+            summary: wrong.filter(|_| i == 0).unwrap_or("").to_owned(),
+            output: None,
+        });
+        let tree = match self.flights.get(id) {
+            Some(Effect::RunGate { tree, .. }) => tree.clone(),
+            _ => self.run.tip.tree.clone(),
+        };
+        Input::GateFinished {
+            at: self.now,
+            id: id.clone(),
+            tree,
+            results: results.collect(),
+        }
+    }
+
+    /// Performs a git effect; what it did stays done even if nobody hears of it.
+    pub(crate) fn perform_git(&mut self, effect: &Effect) -> Option<Input> {
+        let at = self.now;
+        match effect {
+            Effect::Rebase {
+                id,
+                base,
+                tree,
+                onto,
+            } => Some(Input::Rebased {
+                at,
+                id: id.clone(),
+                outcome: git::rebase(id, base, tree, onto),
+            }),
+            Effect::Integrate {
+                id,
+                tree,
+                onto,
+                message,
+                ..
+            } => {
+                let outcome = self.git.integrate(id, tree, onto, message);
+                if let Integrated::Committed { tree: made, .. } = &outcome {
+                    assert_eq!(made, tree, "an attempt's name was used for two trees");
+                }
+                let id = id.clone();
+                Some(Input::Integrated { at, id, outcome })
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn decide(&mut self, decision: Decision) -> Vec<Event> {
+        let input = Input::Decided {
+            at: self.now,
+            by: "ann".to_owned(),
+            decision,
+        };
+        self.feed(&input)
+    }
+
+    pub(crate) fn questions(&self) -> Vec<Question> {
+        let asks = due(&self.run).into_iter().filter_map(|e| match e {
+            Effect::Ask(question) => Some(*question),
+            _ => None,
+        });
+        asks.collect()
+    }
+
+    /// When the next wait ends.
+    pub(crate) fn next_wake(&self) -> Option<Time> {
+        let waits = due(&self.run).into_iter().filter_map(|e| match e {
+            Effect::Wait { until, .. } => until,
+            _ => None,
+        });
+        waits.min()
+    }
+
+    pub(crate) fn wake(&mut self, at: Time) -> Vec<Event> {
+        self.now = self.now.max(at);
+        let at = self.now;
+        self.feed(&Input::Woke { at })
+    }
+
+    /// One decision ends it, wherever it stands; tried on a copy.
+    pub(crate) fn assert_abort_ends_it(&self) {
+        if self.run.is_terminal() {
+            return;
+        }
+        let mut run = self.run.clone();
+        let abort = Input::Decided {
+            at: self.now,
+            by: "ann".to_owned(),
+            decision: Decision::Abort {
+                reason: "enough".to_owned(),
+            },
+        };
+        for event in decide(&run, &abort) {
+            apply(&mut run, &event);
+        }
+        assert!(run.is_terminal() && due(&run).is_empty());
+    }
+
+    /// What the same input does a second time: nothing, or it is refused.
+    pub(crate) fn assert_repeats_change_nothing(&self, input: &Input) {
+        for event in decide(&self.run, input) {
+            let refused = matches!(event, Event::DecisionRefused { .. });
+            assert!(refused, "a repeated {input:?} caused {event:?}");
+        }
+    }
+}
+
+pub(crate) fn spent(cost_microusd: u64) -> Usage {
+    Usage {
+        input_tokens: 10,
+        output_tokens: 1,
+        cost_microusd: Some(cost_microusd),
+    }
+}
+
+pub(crate) fn json(event: &Event) -> String {
+    serde_json::to_string(event).unwrap()
+}
+
+/// The attempt an input is the result of.
+pub(crate) fn attempt_of(input: &Input) -> Option<&AttemptId> {
+    match input {
+        Input::WorkerExited { id, .. }
+        | Input::GateFinished { id, .. }
+        | Input::Rebased { id, .. }
+        | Input::Integrated { id, .. }
+        | Input::Published { id, .. }
+        | Input::EffectFailed { id, .. } => Some(id),
+        _ => None,
+    }
+}
