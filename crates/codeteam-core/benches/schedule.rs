@@ -108,6 +108,7 @@ fn kernel(n: usize) -> (u128, u128) {
         plan: Some(plan(n)),
         earlier: BTreeMap::new(),
         limits: Limits::default(),
+        plan_id: String::new(),
         max_tasks: n,
         confinement: String::new(),
     }));

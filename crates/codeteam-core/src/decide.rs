@@ -67,6 +67,7 @@ impl Decider {
             Input::Integrated { id, outcome, .. } => self.integrated(id, outcome),
             Input::Published { id, ok, output, .. } => self.published(id, *ok, output),
             Input::EffectFailed { id, message, .. } => self.effect_failed(id, message),
+            Input::DiskMeasured { bytes, .. } => self.disk_measured(*bytes),
             Input::AccountLimited { account, until, .. } => {
                 if self
                     .run
@@ -134,6 +135,16 @@ impl Decider {
                     self.ask_interrupted(&id.frame);
                 }
             }
+        }
+    }
+
+    /// Only a difference that matters for the limit is an event.
+    fn disk_measured(&mut self, bytes: u64) {
+        let Some(limit) = self.run.budget.limits.disk_bytes else {
+            return;
+        };
+        if bytes.abs_diff(self.run.budget.disk_bytes) >= (limit / 100).max(1) {
+            self.emit(Event::DiskMeasured { bytes });
         }
     }
 

@@ -226,6 +226,8 @@ pub enum Event {
 
     /// Four fifths of a limit are used up.
     BudgetWarned { what: budget::Kind },
+    /// More or less room is taken on the disk than was known.
+    DiskMeasured { bytes: u64 },
     /// A limit is reached; nothing new starts.
     LimitReached { what: budget::Kind },
     /// A person raised a limit.
@@ -262,6 +264,9 @@ pub struct RunStarted {
     /// What may be spent.
     #[serde(default)]
     pub limits: budget::Limits,
+    /// What a plan made in this run is called, unless it says itself.
+    #[serde(default)]
+    pub plan_id: String,
     /// How many tasks a plan may have.
     pub max_tasks: usize,
     /// What workers and gates are confined by, for people to read.
@@ -348,6 +353,7 @@ impl Event {
             RebaseConflicted => "rebase_conflicted", TipMoved => "tip_moved",
             Committed => "committed", NothingToCommit => "nothing_to_commit",
             Published => "published", BudgetWarned => "budget_warned",
+            DiskMeasured => "disk_measured",
             LimitReached => "limit_reached", LimitsRaised => "limits_raised",
             AccountParked => "account_parked", AccountFreed => "account_freed",
         }

@@ -65,6 +65,8 @@ pub enum Input {
         id: AttemptId,
         message: String,
     },
+    /// The room the run takes on the disk was measured.
+    DiskMeasured { at: Time, bytes: u64 },
     /// Another run found an account's usage limit reached.
     AccountLimited {
         at: Time,
@@ -204,6 +206,7 @@ impl Input {
             | Self::Integrated { at, .. }
             | Self::Published { at, .. }
             | Self::EffectFailed { at, .. }
+            | Self::DiskMeasured { at, .. }
             | Self::AccountLimited { at, .. }
             | Self::Decided { at, .. }
             | Self::PlanEdited { at, .. } => *at,

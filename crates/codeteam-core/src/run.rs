@@ -51,6 +51,8 @@ pub struct Run {
     pub plan: Option<Arc<Plan>>,
     /// Where each task stands in the plan.
     pub positions: Arc<BTreeMap<TaskId, usize>>,
+    /// What a plan made in this run is called.
+    pub plan_id: String,
     /// How many tasks a plan may have.
     pub max_tasks: usize,
     /// What is known of every task that is not pending.
@@ -126,6 +128,7 @@ impl Default for Run {
             confinement: String::new(),
             plan: None,
             positions: Arc::default(),
+            plan_id: String::new(),
             max_tasks: 0,
             tasks: RedBlackTreeMapSync::new_sync(),
             phases: RedBlackTreeMapSync::new_sync(),

@@ -29,6 +29,8 @@ pub struct Error {
 #[derive(Default)]
 pub struct Artifacts {
     log: Option<File>,
+    /// The plan's file as it was last written, to tell a person's changes from our own.
+    plan: Option<String>,
 }
 
 impl Artifacts {
@@ -41,8 +43,17 @@ impl Artifacts {
         if read.is_ok() {
             replace(&folder(engine, run).join("log.jsonl"), lines.as_bytes())?;
         }
-        write_derived(engine, run)?;
-        Ok(Self::default())
+        let mut artifacts = Self::default();
+        if let Some(path) = plan_folder(engine, run).map(|f| f.join("plan.yml"))
+            && !plan_was_edited(engine, run)
+        {
+            artifacts.plan = fs::read_to_string(path).ok();
+            artifacts.write_plan(engine, run)?;
+        }
+        if run.is_terminal() {
+            summary::write(engine, run)?;
+        }
+        Ok(artifacts)
     }
 
     /// Brings the files up to date with events that are durable already.
@@ -68,7 +79,7 @@ impl Artifacts {
             )
         });
         if plan_changed {
-            write_plan(engine, run)?;
+            self.write_plan(engine, run)?;
         }
         if events
             .iter()
@@ -76,6 +87,39 @@ impl Artifacts {
         {
             summary::write(engine, run)?;
         }
+        Ok(())
+    }
+
+    /// Writes the plan's file, unless a person has changed it: that is never overwritten, and is
+    /// read when the run is resumed.
+    fn write_plan(&mut self, engine: &Engine, run: &Run) -> Result<(), Error> {
+        let (Some(folder), Some(known)) = (plan_folder(engine, run), &run.plan) else {
+            return Ok(());
+        };
+        let path = folder.join("plan.yml");
+        let found = fs::read_to_string(&path).ok();
+        let loaded = found
+            .as_ref()
+            .map(|text| plan::from_yaml("plan.yml", text, run.max_tasks));
+        let ours = match (&found, &loaded) {
+            (None, _) => true,
+            (Some(text), _) if self.plan.as_ref() == Some(text) => true,
+            (_, Some(Ok(loaded))) => loaded.plan == **known,
+            _ => false,
+        };
+        if !ours {
+            return Ok(());
+        }
+        let mut runs = loaded
+            .and_then(Result::ok)
+            .map(|l| l.runs)
+            .unwrap_or_default();
+        if !runs.contains(&run.id.0) {
+            runs.push(run.id.0.clone());
+        }
+        let text = plan::to_yaml(known, &runs, |task| run.task_status(task));
+        replace(&path, text.as_bytes())?;
+        self.plan = Some(text);
         Ok(())
     }
 
@@ -102,16 +146,6 @@ impl Artifacts {
             None => Ok(()),
         }
     }
-}
-
-fn write_derived(engine: &Engine, run: &Run) -> Result<(), Error> {
-    if run.plan.is_some() && !plan_was_edited(engine, run) {
-        write_plan(engine, run)?;
-    }
-    if run.is_terminal() {
-        summary::write(engine, run)?;
-    }
-    Ok(())
 }
 
 /// The folder of a run's files.
@@ -144,25 +178,6 @@ pub fn plan_was_edited(engine: &Engine, run: &Run) -> bool {
         Ok(loaded) => loaded.plan != **known,
         // A file that cannot be read is a person's work in progress.
         Err(_) => true,
-    }
-}
-
-fn write_plan(engine: &Engine, run: &Run) -> Result<(), Error> {
-    let (Some(folder), Some(known)) = (plan_folder(engine, run), &run.plan) else {
-        return Ok(());
-    };
-    let path = folder.join("plan.yml");
-    let text = plan::to_yaml(known, |task| run.task_status(task));
-    // A file a person is editing is never overwritten; it is read when the run is resumed.
-    let ours = match fs::read_to_string(&path) {
-        Ok(found) => plan::from_yaml("plan.yml", &found, run.max_tasks)
-            .is_ok_and(|loaded| loaded.plan == **known || run.seq <= 8),
-        Err(_) => true,
-    };
-    if ours {
-        replace(&path, text.as_bytes())
-    } else {
-        Ok(())
     }
 }
 

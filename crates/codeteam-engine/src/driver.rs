@@ -343,6 +343,7 @@ impl<'a> Driver<'a> {
             Ok(input) => {
                 self.landed(&input);
                 self.feed(&input, Vec::new())?;
+                self.measure_disk()?;
             }
             Err(RecvTimeoutError::Timeout) => {
                 if effects
@@ -355,6 +356,15 @@ impl<'a> Driver<'a> {
             Err(RecvTimeoutError::Disconnected) => {}
         }
         self.beat()
+    }
+
+    /// Measures what the run takes on the disk, if that is limited.
+    fn measure_disk(&mut self) -> Result<(), Error> {
+        if self.run.budget.limits.disk_bytes.is_none() || self.run.is_terminal() {
+            return Ok(());
+        }
+        let bytes = self.engine.disk_used(&self.run.id);
+        self.feed(&Input::DiskMeasured { at: now(), bytes }, Vec::new())
     }
 
     fn landed(&mut self, input: &Input) {

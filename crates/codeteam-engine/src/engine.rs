@@ -208,7 +208,8 @@ impl Engine {
             }
         }
         let run = self.free_id(goal, at)?;
-        let (plan, earlier) =
+        let plan_id = self.free_plan_id();
+        let (mut plan, earlier) =
             request
                 .plan
                 .clone()
@@ -219,6 +220,9 @@ impl Engine {
                         .collect();
                     (Some(plan), done)
                 });
+        if let Some(plan) = plan.as_mut().filter(|plan| plan.plan_id.is_empty()) {
+            plan.plan_id.clone_from(&plan_id);
+        }
         Ok(RunStarted {
             branch: self
                 .config
@@ -237,6 +241,7 @@ impl Engine {
             plan,
             earlier,
             limits: self.config.limits.budget().replaced_by(request.limits),
+            plan_id,
             max_tasks: self.config.limits.max_tasks.unwrap_or(MAX_TASKS),
             confinement: self.launcher.describe().to_owned(),
         })
@@ -383,6 +388,32 @@ impl Engine {
         }
         env.extend(more);
         env
+    }
+
+    /// The next number of a plan: `feature-0021`.
+    fn free_plan_id(&self) -> String {
+        let number = |entry: fs::DirEntry| -> Option<u32> {
+            entry
+                .file_name()
+                .to_str()?
+                .strip_prefix("feature-")?
+                .parse()
+                .ok()
+        };
+        let folder = fs::read_dir(self.folder.join("planning"));
+        let last = folder
+            .into_iter()
+            .flatten()
+            .filter_map(Result::ok)
+            .filter_map(number)
+            .max();
+        format!("feature-{:04}", last.unwrap_or(0).saturating_add(1))
+    }
+
+    /// The bytes a run takes on the disk: its worktrees, and all bodies of the project.
+    pub fn disk_used(&self, run: &RunId) -> u64 {
+        let bodies = self.folder.join("bodies");
+        crate::maintenance::size(&self.workspaces_of(run)) + crate::maintenance::size(&bodies)
     }
 
     /// An id for a run that neither the log nor a branch has: the time and the goal's first words.

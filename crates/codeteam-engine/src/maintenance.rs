@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use codeteam_core::frame::Tip;
-use codeteam_core::ids::{Commit, RunId, Tree};
+use codeteam_core::ids::RunId;
 use serde::Serialize;
 
 use crate::config::Config;
@@ -103,7 +102,8 @@ pub fn prune(engine: &Engine, dry_run: bool) -> Result<Pruned, Error> {
     Ok(pruned)
 }
 
-fn size(path: &Path) -> u64 {
+/// The bytes of a file, or of everything in a folder; links are not followed.
+pub(crate) fn size(path: &Path) -> u64 {
     let Ok(metadata) = fs::symlink_metadata(path) else {
         return 0;
     };
@@ -260,13 +260,5 @@ fn worktrees(env: &Env) -> Check {
             format!("`{}` cannot be written: {error}", root.display()),
             "mend its rights, or set `XDG_STATE_HOME`",
         ),
-    }
-}
-
-/// A commit and its tree, as core names them.
-pub fn tip(commit: &Oid, tree: &Oid) -> Tip {
-    Tip {
-        commit: Commit(commit.as_str().to_owned()),
-        tree: Tree(tree.as_str().to_owned()),
     }
 }

@@ -95,31 +95,24 @@ fn found(path: &Path, commits: &[Known]) -> Found {
             return found;
         }
     };
-    match plan::from_yaml(&path.display().to_string(), &text, MAX_TASKS * 100) {
+    let runs = match plan::from_yaml(&path.display().to_string(), &text, MAX_TASKS * 100) {
         Ok(loaded) => {
             found.plan = loaded.plan;
             found.statuses = loaded.statuses;
+            loaded.runs
         }
         Err(problems) => {
             found.problem = Some(problems.to_string());
             return found;
         }
-    }
-    // A plan without an id of its own is in its run's folder.
-    let folder = path
-        .parent()
-        .and_then(Path::file_name)
-        .map(|n| n.to_string_lossy().into_owned());
-    let folder = folder.unwrap_or_default();
+    };
     for task in &found.plan.tasks {
         let status = found.statuses.entry(task.id.clone()).or_default();
         // Nobody works on it now.
         if *status == Status::Running {
             *status = Status::Pending;
         }
-        let own = |known: &&Known| {
-            known.task == task.id.0 && (known.run == folder || found.plan.plan_id == folder)
-        };
+        let own = |known: &&Known| known.task == task.id.0 && runs.contains(&known.run);
         if let Some(known) = commits.iter().find(own) {
             *status = Status::Completed;
             found.branch = Some(known.branch.clone());

@@ -132,7 +132,10 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
             format!("{account} rests until {}", clock(*until))
         }
         Event::AccountFreed { account } => format!("{account} may be used again"),
-        Event::AttemptQueued { .. } | Event::AttemptSpent { .. } | Event::StepJudged { .. } => {
+        Event::AttemptQueued { .. }
+        | Event::AttemptSpent { .. }
+        | Event::StepJudged { .. }
+        | Event::DiskMeasured { .. } => {
             return None;
         }
     })

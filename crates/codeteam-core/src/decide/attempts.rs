@@ -92,10 +92,9 @@ impl Decider {
             }
             Submission::Plan(planned) => {
                 let mut plan = planned.plan;
-                if plan.plan_id.is_empty()
-                    && let Some(old) = &self.run.plan
-                {
-                    plan.plan_id.clone_from(&old.plan_id);
+                if plan.plan_id.is_empty() {
+                    let known = self.run.plan.as_ref().map(|old| &old.plan_id);
+                    plan.plan_id = known.unwrap_or(&self.run.plan_id).clone();
                 }
                 self.emit(Event::PlanProposed {
                     plan: Box::new(plan),

@@ -18,6 +18,8 @@ pub struct Loaded {
     pub plan: Plan,
     /// The status of each task, where the file says one.
     pub statuses: BTreeMap<TaskId, Status>,
+    /// The runs that have worked on it.
+    pub runs: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -27,6 +29,8 @@ struct File {
     plan_id: String,
     #[serde(default)]
     description: String,
+    #[serde(default)]
+    runs: Vec<String>,
     #[serde(default)]
     phases: Vec<FilePhase>,
     #[serde(default)]
@@ -73,6 +77,7 @@ pub fn from_yaml(file: &str, text: &str, max_tasks: usize) -> Result<Loaded, Pro
             ..Plan::default()
         },
         statuses: BTreeMap::new(),
+        runs: raw.runs,
     };
     let mut add = |loaded: &mut Loaded, task: Spanned<FileTask>, phase: Option<&str>| {
         let place = task.referenced;
@@ -152,10 +157,13 @@ pub fn from_yaml(file: &str, text: &str, max_tasks: usize) -> Result<Loaded, Pro
 
 /// Writes a plan with the status of each task. JSON strings are YAML strings, so quoting is
 /// left to the one writer that gets it right.
-pub fn to_yaml(plan: &Plan, status: impl Fn(&TaskId) -> Status) -> String {
+pub fn to_yaml(plan: &Plan, runs: &[String], status: impl Fn(&TaskId) -> Status) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "plan_id: {}", quote(&plan.plan_id));
     let _ = writeln!(out, "description: {}", quote(&plan.description));
+    if !runs.is_empty() {
+        let _ = writeln!(out, "runs: {}", flow_list(runs));
+    }
     if !plan.phases.is_empty() {
         out.push_str("phases:\n");
         for phase in &plan.phases {
@@ -226,7 +234,7 @@ tasks:
             loaded.statuses[&TaskId::from("task-002")],
             Status::Completed
         );
-        let written = to_yaml(&loaded.plan, |id| loaded.statuses[id]);
+        let written = to_yaml(&loaded.plan, &[], |id| loaded.statuses[id]);
         assert_eq!(from_yaml("plan.yml", &written, 100).unwrap(), loaded);
     }
 

@@ -292,6 +292,7 @@ pub fn apply(run: &mut Run, event: &Event) {
             with(run, &id.frame, |f| finish_slot(f, id));
         }
         Event::BudgetWarned { what } => run.budget.warned.push(*what),
+        Event::DiskMeasured { bytes } => run.budget.disk_bytes = *bytes,
         Event::LimitReached { what } => run.limit = Some(*what),
         Event::LimitsRaised { limits } => {
             run.budget.limits = run.budget.limits.replaced_by(*limits);
@@ -324,6 +325,7 @@ fn begin(run: &mut Run, started: &RunStarted) {
     run.branch.clone_from(branch);
     run.confinement.clone_from(&started.confinement);
     run.max_tasks = started.max_tasks;
+    run.plan_id.clone_from(&started.plan_id);
     run.budget = Budget {
         limits: started.limits,
         started: *at,

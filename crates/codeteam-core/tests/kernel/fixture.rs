@@ -47,6 +47,11 @@ impl Start {
         self
     }
 
+    pub(crate) fn disk(mut self, bytes: u64) -> Self {
+        self.limits.disk_bytes = Some(bytes);
+        self
+    }
+
     pub(crate) fn money(mut self, microusd: u64) -> Self {
         self.limits.money_microusd = Some(microusd);
         self
@@ -64,6 +69,7 @@ impl Start {
             plan: self.plan.clone(),
             earlier: std::collections::BTreeMap::new(),
             limits: self.limits,
+            plan_id: String::new(),
             max_tasks: 100,
             confinement: "none".to_owned(),
         })

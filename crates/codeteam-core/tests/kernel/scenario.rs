@@ -106,6 +106,10 @@ fn command(world: &mut World, line: &str) -> Vec<Event> {
             let decision = decision(world, verb, rest);
             world.decide(decision)
         }
+        "disk" => {
+            let bytes = rest.parse().unwrap();
+            world.feed(&Input::DiskMeasured { at, bytes })
+        }
         _ if verb.starts_with('+') => {
             let at = at.plus(millis(&verb[1..]));
             world.wake(at)

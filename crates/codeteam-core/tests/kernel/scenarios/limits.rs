@@ -72,3 +72,32 @@ fn cancelled_work_frees_what_it_did_not_spend() {
     "#]]
     .assert_eq(&transcript);
 }
+
+#[test]
+fn a_full_disk_quota_stops_the_next_worker_not_the_one_under_way() {
+    let transcript = play(
+        &one_task().disk(1_000),
+        r#"disk 500
+           disk 505
+           disk 850
+           disk 1200
+           run/one code says {"summary":"x"}
+           due"#,
+    );
+    expect![[r#"
+        > disk 500
+          500 bytes on the disk
+        > disk 505
+        > disk 850
+          850 bytes on the disk
+          four fifths of disk are used up
+        > disk 1200
+          1200 bytes on the disk
+        > run/one code says {"summary":"x"}
+          run/one:code.1.0.1#1 failed: logic → retry_with_feedback: Nothing was changed. If nothing needs to change, answer `blocked` and say why.
+          run/one:code.1.0.2 queued
+          the limit of disk is reached
+        > due
+          due: wait for a higher limit of disk
+    "#]].assert_eq(&transcript);
+}
