@@ -49,7 +49,7 @@ impl Env {
             config_home: below_home("XDG_CONFIG_HOME", ".config"),
             user: text("USER")
                 .or_else(|| text("LOGNAME"))
-                .unwrap_or_else(|| "someone".to_owned()),
+                .unwrap_or_else(|| format!("user-{}", rustix::process::getuid().as_raw())),
             failpoint: text("CODETEAM_FAILPOINT").and_then(|text| Failpoint::parse(&text)),
             home,
         }

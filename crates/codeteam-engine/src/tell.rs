@@ -89,12 +89,6 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
         Event::LoopDetected { round, .. } => format!("the same change as in round {round} again"),
         Event::BreakerOpened { step, .. } => format!("{step} fails too often"),
         Event::LevelLowered { level, .. } => format!("less is asked for now: {level:?}"),
-        Event::PlanProposed { plan } => plural(
-            plan.tasks.len(),
-            "a plan with 1 task",
-            "a plan with",
-            "tasks",
-        ),
         Event::PlanRevised { plan } => {
             format!("the plan was changed, {} tasks now", plan.tasks.len())
         }
@@ -135,6 +129,7 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
         Event::AttemptQueued { .. }
         | Event::AttemptSpent { .. }
         | Event::StepJudged { .. }
+        | Event::PlanProposed { .. }
         | Event::DiskMeasured { .. } => {
             return None;
         }

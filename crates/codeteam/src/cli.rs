@@ -113,6 +113,25 @@ pub(crate) struct Scene {
     pub(crate) env: Env,
     /// codeteam's own program.
     pub(crate) codeteam: PathBuf,
+    /// How the user would call codeteam, and git, on this project: what is printed must work.
+    pub(crate) calls: Calls,
+}
+
+/// Commands as the user would type them.
+pub(crate) struct Calls {
+    /// `codeteam`, or with a path and a folder.
+    pub(crate) codeteam: String,
+    /// `git`, or with a folder.
+    pub(crate) git: String,
+}
+
+impl Default for Calls {
+    fn default() -> Self {
+        Self {
+            codeteam: "codeteam".to_owned(),
+            git: "git".to_owned(),
+        }
+    }
 }
 
 pub(crate) fn dispatch(args: Args) -> Result<Exit, Problem> {
@@ -171,6 +190,7 @@ impl Scene {
             detail,
             env: Env::read(),
             codeteam,
+            calls: Calls::default(),
         })
     }
 

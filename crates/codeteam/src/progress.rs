@@ -1,5 +1,7 @@
 //! What a person sees while a run goes: a line per event, and what workers say if they ask for it.
 
+mod live;
+
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,6 +10,7 @@ use codeteam_core::{Effect, Event, Run};
 use codeteam_engine::driver::Observer;
 use codeteam_engine::tell;
 
+use self::live::Live;
 use crate::output::{Style, say};
 
 /// How much is shown.
@@ -27,15 +30,26 @@ pub(crate) struct Progress {
     detail: Detail,
     waiting: AtomicBool,
     last_wait: Mutex<String>,
+    live: Option<Live>,
 }
 
 impl Progress {
     pub(crate) fn new(style: Style, detail: Detail) -> Self {
+        let live = (detail == Detail::Normal).then(Live::on_terminal).flatten();
         Self {
             style,
             detail,
             waiting: AtomicBool::new(false),
             last_wait: Mutex::default(),
+            live,
+        }
+    }
+
+    /// Says something, above the line that moves if there is one.
+    fn say(&self, text: &str) {
+        match &self.live {
+            Some(live) => live.above(|| say(text)),
+            None => say(text),
         }
     }
 
@@ -63,15 +77,20 @@ impl Progress {
 impl Observer for Progress {
     fn event(&self, run: &Run, at: Time, event: &Event) {
         self.waiting.store(false, Ordering::Relaxed);
+        if let Some(live) = &self.live {
+            live.event(event);
+        }
         if self.detail >= Detail::Normal
             && let Some(line) = Self::render(self.style, run, at, event)
         {
-            say(&line);
+            self.say(&line);
         }
     }
 
     fn line(&self, id: &AttemptId, line: &str) {
-        if self.detail >= Detail::Verbose {
+        if let Some(live) = &self.live {
+            live.said(id, line);
+        } else if self.detail >= Detail::Verbose {
             let who = format!("{:<12}   {}", id.frame.name(), id.step);
             say(&format!(
                 "         {} {line}",
@@ -91,10 +110,10 @@ impl Observer for Progress {
             return;
         }
         last.clone_from(&text);
-        say(&self.style.dim(&text));
+        self.say(&self.style.dim(&text));
     }
 
     fn warn(&self, message: &str) {
-        say(&format!("{}: {message}", self.style.yellow("warning")));
+        self.say(&format!("{}: {message}", self.style.yellow("warning")));
     }
 }

@@ -94,7 +94,7 @@ impl Decider {
                 let mut plan = planned.plan;
                 if plan.plan_id.is_empty() {
                     let known = self.run.plan.as_ref().map(|old| &old.plan_id);
-                    plan.plan_id = known.unwrap_or(&self.run.plan_id).clone();
+                    plan.plan_id.clone_from(known.unwrap_or(&self.run.plan_id));
                 }
                 self.emit(Event::PlanProposed {
                     plan: Box::new(plan),

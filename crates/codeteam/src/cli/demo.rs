@@ -12,7 +12,7 @@ use codeteam_engine::engine::{Engine, Request};
 use codeteam_engine::git::{self, Git, Identity, Signature};
 use codeteam_engine::perform::now;
 
-use crate::cli::{Scene, drive};
+use crate::cli::{Calls, Scene, drive};
 use crate::exit::Exit;
 use crate::output::{Style, say};
 use crate::problem::Problem;
@@ -39,6 +39,10 @@ pub(crate) fn main(args: &Args, mut scene: Scene) -> Result<Exit, Problem> {
     // Worktrees live beside the sample, so that removing one folder removes it all.
     scene.env.state_home = Some(folder.join("state"));
     scene.folder.clone_from(&sample);
+    scene.calls = Calls {
+        codeteam: format!("{} -C {}", scene.codeteam.display(), sample.display()),
+        git: format!("git -C {}", sample.display()),
+    };
     let style = Style::detect();
     say(&format!("{} {DEMO_GOAL}", style.bold("goal:")));
     say(&format!(
@@ -56,7 +60,6 @@ pub(crate) fn main(args: &Args, mut scene: Scene) -> Result<Exit, Problem> {
         ..Request::default()
     };
     let started = engine.plan_run(&request, now())?;
-    let branch = started.branch.clone();
     let (id, stop) = driver::start(
         &engine,
         started,
@@ -65,28 +68,14 @@ pub(crate) fn main(args: &Args, mut scene: Scene) -> Result<Exit, Problem> {
     )?;
     let exit = drive::closing(&scene, &engine, &id, &stop)?;
     if exit == Exit::Done && !scene.json {
-        say("");
-        say("Look at what was made:");
+        let Calls { codeteam, .. } = &scene.calls;
+        say(&format!("  story   {codeteam} log"));
         say(&format!(
-            "  git -C {} log --stat main..{branch}",
-            sample.display()
-        ));
-        say(&format!(
-            "  {} -C {} show",
-            program(&scene.codeteam),
-            sample.display()
-        ));
-        say(&format!(
-            "  cat {}/.codeteam/runs/{id}/summary.md",
+            "  summary {}/.codeteam/runs/{id}/summary.md",
             sample.display()
         ));
     }
     Ok(exit)
-}
-
-/// How the user would call this very program.
-fn program(codeteam: &Path) -> String {
-    codeteam.display().to_string()
 }
 
 /// Removes the last demo; refuses to touch anything else.

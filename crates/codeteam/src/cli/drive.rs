@@ -12,7 +12,7 @@ use codeteam_engine::process::Cancel;
 use codeteam_engine::tell;
 use serde_json::json;
 
-use crate::cli::Scene;
+use crate::cli::{Calls, Scene};
 use crate::exit::Exit;
 use crate::output::{self, Style, say};
 use crate::problem::Problem;
@@ -77,9 +77,9 @@ pub(crate) fn closing(
     if scene.json {
         output::json(&value(&run))?;
     } else if exit == Exit::Done {
-        done(&run);
+        done(scene, &run);
     } else {
-        not_done(&run, stop);
+        not_done(scene, &run, stop);
     }
     Ok(exit)
 }
@@ -145,7 +145,8 @@ pub(crate) fn value(run: &Run) -> serde_json::Value {
     })
 }
 
-fn done(run: &Run) {
+fn done(scene: &Scene, run: &Run) {
+    let Calls { codeteam, git } = &scene.calls;
     let style = Style::detect();
     say("");
     say(&format!("{} {}", style.green("done:"), run.goal));
@@ -156,7 +157,7 @@ fn done(run: &Run) {
     say(&format!(
         "  {tasks}{} attempts, {}",
         cost.attempts,
-        tell::money(cost.money_microusd)
+        price(cost)
     ));
     if run.tip == run.base {
         say("  nothing was committed");
@@ -164,14 +165,15 @@ fn done(run: &Run) {
     }
     say(&format!("  branch  {}", run.branch));
     say(&format!(
-        "  look    git log --stat {}..{}",
+        "  look    {git} log --stat {}..{}",
         tell::short(run.base.commit.as_str()),
         run.branch
     ));
-    say(&format!("  merge   codeteam merge {}", run.id));
+    say(&format!("  merge   {codeteam} merge {}", run.id));
 }
 
-fn not_done(run: &Run, stop: &Stop) {
+fn not_done(scene: &Scene, run: &Run, stop: &Stop) {
+    let codeteam = &scene.calls.codeteam;
     let style = Style::detect();
     say("");
     match stop {
@@ -181,8 +183,8 @@ fn not_done(run: &Run, stop: &Stop) {
                 style.red("not done:"),
                 tell::headline(run)
             ));
-            say(&format!("  look    codeteam show {}", run.id));
-            say(&format!("  again   codeteam retry {}", run.id));
+            say(&format!("  look    {codeteam} show {}", run.id));
+            say(&format!("  again   {codeteam} retry {}", run.id));
         }
         Stop::Waiting(questions) => {
             for question in questions {
@@ -196,14 +198,24 @@ fn not_done(run: &Run, stop: &Stop) {
                 tell::limit(*what)
             ));
             say(&format!(
-                "  go on   codeteam resume {} --max-cost USD (or --max-attempts, --max-minutes)",
+                "  go on   {codeteam} resume {} --max-cost USD (or --max-attempts, --max-minutes)",
                 run.id
             ));
         }
         Stop::Interrupted => {
             say(&format!("{} nothing is lost", style.yellow("interrupted:")));
-            say(&format!("  go on   codeteam resume {}", run.id));
+            say(&format!("  go on   {codeteam} resume {}", run.id));
         }
+    }
+}
+
+/// What a run cost, as far as that is known.
+pub(crate) fn price(cost: &codeteam_core::budget::Budget) -> String {
+    let money = tell::money(cost.money_microusd);
+    match cost.unpriced {
+        0 => money,
+        n if n == cost.attempts => "cost unknown".to_owned(),
+        n => format!("{money} and {n} attempts without a known price"),
     }
 }
 

@@ -108,13 +108,9 @@ fn details(run: &Run) -> Result<(), Problem> {
         }
     }
     let cost = &run.budget;
-    let money = tell::money(cost.money_microusd);
-    let unpriced = match cost.unpriced {
-        0 => String::new(),
-        n => format!(", {n} without a known price"),
-    };
+    let price = drive::price(cost);
     out_line(&format!(
-        "cost      {} attempts, {} tokens, {money}{unpriced}",
+        "cost      {} attempts, {} tokens, {price}",
         cost.attempts, cost.tokens
     ))?;
     out_line(&format!("workflow  {}", run.workflow.name))?;

@@ -1,0 +1,158 @@
+//! The last line on a terminal: who is at work, for how long, and what was said last.
+//!
+//! It is drawn over itself and cleared before anything else is printed, so that what stays on the
+//! screen is the same as without a terminal.
+
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use codeteam_core::Event;
+use codeteam_core::frame::Work;
+use codeteam_core::ids::AttemptId;
+
+/// How often the time moves on.
+const TICK: Duration = Duration::from_millis(250);
+
+/// The line.
+pub(crate) struct Live {
+    line: Arc<Mutex<Line>>,
+    stop: Arc<AtomicBool>,
+}
+
+#[derive(Default)]
+struct Line {
+    active: BTreeMap<u64, Active>,
+    drawn: bool,
+}
+
+struct Active {
+    who: String,
+    since: Instant,
+    said: String,
+}
+
+impl Live {
+    /// A line, if standard error is a terminal.
+    pub(crate) fn on_terminal() -> Option<Self> {
+        if !io::stderr().is_terminal() {
+            return None;
+        }
+        let line: Arc<Mutex<Line>> = Arc::default();
+        let stop: Arc<AtomicBool> = Arc::default();
+        let (drawn, stopped) = (Arc::clone(&line), Arc::clone(&stop));
+        let tick = move || {
+            while !stopped.load(Ordering::Relaxed) {
+                std::thread::park_timeout(TICK);
+                lock(&drawn).draw();
+            }
+            lock(&drawn).clear();
+        };
+        // Without a thread the line only moves when something happens.
+        let _ = std::thread::Builder::new()
+            .name("progress".to_owned())
+            .spawn(tick);
+        Some(Self { line, stop })
+    }
+
+    /// Prints something above the line.
+    pub(crate) fn above(&self, print: impl FnOnce()) {
+        let mut line = lock(&self.line);
+        line.clear();
+        print();
+        line.draw();
+    }
+
+    /// Takes note of who starts and who ends.
+    pub(crate) fn event(&self, event: &Event) {
+        let mut line = lock(&self.line);
+        match event {
+            Event::AttemptStarted { id, work, .. } => {
+                let what = match work {
+                    Work::Role(role) => role.as_str(),
+                    Work::Gate(step) => step.as_str(),
+                    Work::Rebase | Work::Integrate | Work::Publish => id.step.as_str(),
+                };
+                let who = format!("{} {what}", id.frame.name());
+                let active = Active {
+                    who,
+                    since: Instant::now(),
+                    said: String::new(),
+                };
+                line.active.insert(id.fence, active);
+            }
+            Event::AttemptFailed { id, .. }
+            | Event::AttemptLost { id, .. }
+            | Event::AttemptSpent { id, .. }
+            | Event::SubmissionReceived { id, .. }
+            | Event::GateJudged { id, .. }
+            | Event::FrameRebased { id, .. }
+            | Event::RebaseConflicted { id, .. }
+            | Event::TipMoved { id, .. }
+            | Event::Committed { id, .. }
+            | Event::Published { id, .. } => {
+                line.active.remove(&id.fence);
+            }
+            Event::RunEnded { .. } => line.active.clear(),
+            _ => {}
+        }
+    }
+
+    /// Takes note of what someone said.
+    pub(crate) fn said(&self, id: &AttemptId, text: &str) {
+        let mut line = lock(&self.line);
+        if let Some(active) = line.active.get_mut(&id.fence) {
+            text.trim().clone_into(&mut active.said);
+            line.draw();
+        }
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let mut line = lock(&self.line);
+        line.active.clear();
+        line.clear();
+    }
+}
+
+impl Line {
+    fn draw(&mut self) {
+        self.clear();
+        if self.active.is_empty() {
+            return;
+        }
+        let text = self.text();
+        let width = rustix::termios::tcgetwinsize(io::stderr()).map_or(80, |size| size.ws_col);
+        let fits: String = text.chars().take(usize::from(width.max(20)) - 1).collect();
+        let mut stderr = io::stderr().lock();
+        let _ = write!(stderr, "\u{1b}[2m{fits}\u{1b}[0m");
+        let _ = stderr.flush();
+        self.drawn = true;
+    }
+
+    fn text(&self) -> String {
+        let names: Vec<String> = self
+            .active
+            .values()
+            .map(|a| format!("{} {}s", a.who, a.since.elapsed().as_secs()))
+            .collect();
+        let newest = self.active.values().rfind(|a| !a.said.is_empty());
+        let said = newest.map(|a| format!(" | {}", a.said)).unwrap_or_default();
+        format!("… {}{said}", names.join(", "))
+    }
+
+    fn clear(&mut self) {
+        if self.drawn {
+            let _ = write!(io::stderr().lock(), "\r\u{1b}[2K");
+            self.drawn = false;
+        }
+    }
+}
+
+fn lock(line: &Mutex<Line>) -> MutexGuard<'_, Line> {
+    line.lock().unwrap_or_else(PoisonError::into_inner)
+}
