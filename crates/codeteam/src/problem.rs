@@ -132,6 +132,14 @@ impl From<EngineError> for Problem {
                 .hint("`codeteam run \"what you want\"` starts one"),
             EngineError::EmptyGoal => Self::user("the goal is empty")
                 .hint("say what you want: `codeteam run \"add a --json flag\"`"),
+            EngineError::BranchInTheWay { .. } => Self::user(error.to_string()).hint(
+                "choose other names with `git: { branch_pattern: 'team/{run}' }` in `.codeteam/config.yml`",
+            ),
+            EngineError::NoScript(_) => Self::user(error.to_string()).hint(
+                "name the script's file with `--script`, or `script` in `.codeteam/config.yml`",
+            ),
+            EngineError::NoPlan(_) => Self::user(error.to_string())
+                .hint("name the plan's file with `--plan`, or leave it out to have one made"),
             error => Self::environment(error.to_string()).caused_by(&error),
         }
     }
@@ -181,8 +189,13 @@ impl From<store::Error> for Problem {
             }
             store::Error::DiskFull { .. } => Self::environment(error.to_string())
                 .hint("make room, then `codeteam resume`; everything acknowledged is kept"),
-            store::Error::NotADatabase { .. } => Self::environment(error.to_string())
-                .hint("move the file away to keep it; `codeteam status` then rebuilds from plan and commits"),
+            store::Error::Newer { path, found, known } => Self::user(format!(
+                "`{}` was written by a newer codeteam (its schema is {found}, this one knows up to {known})",
+                path.display()
+            ))
+            .hint("use that newer codeteam; the file was not touched"),
+            store::Error::NotADatabase { .. } => Self::user(error.to_string())
+                .hint("it was not touched; move the file away to keep it; `codeteam status` then rebuilds from plan and commits"),
             _ => Self::environment(error.to_string()).caused_by(&error),
         }
     }

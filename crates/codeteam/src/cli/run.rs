@@ -1,6 +1,6 @@
 //! `codeteam run`: take a goal to verified commits.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use codeteam_core::budget;
 use codeteam_engine::config::microusd;
@@ -71,31 +71,26 @@ impl Limits {
 }
 
 pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
-    let engine = scene.engine()?;
+    // Everything that can be wrong is found before anything is made.
+    let project = scene.project()?;
     let plan = match &args.plan {
         Some(path) => {
-            let loaded = engine.read_plan(&scene.folder.join(path))?;
+            let loaded = project.read_plan(&scene.folder.join(path))?;
             Some((loaded.plan, loaded.statuses))
         }
         None => None,
     };
     let described = plan.as_ref().map(|(plan, _)| plan.description.clone());
-    let goal = args.goal.or(described).unwrap_or_default();
-    let request = Request {
-        goal,
-        workflow: args.workflow,
+    let prepared = project.prepare(&Request {
+        goal: args.goal.or(described).unwrap_or_default(),
+        workflow: args.workflow.map(|name| workflow(scene, name)),
         worker: args.worker,
         script: args.script.map(|path| scene.folder.join(path)),
         plan,
         limits: args.limits.budget(),
-    };
-    if let Some(script) = request.script.as_ref().filter(|path| !path.is_file()) {
-        return Err(Problem::user(format!(
-            "there is no script `{}`",
-            script.display()
-        )));
-    }
-    let started = engine.plan_run(&request, now())?;
+    })?;
+    let engine = scene.open(project)?;
+    let started = engine.plan_run(prepared, now())?;
     warn(scene, &engine)?;
     let (id, stop) = driver::start(
         &engine,
@@ -104,6 +99,18 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
         &drive::observer(scene),
     )?;
     drive::closing(scene, &engine, &id, &stop)
+}
+
+/// A workflow's name as it is; its file as seen from where the command works.
+fn workflow(scene: &Scene, name: String) -> String {
+    let is_file = Path::new(&name)
+        .extension()
+        .is_some_and(|e| e == "yml" || e == "yaml");
+    if is_file {
+        scene.folder.join(name).display().to_string()
+    } else {
+        name
+    }
 }
 
 /// What a person should know before a run starts, but need not stop it.

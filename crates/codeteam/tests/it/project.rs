@@ -65,11 +65,21 @@ impl Project {
         self.write(".codeteam/config.yml", text);
     }
 
-    /// Keeps a script outside of the repository and returns its path.
-    pub(crate) fn script(&self, text: &str) -> String {
-        let path = self.home().join("script.yml");
+    /// Keeps a file outside of the repository and returns its path.
+    pub(crate) fn beside(&self, name: &str, text: &str) -> String {
+        let path = self.home().join(name);
         std::fs::write(&path, text).unwrap();
         path.display().to_string()
+    }
+
+    /// Keeps a workflow outside of the repository and returns its path.
+    pub(crate) fn workflow(&self, text: &str) -> String {
+        self.beside("flow.yml", text)
+    }
+
+    /// Keeps a script outside of the repository and returns its path.
+    pub(crate) fn script(&self, text: &str) -> String {
+        self.beside("script.yml", text)
     }
 
     pub(crate) fn commit(&self, message: &str) {
@@ -146,6 +156,73 @@ impl Project {
         serde_json::from_str(&done.stdout).unwrap()
     }
 
+    /// The newest run, as `show --json` tells it.
+    pub(crate) fn shown(&self) -> Value {
+        self.json(&["show", "--json"])
+    }
+
+    /// What a file is on the branch of the newest run.
+    pub(crate) fn made(&self, path: &str) -> String {
+        let branch = self.shown()["branch"].as_str().unwrap().to_owned();
+        self.git(&["show", &format!("{branch}:{path}")])
+    }
+
+    /// The files that the newest run's branch has and `main` has not, or has otherwise.
+    pub(crate) fn made_files(&self) -> Vec<String> {
+        let branch = self.shown()["branch"].as_str().unwrap().to_owned();
+        let names = self.git(&["diff", "--name-only", "main", &branch]);
+        names.lines().map(str::to_owned).collect()
+    }
+
+    /// The events of the newest run, as `log --json` tells them.
+    pub(crate) fn events(&self) -> Vec<Value> {
+        let done = self.run(&["log", "--json"]).expect(0);
+        let parse = |line: &str| serde_json::from_str(line).unwrap();
+        done.stdout.lines().map(parse).collect()
+    }
+
+    /// How many events of a kind the newest run has.
+    pub(crate) fn count(&self, kind: &str) -> usize {
+        let events = self.events();
+        events.iter().filter(|e| e["event"]["type"] == kind).count()
+    }
+
+    /// Everything in the user's checkout that a run must leave as it is.
+    pub(crate) fn checkout(&self) -> Vec<(String, String)> {
+        let mut found = vec![
+            ("HEAD".to_owned(), self.git(&["rev-parse", "HEAD"])),
+            (
+                "branch".to_owned(),
+                self.git(&["rev-parse", "--abbrev-ref", "HEAD"]),
+            ),
+            ("status".to_owned(), self.git(&["status", "--porcelain"])),
+            ("config".to_owned(), self.read(".git/config")),
+        ];
+        files(&self.root(), &self.root(), &mut found);
+        found.sort();
+        found
+    }
+
+    /// Processes that carry a mark of this project's runs.
+    pub(crate) fn survivors(&self) -> Vec<String> {
+        let home = format!("HOME={}", self.home().display());
+        let marked = |pid: &str| {
+            let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            let environ: Vec<_> = environ.split(|b| *b == 0).collect();
+            environ.contains(&home.as_bytes())
+                && environ.iter().any(|v| v.starts_with(b"CODETEAM_MARK="))
+        };
+        entries(Path::new("/proc"))
+            .iter()
+            .filter_map(|path| path.file_name()?.to_str())
+            .filter(|name| name.parse::<u32>().is_ok() && marked(name))
+            .map(|pid| {
+                let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+                format!("{pid} {}", String::from_utf8_lossy(&command))
+            })
+            .collect()
+    }
+
     /// The trees of a branch's own commits, oldest first.
     pub(crate) fn trees(&self, branch: &str) -> Vec<String> {
         let log = self.git(&[
@@ -171,6 +248,22 @@ impl Project {
             }
         }
         found
+    }
+}
+
+/// The files below a folder, but for what belongs to git and codeteam.
+fn files(root: &Path, folder: &Path, found: &mut Vec<(String, String)>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.strip_prefix(root).unwrap().display().to_string();
+        if name == ".git" || name == ".codeteam" {
+            continue;
+        }
+        if path.is_dir() {
+            files(root, &path, found);
+        } else {
+            found.push((name, std::fs::read_to_string(&path).unwrap()));
+        }
     }
 }
 
@@ -209,6 +302,19 @@ impl Done {
                 self.stderr.contains(text),
                 "lacks {text:?}:\n{}\n{}",
                 self.stdout,
+                self.stderr
+            );
+        }
+        self
+    }
+
+    /// The same, if standard error has none of these.
+    #[track_caller]
+    pub(crate) fn lacks(self, texts: &[&str]) -> Self {
+        for text in texts {
+            assert!(
+                !self.stderr.contains(text),
+                "has {text:?}:\n{}",
                 self.stderr
             );
         }
