@@ -182,9 +182,10 @@ impl<'a> Driver<'a> {
         observer: &Arc<dyn Observer>,
     ) -> Result<Self, Error> {
         let owner = Owner::this_process(options.label.clone());
+        let stale = engine.env.lease_stale_ms.unwrap_or(STALE_MS);
         let lease = engine
             .store
-            .take_lease(id.as_str(), &owner, millis(now()), STALE_MS)?;
+            .take_lease(id.as_str(), &owner, millis(now()), stale)?;
         let (sender, results) = channel();
         Ok(Self {
             engine: Arc::clone(engine),

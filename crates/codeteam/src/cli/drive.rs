@@ -102,14 +102,7 @@ pub(crate) fn value(run: &Run) -> serde_json::Value {
             })
         })
         .collect();
-    let questions: Vec<&codeteam_core::frame::Question> = run
-        .frames
-        .values()
-        .filter_map(|f| match &f.stage {
-            codeteam_core::frame::Stage::Asking(question) => Some(&**question),
-            _ => None,
-        })
-        .collect();
+    let questions = open_questions(run);
     let waiting: Vec<String> = codeteam_core::due(run)
         .iter()
         .filter_map(tell::waiting)
@@ -207,7 +200,7 @@ fn not_done(run: &Run, stop: &Stop) {
     }
 }
 
-/// A question with the commands that answer it.
+/// A question with the commands that answer it, each ready to be run.
 pub(crate) fn ask(style: Style, run: &Run, question: &codeteam_core::frame::Question) {
     let place = question.id.frame.name();
     say(&format!(
@@ -218,14 +211,40 @@ pub(crate) fn ask(style: Style, run: &Run, question: &codeteam_core::frame::Ques
     for point in &question.points {
         say(&format!("  - {point}"));
     }
+    let several = open_questions(run).len() > 1;
+    let which = if several {
+        format!(" --task {place}")
+    } else {
+        String::new()
+    };
+    let command = format!("codeteam answer {}", run.id);
     if question.answers.is_empty() {
-        say(&format!("  answer  codeteam answer {} \"…\"", run.id));
+        say(&format!("  answer  {command} \"…\"{which}"));
         return;
     }
     for answer in &question.answers {
-        say(&format!(
-            "  answer  codeteam answer {} {answer} [-m \"why\"]",
-            run.id
-        ));
+        say(&format!("  answer  {command} {}{which}", quoted(answer)));
+    }
+    say("          (`-m \"…\"` says more to the next worker)");
+}
+
+/// The questions that are open.
+pub(crate) fn open_questions(run: &Run) -> Vec<&codeteam_core::frame::Question> {
+    run.frames
+        .values()
+        .filter_map(|f| match &f.stage {
+            codeteam_core::frame::Stage::Asking(question) => Some(&**question),
+            _ => None,
+        })
+        .collect()
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if !word.is_empty() && !word.starts_with('-') && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }

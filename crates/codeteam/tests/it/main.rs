@@ -3,8 +3,10 @@
 
 mod bad_input;
 mod bad_workflows;
+mod exits;
 mod kill;
 mod live;
+mod people;
 mod project;
 mod run;
 mod surroundings;

@@ -143,6 +143,19 @@ impl Project {
         Done::from(self.codeteam(args).output().unwrap())
     }
 
+    /// Runs a line that codeteam printed, as a person would paste it.
+    pub(crate) fn paste(&self, line: &str) -> Done {
+        let binary = Path::new(env!("CARGO_BIN_EXE_codeteam"));
+        let mut command = Self::command(Path::new("sh"), &self.root(), &self.home());
+        let path = command
+            .get_envs()
+            .find_map(|(name, value)| (name == "PATH").then_some(value?.to_owned()));
+        let mut folders = vec![binary.parent().unwrap().to_owned()];
+        folders.extend(std::env::split_paths(&path.unwrap()));
+        command.env("PATH", std::env::join_paths(folders).unwrap());
+        Done::from(command.args(["-c", line]).output().unwrap())
+    }
+
     /// Runs codeteam to its end, which must be good, and reads its JSON.
     pub(crate) fn json(&self, args: &[&str]) -> Value {
         let done = self.run(args);
@@ -319,6 +332,16 @@ impl Done {
             );
         }
         self
+    }
+
+    /// The commands it printed under this word, such as `go on`.
+    pub(crate) fn commands(&self, word: &str) -> Vec<String> {
+        let prefix = format!("  {word:<7} codeteam ");
+        let lines = self.stderr.lines();
+        lines
+            .filter(|line| line.starts_with(&prefix))
+            .map(|line| line[prefix.len() - "codeteam ".len()..].to_owned())
+            .collect()
     }
 
     pub(crate) fn value(&self) -> Value {
