@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use codeteam_core::event::RunStarted;
-use codeteam_core::frame::Tip;
-use codeteam_core::ids::{Commit, RunId, TaskId, Time, Tree};
+use codeteam_core::ids::{RunId, TaskId, Time, Tree};
 use codeteam_core::input::Decision;
 use codeteam_core::plan::{self, Plan};
 use codeteam_core::schedule::Status;
@@ -120,6 +119,8 @@ pub struct Request {
     pub script: Option<PathBuf>,
     /// A plan that is there already.
     pub plan: Option<(Plan, BTreeMap<TaskId, Status>)>,
+    /// Where to start from, if not where the checkout stands.
+    pub base: Option<git::Oid>,
     /// Limits over those of the configuration.
     pub limits: budget::Limits,
 }
@@ -186,10 +187,7 @@ impl Engine {
             goal: prepared.goal,
             workflow: prepared.compiled.workflow,
             roles: prepared.compiled.roles,
-            base: Tip {
-                commit: Commit(self.head.commit.as_str().to_owned()),
-                tree: Tree(self.head.tree.as_str().to_owned()),
-            },
+            base: prepared.base,
             plan: prepared.plan,
             earlier: prepared.earlier,
             limits: prepared.limits,

@@ -1,6 +1,6 @@
 //! Where a plan stands when the log is gone: from `plan.yml` and the commits' trailers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -22,8 +22,8 @@ pub struct Found {
     /// Where each task stands. A commit that carries a task's trailer shows that it is complete,
     /// whatever the file says.
     pub statuses: BTreeMap<TaskId, Status>,
-    /// The branch with its commits.
-    pub branch: Option<String>,
+    /// The branch with its commits, if the checkout does not have them already.
+    pub branch: Option<(String, Oid)>,
     /// What could not be read, if anything.
     pub problem: Option<String>,
 }
@@ -43,13 +43,18 @@ pub fn plans(repo: &Repo, head: &Head) -> Result<Vec<Found>, Error> {
     Ok(files
         .into_iter()
         .rev()
-        .map(|(_, path)| found(&path, &commits))
+        .map(|(_, path)| found(&path, repo, &commits))
         .collect())
+}
+
+/// One plan, wherever its file is.
+pub fn plan(repo: &Repo, head: &Head, path: &Path) -> Result<Found, Error> {
+    Ok(found(path, repo, &commits(repo, head)?))
 }
 
 /// A commit of codeteam's: the branch it is on, its run and its task.
 struct Known {
-    branch: String,
+    branch: (String, Oid),
     run: String,
     task: String,
 }
@@ -72,7 +77,7 @@ fn of_branch(repo: &Repo, base: &Oid, tip: &Oid, branch: &str) -> Result<Vec<Kno
         .iter()
         .filter_map(|commit| {
             Some(Known {
-                branch: branch.to_owned(),
+                branch: (branch.to_owned(), tip.clone()),
                 run: commit.trailer(trailer::RUN)?.to_owned(),
                 task: commit.trailer(trailer::TASK)?.to_owned(),
             })
@@ -80,7 +85,7 @@ fn of_branch(repo: &Repo, base: &Oid, tip: &Oid, branch: &str) -> Result<Vec<Kno
         .collect())
 }
 
-fn found(path: &Path, commits: &[Known]) -> Found {
+fn found(path: &Path, repo: &Repo, commits: &[Known]) -> Found {
     let mut found = Found {
         path: path.to_owned(),
         plan: Plan::default(),
@@ -111,19 +116,33 @@ fn found(path: &Path, commits: &[Known]) -> Found {
         .and_then(Path::file_name)
         .map(|n| n.to_string_lossy().into_owned());
     let folder = folder.unwrap_or_default();
+    let runs = runs_of(&found.plan, &folder, repo, commits);
     for task in &found.plan.tasks {
         let status = found.statuses.entry(task.id.clone()).or_default();
         // Nobody works on it now.
         if *status == Status::Running {
             *status = Status::Pending;
         }
-        let own = |known: &&Known| {
-            known.task == task.id.0 && (known.run == folder || found.plan.plan_id == folder)
-        };
+        let own = |known: &&Known| known.task == task.id.0 && runs.contains(known.run.as_str());
         if let Some(known) = commits.iter().find(own) {
             *status = Status::Completed;
             found.branch = Some(known.branch.clone());
         }
     }
     found
+}
+
+/// The runs that carried a plan out: the one that made it, or those whose files name it. Other
+/// plans have a `task-001`, too.
+fn runs_of<'a>(plan: &Plan, folder: &str, repo: &Repo, commits: &'a [Known]) -> BTreeSet<&'a str> {
+    let named = format!("\"plan_id\":\"{}\"", plan.plan_id);
+    let files = repo.top_level().join(".codeteam/runs");
+    let carried = |run: &str| {
+        run == folder
+            || (!plan.plan_id.is_empty()
+                && fs::read_to_string(files.join(run).join("log.jsonl"))
+                    .is_ok_and(|log| log.contains(&named)))
+    };
+    let runs: BTreeSet<&str> = commits.iter().map(|known| known.run.as_str()).collect();
+    runs.into_iter().filter(|run| carried(run)).collect()
 }

@@ -178,8 +178,8 @@ impl From<git::Error> for Problem {
 impl From<store::Error> for Problem {
     fn from(error: store::Error) -> Self {
         match &error {
-            store::Error::Held { pid, host, label, .. } => {
-                Self::user(format!("another codeteam drives this run: {label} (process {pid} on {host})"))
+            store::Error::Held { run, pid, host, .. } => {
+                Self::user(format!("another codeteam drives {run}: process {pid} on `{host}`"))
                     .hint("`codeteam log -f` watches it; `codeteam approve`, `reject`, `answer` and `abort` reach it from here")
             }
             store::Error::Fenced { .. } => {

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use codeteam_core::budget;
+use codeteam_core::frame::Tip;
 use codeteam_core::ids::{TaskId, WorkerName};
 use codeteam_core::plan::{self, Plan};
 use codeteam_core::schedule::Status;
@@ -16,6 +17,7 @@ use super::{Error, MAX_TASKS, Request};
 use crate::config::Config;
 use crate::env::Env;
 use crate::git::{self, Git, Head, Repo};
+use crate::maintenance::tip;
 use crate::workflows;
 
 /// A repository codeteam can work on.
@@ -37,6 +39,7 @@ pub struct Prepared {
     pub(super) goal: String,
     pub(super) compiled: Compiled,
     pub(super) plan: Option<Plan>,
+    pub(super) base: Tip,
     pub(super) earlier: BTreeMap<TaskId, Status>,
     pub(super) limits: budget::Limits,
     pub(super) max_tasks: usize,
@@ -79,6 +82,10 @@ impl Project {
             compiled: self.compiled(request)?,
             plan,
             earlier,
+            base: match &request.base {
+                Some(commit) => tip(commit, &self.repo.tree_of(commit)?),
+                None => tip(&self.head.commit, &self.head.tree),
+            },
             limits: self.config.limits.budget().replaced_by(request.limits),
             max_tasks: max_tasks(&self.config),
         })

@@ -23,11 +23,10 @@ pub(crate) fn options(wait: bool) -> Result<Options, Problem> {
     let interrupt = Cancel::new();
     on_interrupt(&interrupt)?;
     let wait = wait || (std::io::stdin().is_terminal() && std::io::stderr().is_terminal());
-    let label = format!("codeteam (process {})", std::process::id());
     Ok(Options {
         wait,
         interrupt,
-        label,
+        label: "codeteam".to_owned(),
     })
 }
 
@@ -149,7 +148,7 @@ fn done(run: &Run) {
     say(&format!(
         "  {tasks}{} attempts, {}",
         cost.attempts,
-        tell::money(cost.money_microusd)
+        tell::spent(cost)
     ));
     if run.tip == run.base {
         say("  nothing was committed");

@@ -7,11 +7,13 @@ use codeteam_engine::config::microusd;
 use codeteam_engine::driver;
 use codeteam_engine::engine::{Engine, Request};
 use codeteam_engine::perform::now;
+use codeteam_engine::{rebuild, tell};
 
 use crate::cli::{Scene, drive};
 use crate::exit::Exit;
 use crate::output::{Style, say};
 use crate::problem::Problem;
+use crate::progress::Detail;
 
 /// Arguments of `run`.
 #[derive(Debug, clap::Args)]
@@ -73,10 +75,14 @@ impl Limits {
 pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
     // Everything that can be wrong is found before anything is made.
     let project = scene.project()?;
+    let mut base = None;
     let plan = match &args.plan {
         Some(path) => {
-            let loaded = project.read_plan(&scene.folder.join(path))?;
-            Some((loaded.plan, loaded.statuses))
+            let path = scene.folder.join(path);
+            let loaded = project.read_plan(&path)?;
+            let found = rebuild::plan(&project.repo, &project.head, &path)?;
+            base = found.branch;
+            Some((loaded.plan, found.statuses))
         }
         None => None,
     };
@@ -87,11 +93,21 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
         worker: args.worker,
         script: args.script.map(|path| scene.folder.join(path)),
         plan,
+        base: base.as_ref().map(|(_, tip)| tip.clone()),
         limits: args.limits.budget(),
     })?;
     let engine = scene.open(project)?;
     let started = engine.plan_run(prepared, now())?;
     warn(scene, &engine)?;
+    if let Some((branch, tip)) = &base
+        && scene.detail >= Detail::Normal
+    {
+        let tip = tell::short(tip.as_str());
+        say(&format!(
+            "{}: the run goes on from {tip} of branch {branch}, which has what is done",
+            Style::detect().yellow("note")
+        ));
+    }
     let (id, stop) = driver::start(
         &engine,
         started,
@@ -115,11 +131,11 @@ fn workflow(scene: &Scene, name: String) -> String {
 
 /// What a person should know before a run starts, but need not stop it.
 pub(crate) fn warn(scene: &Scene, engine: &Engine) -> Result<(), Problem> {
-    if scene.detail < crate::progress::Detail::Normal {
+    if scene.detail < Detail::Normal {
         return Ok(());
     }
     let style = Style::detect();
-    let from = codeteam_engine::tell::short(engine.head.commit.as_str());
+    let from = tell::short(engine.head.commit.as_str());
     let note = |text: &str| say(&format!("{}: {text}", style.yellow("note")));
     if engine.repo.is_dirty()? {
         note(&format!(

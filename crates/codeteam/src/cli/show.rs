@@ -108,14 +108,11 @@ fn details(run: &Run) -> Result<(), Problem> {
         }
     }
     let cost = &run.budget;
-    let money = tell::money(cost.money_microusd);
-    let unpriced = match cost.unpriced {
-        0 => String::new(),
-        n => format!(", {n} without a known price"),
-    };
     out_line(&format!(
-        "cost      {} attempts, {} tokens, {money}{unpriced}",
-        cost.attempts, cost.tokens
+        "cost      {} attempts, {} tokens, {}",
+        cost.attempts,
+        cost.tokens,
+        tell::spent(cost)
     ))?;
     out_line(&format!("workflow  {}", run.workflow.name))?;
     out_line(&format!(

@@ -4,8 +4,12 @@
 mod bad_input;
 mod bad_workflows;
 mod exits;
+mod failing;
+mod files;
 mod kill;
 mod live;
+mod misbehaviour;
+mod owners;
 mod people;
 mod project;
 mod run;
