@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::artifacts::Artifacts;
 use crate::engine::Engine;
 use crate::env::{Failpoint, die};
-use crate::perform::{self, Context, Job, now};
+use crate::perform::{self, Context, DiskFull, Job, now};
 use crate::process::{self, Cancel};
 use crate::store::{self, Append, Lease, NewEvent, Owner, RunUpdate};
 use crate::{artifacts, tell};
@@ -52,6 +52,9 @@ pub enum Error {
     /// The run's events cannot be read.
     #[error("the run cannot be loaded: {0}")]
     Load(String),
+    /// There is no room for what is due.
+    #[error(transparent)]
+    DiskFull(#[from] DiskFull),
     /// A thread could not be started.
     #[error("could not start a thread")]
     Thread(#[source] std::io::Error),
@@ -160,8 +163,8 @@ struct Driver<'a> {
     observer: Arc<dyn Observer>,
     artifacts: Artifacts,
     inflight: BTreeMap<AttemptId, Flight>,
-    results: Receiver<Input>,
-    sender: Sender<Input>,
+    results: Receiver<Result<Input, DiskFull>>,
+    sender: Sender<Result<Input, DiskFull>>,
     next_heartbeat: Instant,
     inbox_version: i64,
     appended: u64,
@@ -302,13 +305,13 @@ impl<'a> Driver<'a> {
                 cancel: own,
                 lines: &lines,
             };
-            let input = perform::perform(&job, &context);
+            let done = perform::perform(&job, &context);
             let count = performed.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1;
             if engine.env.failpoint == Some(Failpoint::Performed(count)) {
                 die();
             }
             // The driver is gone only if it no longer wants to know.
-            let _ = sender.send(input);
+            let _ = sender.send(done);
         };
         let thread = std::thread::Builder::new()
             .name(format!("attempt {}", id.fence))
@@ -339,7 +342,8 @@ impl<'a> Driver<'a> {
             .min();
         let timer = until.map_or(POLL, |u| Duration::from_millis(u.since(now_wall)));
         match self.results.recv_timeout(timer.min(POLL)) {
-            Ok(input) => {
+            Ok(done) => {
+                let input = done?;
                 self.landed(&input);
                 self.feed(&input, Vec::new())?;
             }

@@ -5,9 +5,11 @@
 //! an [`Input`], and every effect is idempotent by its id.
 
 mod checks;
+mod full;
 mod integrate;
 mod worker;
 
+pub use self::full::DiskFull;
 pub use self::integrate::trailer;
 pub(crate) use self::worker::spent;
 
@@ -177,8 +179,9 @@ pub fn job(run: &Run, effect: &Effect) -> Option<Job> {
     })
 }
 
-/// Performs a job to its end.
-pub fn perform(job: &Job, context: &Context<'_>) -> Input {
+/// Performs a job to its end. Whatever happens becomes an input, but for a full disk: then nothing
+/// came of it, and it is to be done again when there is room.
+pub fn perform(job: &Job, context: &Context<'_>) -> Result<Input, DiskFull> {
     let done = match &job.what {
         What::Work(assignment) => worker::work(job, assignment, context),
         What::Check { tree, checks } => checks::check(job, tree, checks, context),
@@ -191,11 +194,21 @@ pub fn perform(job: &Job, context: &Context<'_>) -> Input {
         } => integrate::integrate(job, tree, onto, message, by, context),
         What::Publish { command } => checks::publish(job, command, context),
     };
-    done.unwrap_or_else(|error| Input::EffectFailed {
-        at: now(),
-        id: job.id.clone(),
-        message: with_causes(&error),
-    })
+    let folder = context.engine.workspaces_of(&job.run);
+    match done {
+        Ok(input) => match full::by_result(&input, &folder) {
+            Some(full) => Err(full),
+            None => Ok(input),
+        },
+        Err(error) => match full::by_error(&error, &folder) {
+            Some(full) => Err(full),
+            None => Ok(Input::EffectFailed {
+                at: now(),
+                id: job.id.clone(),
+                message: with_causes(&error),
+            }),
+        },
+    }
 }
 
 /// The time on the wall.

@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 
 use codeteam_engine::driver;
 use codeteam_engine::engine::Error as EngineError;
-use codeteam_engine::{git, store, workflows};
+use codeteam_engine::{git, store, workflows, workspace};
 
 use crate::exit::Exit;
 use crate::output::{Style, say};
@@ -135,6 +135,10 @@ impl From<EngineError> for Problem {
             EngineError::BranchInTheWay { .. } => Self::user(error.to_string()).hint(
                 "choose other names with `git: { branch_pattern: 'team/{run}' }` in `.codeteam/config.yml`",
             ),
+            EngineError::Workspace(error @ workspace::Error::NotEmpty { .. }) => {
+                Self::user(error.to_string())
+                    .hint("name a folder that does not exist yet with `--to`; nothing was written")
+            }
             EngineError::NoScript(_) => Self::user(error.to_string()).hint(
                 "name the script's file with `--script`, or `script` in `.codeteam/config.yml`",
             ),
@@ -205,6 +209,8 @@ impl From<driver::Error> for Problem {
     fn from(error: driver::Error) -> Self {
         match error {
             driver::Error::Store(error) => error.into(),
+            driver::Error::DiskFull(error) => Self::environment(error.to_string())
+                .hint("make room, then `codeteam resume`; everything acknowledged is kept"),
             error => Self::environment("the run cannot go on")
                 .caused_by(&error)
                 .hint("mend the cause, then `codeteam resume`; nothing acknowledged is lost"),

@@ -47,7 +47,7 @@ pub(crate) struct Args {
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Limits {
     /// Stop at this many US dollars.
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = dollars)]
     max_cost: Option<f64>,
     /// Stop at this many attempts of workers.
     #[arg(long, value_name = "N")]
@@ -55,6 +55,13 @@ pub(crate) struct Limits {
     /// Stop after this many minutes.
     #[arg(long, value_name = "N")]
     max_minutes: Option<u64>,
+}
+
+fn dollars(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(amount) if amount.is_finite() && amount >= 0.0 => Ok(amount),
+        _ => Err("not an amount of money, such as `2.50`".to_owned()),
+    }
 }
 
 impl Limits {

@@ -128,7 +128,11 @@ fn a_plan_that_was_broken_by_hand_stops_the_run_and_is_left() {
         text.trim_end()
     );
     project.write(&plan, &broken);
-    let line = broken.lines().position(|l| l.contains("id: \"four\"")).unwrap() + 1;
+    let line = broken
+        .lines()
+        .position(|l| l.contains("id: \"four\""))
+        .unwrap()
+        + 1;
     let events = project.events().len();
     go_on(&project)
         .expect(2)

@@ -3,14 +3,19 @@
 
 mod bad_input;
 mod bad_workflows;
+mod command_line;
+mod disk;
 mod exits;
 mod failing;
 mod files;
 mod kill;
+mod licences;
 mod live;
+mod merging;
 mod misbehaviour;
 mod owners;
 mod people;
 mod project;
 mod run;
 mod surroundings;
+mod upkeep;

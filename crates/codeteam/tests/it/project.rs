@@ -120,6 +120,12 @@ impl Project {
         command
     }
 
+    /// The cargo that runs this test, with its own environment: it needs to find its registry.
+    #[expect(clippy::disallowed_methods, reason = "the one place tests spawn from")]
+    pub(crate) fn cargo() -> Command {
+        Command::new(env!("CARGO"))
+    }
+
     #[expect(
         clippy::disallowed_methods,
         reason = "the one place tests spawn from, with the PATH of the machine"
