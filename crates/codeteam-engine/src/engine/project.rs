@@ -45,6 +45,16 @@ pub struct Prepared {
     pub(super) max_tasks: usize,
 }
 
+impl Prepared {
+    /// Whether a role would be played from a script and none is named.
+    pub fn lacks_script(&self) -> bool {
+        let mut roles = self.compiled.roles.values();
+        roles.any(|role| {
+            role.model.is_none() && role.workers.iter().all(|w| w.as_str() == "scripted")
+        })
+    }
+}
+
 impl Project {
     /// The project that `start` is in.
     pub fn find(start: &Path, env: Env) -> Result<Self, Error> {

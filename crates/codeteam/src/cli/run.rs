@@ -103,6 +103,12 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
         base: base.as_ref().map(|(_, tip)| tip.clone()),
         limits: args.limits.budget(),
     })?;
+    if prepared.lacks_script() {
+        // What the demo does has no place in a project of the user's.
+        return Err(Problem::user("the scripted worker has no script")
+            .hint("name one with `--script`, or `script` in `.codeteam/config.yml`")
+            .hint("`codeteam demo` shows a run on a sample project"));
+    }
     let engine = scene.open(project)?;
     let started = engine.plan_run(prepared, now())?;
     warn(scene, &engine)?;

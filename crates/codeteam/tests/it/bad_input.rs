@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::project::{Done, Project, THREE_TASKS};
+use crate::project::{Done, Project};
+use crate::samples::THREE_TASKS;
 
 /// A project with a script, in which nothing has been run yet.
 fn project() -> (Project, String) {
@@ -122,6 +123,20 @@ fn a_script_named_in_the_configuration_must_be_there() {
         &project,
         &["run", "x"],
         &["there is no script `", "nowhere.yml`"],
+    );
+}
+
+#[test]
+fn without_a_script_the_demo_is_not_played_here() {
+    let (project, _) = project();
+    refused(
+        &project,
+        &["run", "x"],
+        &[
+            "the scripted worker has no script",
+            "`--script`",
+            "`codeteam demo`",
+        ],
     );
 }
 

@@ -1,7 +1,8 @@
 //! A workflow that could not be followed to its end is refused before a run starts, with the line
 //! of what is wrong.
 
-use crate::project::{Project, THREE_TASKS};
+use crate::project::Project;
+use crate::samples::THREE_TASKS;
 
 const ROLES: &str = "roles:\n  coder: { kind: implementer }\n";
 
@@ -12,8 +13,8 @@ fn refused(head: &str, steps: &[&str], line: usize, says: &[&str]) {
     let script = project.script(THREE_TASKS);
     let head = format!("start: code\n{head}{ROLES}steps:\n");
     let first = head.lines().count() + 1;
-    let steps: String = steps.iter().map(|step| format!("  {step}\n")).collect();
-    let workflow = project.workflow(&format!("{head}{steps}"));
+    let steps = steps.join("\n  ");
+    let workflow = project.workflow(&format!("{head}  {steps}\n"));
     let done = project
         .run(&["run", "x", "--script", &script, "--workflow", &workflow])
         .expect(2)

@@ -3,7 +3,8 @@
 //! Each run has a tiny disk in a mount namespace of its own. Where that cannot be had the tests
 //! fail: a machine that cannot show this has not shown it.
 
-use crate::project::{Done, Project, THREE_TASKS};
+use crate::project::{Done, Project};
+use crate::samples::THREE_TASKS;
 
 /// Runs on a disk of this many kilobytes at `$disk`, makes room, and resumes. Standard output has
 /// the exit codes, then the run as JSON; standard error has what the first part said.

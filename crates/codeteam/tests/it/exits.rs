@@ -3,7 +3,8 @@
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::project::{Project, THREE_TASKS};
+use crate::project::Project;
+use crate::samples::THREE_TASKS;
 
 /// A script whose coder waits for a file before it does its work.
 pub(crate) fn waiting_for(file: &str) -> String {
@@ -104,6 +105,20 @@ fn a_second_interrupt_ends_it_at_once_and_resume_finds_nothing_left() {
     std::fs::write(&go, "").unwrap();
     project.run(&["resume"]).expect(0);
     assert_eq!(project.survivors(), Vec::<String>::new());
+}
+
+#[test]
+fn a_check_under_way_is_ended_too() {
+    let project = Project::new();
+    let script = project.script(THREE_TASKS);
+    project.config("verification:\n  commands:\n    - { name: slow, command: 'echo checking now; while [ ! -e $HOME/go ]; do sleep 0.01; done' }\n");
+    let mut run = project.start(&["-v", "run", "x", "--script", &script]);
+    run.until("checking now");
+    run.signal(Signal::INT);
+    run.end().expect(130);
+    assert_eq!(project.survivors(), Vec::<String>::new());
+    std::fs::write(project.home().join("go"), "").unwrap();
+    project.run(&["resume"]).expect(0);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A task fails and the rest goes on; a person takes it up again, leaves it out, or ends it all.
 
-use crate::project::{Project, THREE_TASKS};
+use crate::project::Project;
+use crate::samples::THREE_TASKS;
 
 /// `b` needs `a`, which its coder cannot do at first; `c` needs neither.
 const PLAN: &str = "description: d
@@ -130,7 +131,7 @@ fn side_by_side(left: &str, right: &str) -> Project {
         let (own, other) = (own.display(), other.display());
         format!("      - run: touch {own}\n      - wait_for: {{ path: {other} }}\n")
     };
-    let play = |task: &str, path: &str, meeting: &str| {
+    let coder = |task: &str, path: &str, meeting: &str| {
         format!(
             "  - match: {{ role: coder, task: {task}, round: 1 }}\n    do:\n{meeting}      - write: {{ path: {path}, content: \"{task}\\n\" }}\n      - submit: {{ summary: Made it }}\n"
         )
@@ -142,8 +143,8 @@ fn side_by_side(left: &str, right: &str) -> Project {
         .1;
     let script = format!(
         "version: 1\nplays:\n{}{}{again}  - match: {{ role: reviewer }}{rest}",
-        play("left", left, &meet("left", "right")),
-        play("right", right, &meet("right", "left")),
+        coder("left", left, &meet("left", "right")),
+        coder("right", right, &meet("right", "left")),
     );
     let plan = "description: d\ntasks: [ { id: left, files: [l] }, { id: right, files: [r] } ]\n";
     let (script, plan) = (project.script(&script), project.beside("plan.yml", plan));

@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 
-use crate::project::{Done, Project, THREE_TASKS};
+use crate::project::{Done, Project};
+use crate::samples::THREE_TASKS;
 
 /// A run that stopped at a limit with one task done.
 fn stopped() -> (Project, String) {
@@ -128,11 +129,7 @@ fn a_plan_that_was_broken_by_hand_stops_the_run_and_is_left() {
         text.trim_end()
     );
     project.write(&plan, &broken);
-    let line = broken
-        .lines()
-        .position(|l| l.contains("id: \"four\""))
-        .unwrap()
-        + 1;
+    let line = broken.lines().position(|l| l.contains("id: four")).unwrap() + 1;
     let events = project.events().len();
     go_on(&project)
         .expect(2)

@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 
-use crate::project::{ONE_BY_ONE, Project, THREE_TASKS};
+use crate::project::Project;
+use crate::samples::{ONE_BY_ONE, THREE_TASKS};
 
 fn project() -> (Project, String, String) {
     let project = Project::new();

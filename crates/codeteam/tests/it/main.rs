@@ -1,5 +1,7 @@
-//! End to end: the real binary, real git, real SQLite, real processes. Only the thinking is
+//! End to end: the real binary, real git, real `SQLite`, real processes. Only the thinking is
 //! scripted.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod bad_input;
 mod bad_workflows;
@@ -17,5 +19,6 @@ mod owners;
 mod people;
 mod project;
 mod run;
+mod samples;
 mod surroundings;
 mod upkeep;

@@ -1,6 +1,7 @@
 //! `codeteam merge`: what was made comes into the user's branch whole, or not at all.
 
-use crate::project::{Project, THREE_TASKS};
+use crate::project::Project;
+use crate::samples::THREE_TASKS;
 
 /// A run that is done.
 fn done() -> Project {

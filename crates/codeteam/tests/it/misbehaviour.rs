@@ -140,6 +140,20 @@ fn a_hang_ends_with_its_time() {
 }
 
 #[test]
+fn a_check_that_hangs_fails() {
+    let workflow = ONE.replace(
+        "gate: project",
+        "gate: [ { name: slow, command: 'test -e again.txt || sleep 1000', timeout_seconds: 1 } ]",
+    );
+    let again = "version: 1\nplays:\n  - match: { role: coder, round: 2 }\n    do: [ { write: { path: again.txt, content: x } }, { submit: { summary: Again } } ]";
+    let (project, done) = played(&workflow, &format!("{again}{GOOD}"));
+    done.expect(0).says(&["check failed: slow", "back to code"]);
+    let run = project.shown()["run"].as_str().unwrap().to_owned();
+    let report = project.read(&format!(".codeteam/runs/{run}/iterations/01_verify.md"));
+    assert!(report.contains("did not end within 1 s"), "{report}");
+}
+
+#[test]
 fn noise_is_borne() {
     is_borne(&["garbage: { bytes: 100000 }", WRITE, SUBMIT]);
     is_borne(&["slow: { lines: 5, every_ms: 5 }", WRITE, SUBMIT]);

@@ -4,7 +4,8 @@ use rustix::process::Signal;
 
 use crate::exits::waiting_for;
 use crate::live::Live;
-use crate::project::{Project, THREE_TASKS};
+use crate::project::Project;
+use crate::samples::THREE_TASKS;
 
 /// Makes every heartbeat too old, so that no test has to wait for one to become so.
 const STALE: (&str, &str) = ("CODETEAM_LEASE_STALE_MS", "-1");
@@ -136,6 +137,28 @@ fn a_killed_one_leaves_no_worker_that_the_next_one_does_not_find() {
         project.run(&["resume"]).expect(0);
         is_whole(&project);
     }
+}
+
+#[test]
+fn a_worker_dies_with_codeteam() {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+    let project = Project::new();
+    let run = at_work(&project);
+    let workers = project.survivors();
+    let [worker] = workers.as_slice() else {
+        panic!("{workers:?}")
+    };
+    let pid = worker.split_once(' ').unwrap().0.parse().unwrap();
+    let handle = pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()).unwrap();
+    run.kill();
+    let timeout = Timespec {
+        tv_sec: 30,
+        tv_nsec: 0,
+    };
+    let ended = poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&timeout));
+    assert_eq!(ended, Ok(1), "it lives on");
 }
 
 #[test]

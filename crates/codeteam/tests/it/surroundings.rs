@@ -1,6 +1,7 @@
 //! Whatever state the user's repository is in, a run starts from a commit and disturbs nothing.
 
-use crate::project::{Project, THREE_TASKS};
+use crate::project::Project;
+use crate::samples::THREE_TASKS;
 
 #[test]
 fn uncommitted_changes_and_a_detached_head_are_said_and_left() {
@@ -95,7 +96,7 @@ fn a_linked_worktree_is_a_place_to_start_from() {
 fn relative_paths_are_those_of_the_folder_named_with_c() {
     let project = Project::new();
     project.write("sub/script.yml", THREE_TASKS);
-    project.write("sub/flow.yml", crate::project::ONE_BY_ONE);
+    project.write("sub/flow.yml", crate::samples::ONE_BY_ONE);
     project.write("sub/plan.yml", "description: d\ntasks: [ { id: one } ]\n");
     let args = [
         "-C",

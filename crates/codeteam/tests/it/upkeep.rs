@@ -1,7 +1,8 @@
 //! Looking at runs and looking after what they leave.
 
 use crate::exits::waiting_for;
-use crate::project::{Project, THREE_TASKS};
+use crate::project::Project;
+use crate::samples::THREE_TASKS;
 
 /// A run that failed with work in its worktree: on no branch, and dear.
 fn failed() -> Project {
