@@ -122,9 +122,9 @@ fn an_abort_ends_a_run_that_nobody_drives() {
     project.run(&["resume"]).expect(1);
 }
 
-/// Two tasks that begin on the same commit: each waits until the other has begun.
-fn side_by_side(left: &str, right: &str) -> Project {
-    let project = Project::new();
+/// A script and a plan of two tasks that begin on the same commit: each waits until the other has
+/// begun, then writes its file.
+pub(crate) fn meeting(project: &Project, left: &str, right: &str) -> (String, String) {
     let home = project.home();
     let meet = |own: &str, other: &str| {
         let (own, other) = (home.join(own), home.join(other));
@@ -147,7 +147,12 @@ fn side_by_side(left: &str, right: &str) -> Project {
         coder("right", right, &meet("right", "left")),
     );
     let plan = "description: d\ntasks: [ { id: left, files: [l] }, { id: right, files: [r] } ]\n";
-    let (script, plan) = (project.script(&script), project.beside("plan.yml", plan));
+    (project.script(&script), project.beside("plan.yml", plan))
+}
+
+fn side_by_side(left: &str, right: &str) -> Project {
+    let project = Project::new();
+    let (script, plan) = meeting(&project, left, right);
     project
         .run(&["run", "x", "--script", &script, "--plan", &plan])
         .expect(0);
