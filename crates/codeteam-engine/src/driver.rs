@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::artifacts::Artifacts;
 use crate::engine::Engine;
 use crate::env::{Failpoint, die};
-use crate::perform::{self, Context, DiskFull, Job, now};
+use crate::perform::{self, Context, Halt, Job, now};
 use crate::process::{self, Cancel};
 use crate::store::{self, Append, Lease, NewEvent, Owner, RunUpdate};
 use crate::{artifacts, tell};
@@ -52,9 +52,9 @@ pub enum Error {
     /// The run's events cannot be read.
     #[error("the run cannot be loaded: {0}")]
     Load(String),
-    /// There is no room for what is due.
+    /// What is due cannot be done until a person has seen to something.
     #[error(transparent)]
-    DiskFull(#[from] DiskFull),
+    Halt(#[from] Halt),
     /// A thread could not be started.
     #[error("could not start a thread")]
     Thread(#[source] std::io::Error),
@@ -163,8 +163,8 @@ struct Driver<'a> {
     observer: Arc<dyn Observer>,
     artifacts: Artifacts,
     inflight: BTreeMap<AttemptId, Flight>,
-    results: Receiver<Result<Input, DiskFull>>,
-    sender: Sender<Result<Input, DiskFull>>,
+    results: Receiver<Result<Input, Halt>>,
+    sender: Sender<Result<Input, Halt>>,
     next_heartbeat: Instant,
     inbox_version: i64,
     appended: u64,

@@ -5,11 +5,11 @@
 //! an [`Input`], and every effect is idempotent by its id.
 
 mod checks;
-mod full;
+mod halt;
 mod integrate;
 mod worker;
 
-pub use self::full::DiskFull;
+pub use self::halt::Halt;
 pub use self::integrate::trailer;
 pub(crate) use self::worker::spent;
 
@@ -123,6 +123,9 @@ pub enum Error {
     /// Nobody speaks to this worker.
     #[error("codeteam does not know the worker `{0}`")]
     UnknownWorker(String),
+    /// Only a person can see to it.
+    #[error(transparent)]
+    Halt(#[from] Halt),
     /// An id that is not one of git's.
     #[error("`{0}` is not an object of git")]
     NotAnObject(String),
@@ -179,9 +182,9 @@ pub fn job(run: &Run, effect: &Effect) -> Option<Job> {
     })
 }
 
-/// Performs a job to its end. Whatever happens becomes an input, but for a full disk: then nothing
-/// came of it, and it is to be done again when there is room.
-pub fn perform(job: &Job, context: &Context<'_>) -> Result<Input, DiskFull> {
+/// Performs a job to its end. Whatever happens becomes an input, unless codeteam itself is stopped:
+/// then nothing came of it, and it is to be done again.
+pub fn perform(job: &Job, context: &Context<'_>) -> Result<Input, Halt> {
     let done = match &job.what {
         What::Work(assignment) => worker::work(job, assignment, context),
         What::Check { tree, checks } => checks::check(job, tree, checks, context),
@@ -196,12 +199,13 @@ pub fn perform(job: &Job, context: &Context<'_>) -> Result<Input, DiskFull> {
     };
     let folder = context.engine.workspaces_of(&job.run);
     match done {
-        Ok(input) => match full::by_result(&input, &folder) {
-            Some(full) => Err(full),
+        Ok(input) => match halt::full_by_result(&input, &folder) {
+            Some(halt) => Err(halt),
             None => Ok(input),
         },
-        Err(error) => match full::by_error(&error, &folder) {
-            Some(full) => Err(full),
+        Err(Error::Halt(halt)) => Err(halt),
+        Err(error) => match halt::full_by_error(&error, &folder) {
+            Some(halt) => Err(halt),
             None => Ok(Input::EffectFailed {
                 at: now(),
                 id: job.id.clone(),

@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 
 use codeteam_engine::driver;
 use codeteam_engine::engine::Error as EngineError;
+use codeteam_engine::perform::Halt;
 use codeteam_engine::{git, store, workflows, workspace};
 
 use crate::exit::Exit;
@@ -209,11 +210,27 @@ impl From<driver::Error> for Problem {
     fn from(error: driver::Error) -> Self {
         match error {
             driver::Error::Store(error) => error.into(),
-            driver::Error::DiskFull(error) => Self::environment(error.to_string())
-                .hint("make room, then `codeteam resume`; everything acknowledged is kept"),
+            driver::Error::Halt(halt) => halt.into(),
             error => Self::environment("the run cannot go on")
                 .caused_by(&error)
                 .hint("mend the cause, then `codeteam resume`; nothing acknowledged is lost"),
+        }
+    }
+}
+
+impl From<Halt> for Problem {
+    fn from(halt: Halt) -> Self {
+        let problem = Self::environment(halt.to_string());
+        match halt {
+            Halt::DiskFull { .. } => {
+                problem.hint("make room, then `codeteam resume`; everything acknowledged is kept")
+            }
+            Halt::CheckedOut { .. } => problem
+                .hint("switch that checkout to another branch, then `codeteam resume`")
+                .hint("`git switch --detach` keeps its files and leaves the branch free"),
+            Halt::Rewritten { branch, tip } => problem.hint(format!(
+                "bring it back (`git merge {tip}` on `{branch}`), then `codeteam resume`; or end the run with `codeteam abort`"
+            )),
         }
     }
 }

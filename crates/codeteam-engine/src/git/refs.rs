@@ -1,6 +1,10 @@
 //! References: compare-and-swap, listing, deleting. A reference is never
 //! written without saying where it is expected to be.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+
 use super::repo::oid;
 use super::{Error, Oid, Repo};
 
@@ -74,6 +78,25 @@ impl Repo {
         text.lines()
             .map(|line| entry(line).ok_or_else(|| call.unexpected(line)))
             .collect()
+    }
+
+    /// The checkout that has the branch `name` (a short name) checked out, if one has and is
+    /// still there. One process.
+    pub fn checkout_of(&self, name: &str) -> Result<Option<PathBuf>, Error> {
+        let call = self
+            .plumbing()
+            .args(["worktree", "list", "--porcelain", "-z"]);
+        let output = self.git.run(&call)?;
+        let wanted = format!("branch refs/heads/{name}");
+        let mut folder = None;
+        for line in output.split(|byte| *byte == 0) {
+            if let Some(path) = line.strip_prefix(b"worktree ") {
+                folder = Some(PathBuf::from(OsStr::from_bytes(path)));
+            } else if line == wanted.as_bytes() {
+                return Ok(folder.filter(|folder| folder.exists()));
+            }
+        }
+        Ok(None)
     }
 
     fn swap(

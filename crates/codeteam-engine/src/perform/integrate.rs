@@ -7,8 +7,9 @@ use codeteam_core::frame::{FrameChange, Tip};
 use codeteam_core::ids::{BodyId, Commit, PatchId, Tree};
 use codeteam_core::input::{Input, Integrated, Rebased};
 
-use super::{Context, Error, Job, now, oid};
+use super::{Context, Error, Halt, Job, now, oid};
 use crate::git::{self, Expected, Merged, Oid, Signature};
+use crate::tell::short;
 
 /// The trailers of every commit codeteam makes.
 pub mod trailer {
@@ -91,6 +92,10 @@ pub(super) fn integrate(
     {
         return answer(elsewhere(job, found, &tip, tree, by, message, context)?);
     }
+    if let Some(folder) = engine.repo.checkout_of(&job.branch)? {
+        let branch = job.branch.clone();
+        return Err(Halt::CheckedOut { branch, folder }.into());
+    }
     job.workspace(engine)?.transfer(&wanted, &tip)?;
     let text = with_trailers(message, job, tree, by);
     let seconds = i64::try_from(now().0 / 1_000).unwrap_or(0);
@@ -138,6 +143,11 @@ fn elsewhere(
     Ok(match own {
         Some(commit) if commit.oid == *found => committed(&commit.oid, tree, message),
         _ => {
+            // What was judged and committed must stay part of what is built on.
+            if !repo.commits_since(found, tip)?.is_empty() {
+                let (branch, tip) = (job.branch.clone(), short(tip.as_str()).to_owned());
+                return Err(Halt::Rewritten { branch, tip }.into());
+            }
             let tree = repo.tree_of(found)?;
             Integrated::TipMoved(Tip {
                 commit: Commit(found.as_str().to_owned()),

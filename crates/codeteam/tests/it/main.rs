@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod bad_workflows;
+mod branches;
 mod command_line;
 mod disk;
 mod exits;

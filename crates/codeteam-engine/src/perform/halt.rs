@@ -1,5 +1,6 @@
-//! Tells a full disk from a failure: it is nobody's fault in the run, so it must not use up tries
-//! or fail tasks. codeteam stops, and goes on when there is room.
+//! What stops codeteam itself and is nobody's fault in the run: a full disk, or a branch that is
+//! not codeteam's to move any more. It must not use up tries or fail tasks; the run goes on when a
+//! person has seen to it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,14 +9,33 @@ use codeteam_core::input::{Input, WorkerEnd};
 
 use super::{Error, with_causes};
 
-/// The disk is full: codeteam itself cannot go on.
+/// Why codeteam cannot go on until a person has done something about it.
 #[derive(Debug, thiserror::Error)]
-#[error("the disk of `{}` is full: {what}", folder.display())]
-pub struct DiskFull {
-    /// Where there is no room.
-    pub folder: PathBuf,
-    /// What could not be done.
-    pub what: String,
+pub enum Halt {
+    /// There is no room.
+    #[error("the disk of `{}` is full: {what}", folder.display())]
+    DiskFull {
+        /// Where.
+        folder: PathBuf,
+        /// What could not be done.
+        what: String,
+    },
+    /// Moving the branch would make that checkout differ from its commit behind its user's back.
+    #[error("the branch `{branch}` cannot be moved while it is checked out in `{}`", folder.display())]
+    CheckedOut {
+        /// The run's branch.
+        branch: String,
+        /// The checkout.
+        folder: PathBuf,
+    },
+    /// Someone took commits of the run off its branch.
+    #[error("the branch `{branch}` no longer has commit {tip}, which this run made")]
+    Rewritten {
+        /// The run's branch.
+        branch: String,
+        /// The commit that is missing.
+        tip: String,
+    },
 }
 
 /// What libraries and git say then.
@@ -32,7 +52,7 @@ const LITTLE_ROOM: u64 = 16 << 20;
 const NO_ROOM: u64 = 1 << 20;
 
 /// Whether an error of codeteam's own comes from a full disk.
-pub(super) fn by_error(error: &Error, folder: &Path) -> Option<DiskFull> {
+pub(super) fn full_by_error(error: &Error, folder: &Path) -> Option<Halt> {
     let mut next: Option<&dyn std::error::Error> = Some(error);
     let mut full = false;
     while let Some(error) = next {
@@ -45,7 +65,7 @@ pub(super) fn by_error(error: &Error, folder: &Path) -> Option<DiskFull> {
         next = error.source();
     }
     let what = with_causes(error);
-    (full || says_so(&what) || has_less_than(NO_ROOM, folder)).then(|| DiskFull {
+    (full || says_so(&what) || has_less_than(NO_ROOM, folder)).then(|| Halt::DiskFull {
         folder: folder.to_owned(),
         what,
     })
@@ -53,7 +73,7 @@ pub(super) fn by_error(error: &Error, folder: &Path) -> Option<DiskFull> {
 
 /// Whether a worker or a check failed for want of room. Its word alone is not enough: a project's
 /// own tests may well print it.
-pub(super) fn by_result(input: &Input, folder: &Path) -> Option<DiskFull> {
+pub(super) fn full_by_result(input: &Input, folder: &Path) -> Option<Halt> {
     let said = match input {
         Input::WorkerExited { report, .. } => match &report.end {
             WorkerEnd::Failed(facts) => Some(facts.message.as_str()),
@@ -67,7 +87,7 @@ pub(super) fn by_result(input: &Input, folder: &Path) -> Option<DiskFull> {
         _ => None,
     };
     let what = said.filter(|said| says_so(said))?.to_owned();
-    has_less_than(LITTLE_ROOM, folder).then(|| DiskFull {
+    has_less_than(LITTLE_ROOM, folder).then(|| Halt::DiskFull {
         folder: folder.to_owned(),
         what,
     })
