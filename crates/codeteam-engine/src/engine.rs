@@ -128,6 +128,8 @@ pub struct Request {
 impl Engine {
     /// Opens a project for runs, and makes `.codeteam` if it is missing.
     pub fn open(project: Project, codeteam: PathBuf) -> Result<Self, Error> {
+        // Without a place for worktrees there is no run, so there need be no log.
+        workspaces_root(&project.env, project.repo.common_dir())?;
         make_folder(&project.folder)?;
         let store = Store::open(&project.folder.join("state.db"))?;
         Self::with(project, store, codeteam)

@@ -140,6 +140,8 @@ impl From<EngineError> for Problem {
                 Self::user(error.to_string())
                     .hint("name a folder that does not exist yet with `--to`; nothing was written")
             }
+            EngineError::NoHome => Self::environment(error.to_string())
+                .hint("set `HOME`, or `XDG_STATE_HOME` to the absolute path of a folder you can write"),
             EngineError::NoScript(_) => Self::user(error.to_string()).hint(
                 "name the script's file with `--script`, or `script` in `.codeteam/config.yml`",
             ),

@@ -16,7 +16,7 @@ use crate::cli::Scene;
 use crate::exit::Exit;
 use crate::output::{self, Style, say};
 use crate::problem::Problem;
-use crate::progress::Progress;
+use crate::progress::{Detail, Progress};
 
 /// How a command drives.
 pub(crate) fn options(wait: bool) -> Result<Options, Problem> {
@@ -76,7 +76,9 @@ pub(crate) fn closing(
     if scene.json {
         output::json(&value(&run))?;
     } else if exit == Exit::Done {
-        done(&run);
+        if scene.detail >= Detail::Normal {
+            done(&run);
+        }
     } else {
         not_done(&run, stop);
     }

@@ -1,6 +1,6 @@
 //! Whatever state the user's repository is in, a run starts from a commit and disturbs nothing.
 
-use crate::project::Project;
+use crate::project::{Done, Project};
 use crate::samples::THREE_TASKS;
 
 #[test]
@@ -32,6 +32,37 @@ fn quiet_says_nothing_of_it() {
         .expect(0);
     assert_eq!(done.stderr, "");
     assert_eq!(done.value()["status"], "completed");
+    let done = project.run(&["-q", "run", "x", "--script", &script]);
+    let done = done.expect(0);
+    assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("", ""));
+}
+
+#[test]
+fn without_a_home_there_is_no_place_for_worktrees() {
+    let project = Project::new();
+    let script = project.script(THREE_TASKS);
+    let mut command = project.codeteam(&["run", "x", "--script", &script]);
+    let done = Done::from(command.env_remove("HOME").output().unwrap());
+    done.expect(1)
+        .says(&["`XDG_STATE_HOME`", "hint: set `HOME`"]);
+    assert!(!project.path(".codeteam/state.db").exists());
+}
+
+#[test]
+fn goals_are_any_text() {
+    let project = Project::new();
+    let script = project.script(THREE_TASKS);
+    for (goal, ending) in [
+        ("日本語", "_run"),
+        ("--dashed", "_dashed"),
+        ("first line\nsecond", "_first-line-second"),
+        ("../../etc/passwd", "_etc-passwd"),
+        (r#"a"b`c$d"#, "_a-b-c-d"),
+    ] {
+        let run = project.json(&["run", "--script", &script, "--json", "--", goal]);
+        assert_eq!(run["goal"], goal);
+        assert!(run["branch"].as_str().unwrap().ends_with(ending), "{run}");
+    }
 }
 
 #[test]

@@ -127,6 +127,27 @@ fn a_diff_of_all_and_of_one_task() {
 }
 
 #[test]
+fn a_diff_is_a_patch_whatever_the_files_are() {
+    let project = Project::new();
+    let files = r#"printf 'caf\351\n' > latin.txt; printf '\000\001' > bin.dat; printf x > "a b.txt"; printf x > "$(printf 'new\nline')"; ln -s /nowhere link; mkfifo pipe"#;
+    let files = project.beside("files.sh", files);
+    let script = THREE_TASKS.replacen(
+        "plays:\n",
+        &format!("plays:\n  - match: {{ role: coder }}\n    do: [ {{ run: sh {files} }}, {{ submit: {{ summary: Strange }} }} ]\n"),
+        1,
+    );
+    let script = project.script(&script);
+    let plan = project.beside("plan.yml", "description: d\ntasks: [ { id: one } ]\n");
+    project
+        .run(&["run", "x", "--script", &script, "--plan", &plan])
+        .expect(0);
+    project.paste("codeteam diff | git apply --index").expect(0);
+    let branch = project.shown()["branch"].as_str().unwrap().to_owned();
+    let tree = project.git(&["rev-parse", &format!("{branch}^{{tree}}")]);
+    assert_eq!(project.git(&["write-tree"]), tree);
+}
+
+#[test]
 fn a_diff_of_a_task_under_way() {
     let project = Project::new();
     let review = "  - match: { role: reviewer }\n    do: [ { submit: { verdict: approve, reason: Good } } ]\n";
@@ -235,4 +256,27 @@ fn a_doctor_finds_a_place_that_cannot_be_written() {
         ill.contains("BAD   worktrees") && ill.contains("XDG_STATE_HOME"),
         "{ill}"
     );
+}
+
+#[test]
+fn a_demo_replaces_the_last_one_and_nothing_else() {
+    let project = Project::empty();
+    for _ in 0..2 {
+        let done = project.run(&["demo", "--dir", "demo"]).expect(0);
+        let done = done.says(&["goal:", "done:", "Look at what was made:"]);
+        let look = done
+            .stderr
+            .lines()
+            .filter(|line| line.contains("demo/sample"));
+        for command in look.filter_map(|line| line.strip_prefix("  ")) {
+            let shown = project.paste(command).expect(0);
+            assert!(!shown.stdout.is_empty(), "{command}");
+        }
+    }
+    let run = project.json(&["demo", "--dir", "demo", "--json"]);
+    assert_eq!(run["status"], "completed");
+    project.write("mine/file.txt", "mine\n");
+    let refused = project.run(&["demo", "--dir", "mine"]).expect(2);
+    refused.says(&["was not made by a demo", "hint: "]);
+    assert_eq!(project.read("mine/file.txt"), "mine\n");
 }
