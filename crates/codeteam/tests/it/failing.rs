@@ -192,3 +192,19 @@ fn a_conflict_goes_back_to_its_coder() {
     let made = project.made("shared.txt");
     assert!(made == "left\nright" || made == "right\nleft", "{made}");
 }
+
+#[test]
+fn worktrees_that_were_lost_are_made_again() {
+    // After each of these attempts there is another kind of work to do in the worktree.
+    for attempts in 2..=8 {
+        let project = Project::new();
+        let script = project.script(THREE_TASKS);
+        let limit = attempts.to_string();
+        let args = ["run", "x", "--script", &script, "--max-attempts", &limit];
+        project.run(&args).expect(4);
+        let _ = std::fs::remove_dir_all(project.home().join(".local/state/codeteam"));
+        project.run(&["resume", "--max-attempts", "100"]).expect(0);
+        assert_eq!(statuses(&project), ["completed"; 3]);
+        assert_eq!(project.made("two.txt"), "right");
+    }
+}
