@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use codeteam_core::budget;
 use codeteam_core::workflow::{Check, CheckKind};
-use codeteam_core::yaml::Problems;
+use codeteam_core::yaml::{Problem, Problems};
 use serde::Deserialize;
 
 /// Why the configuration cannot be used.
@@ -106,16 +106,33 @@ impl Config {
             let path = folder.join(name);
             match std::fs::read_to_string(&path) {
                 Ok(text) => {
-                    return Ok(codeteam_core::yaml::parse(
-                        &path.display().to_string(),
-                        &text,
-                    )?);
+                    return Self::parse(&path.display().to_string(), &text);
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(source) => return Err(Error::Read { path, source }),
             }
         }
         Ok(Self::default())
+    }
+
+    fn parse(file: &str, text: &str) -> Result<Self, Error> {
+        let config: Self = codeteam_core::yaml::parse(file, text)?;
+        if !config.git.branch_pattern.contains("{run}") {
+            let problem = Problem {
+                line: 0,
+                column: 0,
+                message: format!(
+                    "`git.branch_pattern` is `{}`, the same branch for every run",
+                    config.git.branch_pattern
+                ),
+                hint: Some("put `{run}` into it, such as `codeteam/{run}`".to_owned()),
+            };
+            return Err(Error::Invalid(Problems {
+                file: file.to_owned(),
+                problems: vec![problem],
+            }));
+        }
+        Ok(config)
     }
 
     /// The checks of the project's own gate.

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::artifacts::Artifacts;
 use crate::engine::Engine;
 use crate::env::{Failpoint, die};
-use crate::perform::{self, Context, Job, now};
+use crate::perform::{self, Context, Halt, Job, now};
 use crate::process::{self, Cancel};
 use crate::store::{self, Append, Lease, NewEvent, Owner, RunUpdate};
 use crate::{artifacts, tell};
@@ -52,6 +52,9 @@ pub enum Error {
     /// The run's events cannot be read.
     #[error("the run cannot be loaded: {0}")]
     Load(String),
+    /// What is due cannot be done until a person has seen to something.
+    #[error(transparent)]
+    Halt(#[from] Halt),
     /// A thread could not be started.
     #[error("could not start a thread")]
     Thread(#[source] std::io::Error),
@@ -161,8 +164,8 @@ struct Driver<'a> {
     artifacts: Artifacts,
     inflight: BTreeMap<AttemptId, Flight>,
     tidying: Vec<JoinHandle<()>>,
-    results: Receiver<Input>,
-    sender: Sender<Input>,
+    results: Receiver<Result<Input, Halt>>,
+    sender: Sender<Result<Input, Halt>>,
     next_heartbeat: Instant,
     inbox_version: i64,
     appended: u64,
@@ -183,9 +186,10 @@ impl<'a> Driver<'a> {
         observer: &Arc<dyn Observer>,
     ) -> Result<Self, Error> {
         let owner = Owner::this_process(options.label.clone());
+        let stale = engine.env.lease_stale_ms.unwrap_or(STALE_MS);
         let lease = engine
             .store
-            .take_lease(id.as_str(), &owner, millis(now()), STALE_MS)?;
+            .take_lease(id.as_str(), &owner, millis(now()), stale)?;
         let (sender, results) = channel();
         Ok(Self {
             engine: Arc::clone(engine),
@@ -303,13 +307,13 @@ impl<'a> Driver<'a> {
                 cancel: own,
                 lines: &lines,
             };
-            let input = perform::perform(&job, &context);
+            let done = perform::perform(&job, &context);
             let count = performed.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1;
             if engine.env.failpoint == Some(Failpoint::Performed(count)) {
                 die();
             }
             // The driver is gone only if it no longer wants to know.
-            let _ = sender.send(input);
+            let _ = sender.send(done);
         };
         let thread = std::thread::Builder::new()
             .name(format!("attempt {}", id.fence))
@@ -340,7 +344,8 @@ impl<'a> Driver<'a> {
             .min();
         let timer = until.map_or(POLL, |u| Duration::from_millis(u.since(now_wall)));
         match self.results.recv_timeout(timer.min(POLL)) {
-            Ok(input) => {
+            Ok(done) => {
+                let input = done?;
                 self.landed(&input);
                 self.feed(&input, Vec::new())?;
                 self.measure_disk()?;

@@ -1,5 +1,9 @@
 //! One handle to everything a skin needs: find the project, start runs, look at them, decide.
 
+mod project;
+
+pub use self::project::{Prepared, Project};
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
@@ -7,8 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use codeteam_core::event::RunStarted;
-use codeteam_core::frame::Tip;
-use codeteam_core::ids::{Commit, RunId, TaskId, Time, Tree, WorkerName};
+use codeteam_core::ids::{RunId, TaskId, Time, Tree};
 use codeteam_core::input::Decision;
 use codeteam_core::plan::{self, Plan};
 use codeteam_core::schedule::Status;
@@ -17,7 +20,7 @@ use codeteam_core::{Event, Run, budget};
 use crate::bodies::{self, Bodies};
 use crate::config::{self, Config};
 use crate::env::Env;
-use crate::git::{self, Git, Head, Identity, Repo};
+use crate::git::{self, Head, Identity, Repo};
 use crate::process::{Launcher, MARK, Unconfined};
 use crate::store::{self, Store};
 use crate::{driver, workflows, workspace};
@@ -95,6 +98,12 @@ pub enum Error {
     NoHome,
     #[error("the goal is empty")]
     EmptyGoal,
+    #[error("the branch `{branch}` cannot be made, because there is a branch `{by}`")]
+    BranchInTheWay { branch: String, by: String },
+    #[error("there is no script `{}`", .0.display())]
+    NoScript(PathBuf),
+    #[error("there is no plan `{}`", .0.display())]
+    NoPlan(PathBuf),
 }
 
 /// What a run is to be.
@@ -110,49 +119,44 @@ pub struct Request {
     pub script: Option<PathBuf>,
     /// A plan that is there already.
     pub plan: Option<(Plan, BTreeMap<TaskId, Status>)>,
+    /// Where to start from, if not where the checkout stands.
+    pub base: Option<git::Oid>,
     /// Limits over those of the configuration.
     pub limits: budget::Limits,
 }
 
 impl Engine {
-    /// Opens the project that `start` is in, and makes `.codeteam` if it is missing.
-    pub fn open(start: &Path, env: Env, codeteam: PathBuf) -> Result<Self, Error> {
-        let (repo, head) = Self::discover(start, &env)?;
-        let folder = repo.top_level().join(".codeteam");
-        make_folder(&folder)?;
-        let store = Store::open(&folder.join("state.db"))?;
-        Self::with(repo, head, store, folder, env, codeteam)
+    /// Opens a project for runs, and makes `.codeteam` if it is missing.
+    pub fn open(project: Project, codeteam: PathBuf) -> Result<Self, Error> {
+        // Without a place for worktrees there is no run, so there need be no log.
+        workspaces_root(&project.env, project.repo.common_dir())?;
+        make_folder(&project.folder)?;
+        let store = Store::open(&project.folder.join("state.db"))?;
+        Self::with(project, store, codeteam)
     }
 
     /// Opens the project that `start` is in if it has a log; makes and changes nothing.
     pub fn look(start: &Path, env: Env, codeteam: PathBuf) -> Result<Option<Self>, Error> {
-        let (repo, head) = Self::discover(start, &env)?;
-        let folder = repo.top_level().join(".codeteam");
-        let Some(store) = Store::open_existing(&folder.join("state.db"))? else {
+        let project = Project::find(start, env)?;
+        let Some(store) = Store::open_existing(&project.folder.join("state.db"))? else {
             return Ok(None);
         };
-        Self::with(repo, head, store, folder, env, codeteam).map(Some)
+        Self::with(project, store, codeteam).map(Some)
     }
 
     /// The repository that `start` is in.
     pub fn discover(start: &Path, env: &Env) -> Result<(Repo, Head), Error> {
-        let git = Git::new(git::Environment {
-            path: env.path.clone(),
-            home: env.home.clone().map(OsString::from),
-            xdg_config_home: env.config_home.clone().map(OsString::from),
-        })?;
-        Ok(Repo::discover(&git, start)?)
+        project::discover(start, env)
     }
 
-    fn with(
-        repo: Repo,
-        head: Head,
-        store: Store,
-        folder: PathBuf,
-        env: Env,
-        codeteam: PathBuf,
-    ) -> Result<Self, Error> {
-        let config = Config::load(&folder)?;
+    fn with(project: Project, store: Store, codeteam: PathBuf) -> Result<Self, Error> {
+        let Project {
+            repo,
+            head,
+            folder,
+            config,
+            env,
+        } = project;
         let bodies = Bodies::open(folder.join("bodies"))?;
         let workspaces = workspaces_root(&env, repo.common_dir())?;
         Ok(Self {
@@ -172,54 +176,10 @@ impl Engine {
     }
 
     /// Everything a new run pins. Nothing is written yet.
-    pub fn plan_run(&self, request: &Request, at: Time) -> Result<RunStarted, Error> {
-        let goal = request.goal.trim();
-        if goal.is_empty() {
-            return Err(Error::EmptyGoal);
-        }
-        let name = request
-            .workflow
-            .as_deref()
-            .or(self.config.workflow.as_deref());
-        let mut compiled = self.workflow(name.unwrap_or(workflows::DEFAULT))?;
-        let said = request.worker.as_deref().or(self.config.worker.as_deref());
-        let default = said.unwrap_or("scripted");
-        let configured = self
-            .config
-            .script
-            .as_ref()
-            .map(|path| self.repo.top_level().join(path));
-        let script = request
-            .script
-            .clone()
-            .or(configured)
-            .map(|path| path.display().to_string());
-        for role in compiled.roles.values_mut() {
-            if role.workers.is_empty() || request.worker.is_some() {
-                role.workers = vec![WorkerName(default.to_owned())];
-            }
-            for worker in &role.workers {
-                if crate::dialect::of(worker).is_none() {
-                    return Err(Error::UnknownWorker(worker.0.clone()));
-                }
-            }
-            if role.model.is_none() && role.workers.iter().all(|w| w.as_str() == "scripted") {
-                role.model.clone_from(&script);
-            }
-        }
-        let run = self.free_id(goal, at)?;
+    pub fn plan_run(&self, prepared: Prepared, at: Time) -> Result<RunStarted, Error> {
+        let run = self.free_id(&prepared.goal, at)?;
         let plan_id = self.free_plan_id();
-        let (mut plan, earlier) =
-            request
-                .plan
-                .clone()
-                .map_or((None, BTreeMap::new()), |(plan, earlier)| {
-                    let done = earlier
-                        .into_iter()
-                        .filter(|(_, status)| status.satisfies())
-                        .collect();
-                    (Some(plan), done)
-                });
+        let mut plan = prepared.plan;
         if let Some(plan) = plan.as_mut().filter(|plan| plan.plan_id.is_empty()) {
             plan.plan_id.clone_from(&plan_id);
         }
@@ -231,40 +191,22 @@ impl Engine {
                 .replace("{run}", run.as_str()),
             run,
             at,
-            goal: goal.to_owned(),
-            workflow: compiled.workflow,
-            roles: compiled.roles,
-            base: Tip {
-                commit: Commit(self.head.commit.as_str().to_owned()),
-                tree: Tree(self.head.tree.as_str().to_owned()),
-            },
+            goal: prepared.goal,
+            workflow: prepared.compiled.workflow,
+            roles: prepared.compiled.roles,
+            base: prepared.base,
             plan,
-            earlier,
-            limits: self.config.limits.budget().replaced_by(request.limits),
+            earlier: prepared.earlier,
+            limits: prepared.limits,
             plan_id,
-            max_tasks: self.config.limits.max_tasks.unwrap_or(MAX_TASKS),
+            max_tasks: prepared.max_tasks,
             confinement: self.launcher.describe().to_owned(),
         })
     }
 
-    /// A workflow by name or file, with the project's own checks.
-    pub fn workflow(&self, name: &str) -> Result<codeteam_core::workflow::Compiled, Error> {
-        let mut folders = vec![self.folder.join("workflows")];
-        if let Some(config) = &self.env.config_home {
-            folders.push(config.join("codeteam/workflows"));
-        }
-        Ok(workflows::load(name, &folders, &self.config.checks())?)
-    }
-
     /// Reads a plan file.
     pub fn read_plan(&self, path: &Path) -> Result<plan::Loaded, Error> {
-        let text = fs::read_to_string(path).map_err(|source| Error::Io {
-            doing: "read the plan",
-            path: path.to_owned(),
-            source,
-        })?;
-        let max = self.config.limits.max_tasks.unwrap_or(MAX_TASKS);
-        Ok(plan::from_yaml(&path.display().to_string(), &text, max)?)
+        project::read_plan(path, &self.config)
     }
 
     /// The run a word means: an id, the beginning or a part of one, or nothing for the newest.
@@ -419,6 +361,7 @@ impl Engine {
     /// An id for a run that neither the log nor a branch has: the time and the goal's first words.
     fn free_id(&self, goal: &str, at: Time) -> Result<RunId, Error> {
         let base = format!("{}_{}", stamp(at), slug(goal));
+        self.room_for(&self.config.git.branch_pattern.replace("{run}", &base))?;
         for n in 1..1_000 {
             let id = if n == 1 {
                 base.clone()
@@ -436,6 +379,21 @@ impl Engine {
             }
         }
         Err(Error::Ambiguous(base))
+    }
+
+    /// Git keeps branches as files: beside `a` there can be no `a/b`. Said now, and not when the
+    /// first task is to be committed.
+    fn room_for(&self, branch: &str) -> Result<(), Error> {
+        for (at, _) in branch.match_indices('/') {
+            let by = &branch[..at];
+            if self.repo.read_ref(&format!("refs/heads/{by}"))?.is_some() {
+                return Err(Error::BranchInTheWay {
+                    branch: branch.to_owned(),
+                    by: by.to_owned(),
+                });
+            }
+        }
+        Ok(())
     }
 }
 

@@ -16,6 +16,9 @@ pub struct Env {
     pub config_home: Option<PathBuf>,
     /// Who decides, as the log names them.
     pub user: String,
+    /// How old a heartbeat may be before its run may be taken over, if a test says so. Only
+    /// builds with debug assertions listen.
+    pub lease_stale_ms: Option<i64>,
     /// Where a test wants this process to die (see [`Failpoint`]).
     pub failpoint: Option<Failpoint>,
 }
@@ -50,6 +53,9 @@ impl Env {
             user: text("USER")
                 .or_else(|| text("LOGNAME"))
                 .unwrap_or_else(|| format!("user-{}", rustix::process::getuid().as_raw())),
+            lease_stale_ms: text("CODETEAM_LEASE_STALE_MS")
+                .filter(|_| cfg!(debug_assertions))
+                .and_then(|text| text.parse().ok()),
             failpoint: text("CODETEAM_FAILPOINT").and_then(|text| Failpoint::parse(&text)),
             home,
         }

@@ -5,9 +5,11 @@
 //! an [`Input`], and every effect is idempotent by its id.
 
 mod checks;
+mod halt;
 mod integrate;
 mod worker;
 
+pub use self::halt::Halt;
 pub use self::integrate::trailer;
 pub(crate) use self::worker::spent;
 
@@ -16,7 +18,7 @@ use std::sync::Arc;
 
 use codeteam_core::assignment::{Assignment, assignment};
 use codeteam_core::frame::{Frame, Item, Tip};
-use codeteam_core::ids::{AttemptId, RunId, Time, Tree};
+use codeteam_core::ids::{AttemptId, BodyId, RunId, Time, Tree};
 use codeteam_core::input::Input;
 use codeteam_core::workflow::{Check, StepKind};
 use codeteam_core::{Effect, Run};
@@ -42,6 +44,8 @@ pub struct Job {
     pub base: Tip,
     /// The task, for trailers; `run` for the run's own frame.
     pub task: String,
+    /// The patch from the base to the frame's tree, if it has a change.
+    pub change: Option<BodyId>,
     /// What to do.
     pub what: What,
 }
@@ -123,6 +127,9 @@ pub enum Error {
     /// Nobody speaks to this worker.
     #[error("codeteam does not know the worker `{0}`")]
     UnknownWorker(String),
+    /// Only a person can see to it.
+    #[error(transparent)]
+    Halt(#[from] Halt),
     /// An id that is not one of git's.
     #[error("`{0}` is not an object of git")]
     NotAnObject(String),
@@ -176,12 +183,14 @@ pub fn job(run: &Run, effect: &Effect) -> Option<Job> {
         started_from: run.base.clone(),
         base: frame.base.clone(),
         task: task_name(frame),
+        change: frame.change.as_ref().map(|change| change.diff.clone()),
         what,
     })
 }
 
-/// Performs a job to its end.
-pub fn perform(job: &Job, context: &Context<'_>) -> Input {
+/// Performs a job to its end. Whatever happens becomes an input, unless codeteam itself is stopped:
+/// then nothing came of it, and it is to be done again.
+pub fn perform(job: &Job, context: &Context<'_>) -> Result<Input, Halt> {
     let done = match &job.what {
         What::Work(assignment) => worker::work(job, assignment, context),
         What::Check { tree, checks } => checks::check(job, tree, checks, context),
@@ -194,11 +203,22 @@ pub fn perform(job: &Job, context: &Context<'_>) -> Input {
         } => integrate::integrate(job, tree, onto, message, by, context),
         What::Publish { command } => checks::publish(job, command, context),
     };
-    done.unwrap_or_else(|error| Input::EffectFailed {
-        at: now(),
-        id: job.id.clone(),
-        message: with_causes(&error),
-    })
+    let folder = context.engine.workspaces_of(&job.run);
+    match done {
+        Ok(input) => match halt::full_by_result(&input, &folder) {
+            Some(halt) => Err(halt),
+            None => Ok(input),
+        },
+        Err(Error::Halt(halt)) => Err(halt),
+        Err(error) => match halt::full_by_error(&error, &folder) {
+            Some(halt) => Err(halt),
+            None => Ok(Input::EffectFailed {
+                at: now(),
+                id: job.id.clone(),
+                message: with_causes(&error),
+            }),
+        },
+    }
 }
 
 /// The time on the wall.
@@ -235,15 +255,28 @@ impl Job {
     /// The workspace of the job's frame. Reviewers beside the first have their own, so that none
     /// can disturb another.
     fn workspace(&self, engine: &Engine) -> Result<Workspace, Error> {
-        let mut name = workspace_name(&self.id.frame);
         if matches!(self.what, What::Work(_)) && self.id.slot > 0 {
-            name = format!("{name}.s{}", self.id.slot);
+            let name = format!("{}.s{}", workspace_name(&self.id.frame), self.id.slot);
+            let root = engine.workspaces_of(&self.run);
+            return Ok(Workspace::open(&engine.repo, &root, &name)?);
         }
-        Ok(Workspace::open(
-            &engine.repo,
-            &engine.workspaces_of(&self.run),
-            &name,
-        )?)
+        self.frame_workspace(engine)
+    }
+
+    /// The workspace that the frame's change is made in, and kept in until it is integrated. If it
+    /// was lost, the change is made again from its patch.
+    fn frame_workspace(&self, engine: &Engine) -> Result<Workspace, Error> {
+        let root = engine.workspaces_of(&self.run);
+        let workspace = Workspace::open(&engine.repo, &root, &workspace_name(&self.id.frame))?;
+        if let Some(change) = &self.change
+            && workspace.is_missing()
+        {
+            let patch = engine.bodies.get(change.as_str())?;
+            let (base, tree) = (oid(&self.base.commit.0)?, oid(&self.base.tree.0)?);
+            // If it cannot be, what needs the tree says so.
+            let _ = workspace.remake(&base, &tree, &patch);
+        }
+        Ok(workspace)
     }
 
     /// Makes the job's workspace hold exactly `tree`.
@@ -255,9 +288,7 @@ impl Job {
         }
         if self.id.slot > 0 {
             // The tree may be known to the frame's own workspace only.
-            let name = workspace_name(&self.id.frame);
-            let own = Workspace::open(&engine.repo, &engine.workspaces_of(&self.run), &name)?;
-            own.transfer(&wanted, &base)?;
+            self.frame_workspace(engine)?.transfer(&wanted, &base)?;
         }
         workspace.prepare(&wanted, &base, Ignored::Keep)?;
         Ok(Arc::new(workspace))

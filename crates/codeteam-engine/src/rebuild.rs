@@ -22,8 +22,8 @@ pub struct Found {
     /// Where each task stands. A commit that carries a task's trailer shows that it is complete,
     /// whatever the file says.
     pub statuses: BTreeMap<TaskId, Status>,
-    /// The branch with its commits.
-    pub branch: Option<String>,
+    /// The branch with its commits, if the checkout does not have them already.
+    pub branch: Option<(String, Oid)>,
     /// What could not be read, if anything.
     pub problem: Option<String>,
 }
@@ -47,9 +47,14 @@ pub fn plans(repo: &Repo, head: &Head) -> Result<Vec<Found>, Error> {
         .collect())
 }
 
+/// One plan, wherever its file is.
+pub fn plan(repo: &Repo, head: &Head, path: &Path) -> Result<Found, Error> {
+    Ok(found(path, &commits(repo, head)?))
+}
+
 /// A commit of codeteam's: the branch it is on, its run and its task.
 struct Known {
-    branch: String,
+    branch: (String, Oid),
     run: String,
     task: String,
 }
@@ -72,7 +77,7 @@ fn of_branch(repo: &Repo, base: &Oid, tip: &Oid, branch: &str) -> Result<Vec<Kno
         .iter()
         .filter_map(|commit| {
             Some(Known {
-                branch: branch.to_owned(),
+                branch: (branch.to_owned(), tip.clone()),
                 run: commit.trailer(trailer::RUN)?.to_owned(),
                 task: commit.trailer(trailer::TASK)?.to_owned(),
             })

@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 
 use codeteam_core::effect::{Effect, Waiting};
 use codeteam_core::event::{Entry, Outcome};
-use codeteam_core::frame::{Frame, Pause, Stage, Work};
+use codeteam_core::frame::{Pause, Stage, Work};
 use codeteam_core::ids::{Account, AttemptId, FramePath, Time};
 use codeteam_core::schedule::Status;
 use codeteam_core::submission::{Choice, Submission};
+use codeteam_core::workflow::StepKind;
 use codeteam_core::{Event, Run, budget, rollup};
 
 /// One line about an event, without the place it happened in; `None` for what only the machine
@@ -259,6 +260,16 @@ pub fn limit(kind: budget::Kind) -> &'static str {
     }
 }
 
+/// What was spent; a price nobody told is unknown, not nothing.
+pub fn spent(spent: &budget::Budget) -> String {
+    let known = money(spent.money_microusd);
+    match spent.unpriced {
+        0 => known,
+        n if n == spent.attempts => "at an unknown price".to_owned(),
+        n => format!("{known} and {n} without a known price"),
+    }
+}
+
 /// Millionths of a dollar for people.
 pub fn money(microusd: u64) -> String {
     format!(
@@ -293,17 +304,14 @@ pub fn short(id: &str) -> &str {
     id.get(..10).unwrap_or(id)
 }
 
-/// Who an attempt is, by its role or by what it does.
+/// Who an attempt is, by its role or by what it does. The workflow tells, not the frame: that has
+/// moved on when the story of an attempt is written.
 pub fn who(run: &Run, id: &AttemptId) -> String {
-    let slot = run
-        .frames
-        .get(&id.frame)
-        .filter(|f: &&Frame| f.step == id.step)
-        .and_then(|f| f.slots.get(id.slot as usize));
-    match slot.map(|s| &s.work) {
-        Some(Work::Role(role)) => role.0.clone(),
-        _ => id.step.0.clone(),
-    }
+    let role = match run.step(&id.step).map(|step| &step.kind) {
+        Some(StepKind::Role(step)) => step.slots.get(id.slot as usize),
+        _ => None,
+    };
+    role.map_or_else(|| id.step.0.clone(), |role| role.0.clone())
 }
 
 fn started(run: &Run, id: &AttemptId, work: &Work, worker: &str) -> String {

@@ -202,6 +202,23 @@ impl Workspace {
         self.lock()?.send(tree, base, Scope::Changes)
     }
 
+    /// Whether there is nothing of the workspace on disk.
+    pub fn is_missing(&self) -> bool {
+        !self.tree_dir().exists()
+    }
+
+    /// Makes the objects of a tree again from the commit it is based on and the
+    /// patch that leads to it: for a workspace that was lost with all it held.
+    pub fn remake(&self, base: &Oid, base_tree: &Oid, patch: &[u8]) -> Result<Oid, Error> {
+        self.prepare(base_tree, base, Ignored::Keep)?;
+        let locked = self.lock()?;
+        locked.collector.load_index(base_tree)?;
+        locked.collector.apply_to_index(patch)?;
+        let tree = locked.collector.write_tree()?;
+        locked.collector.load_index(base_tree)?;
+        Ok(tree)
+    }
+
     /// Writes a tree into another directory, which must not exist or be empty,
     /// for what must not write in the work tree. It is no repository. One
     /// process.

@@ -245,7 +245,7 @@ pub(crate) fn report(name: &str, value: f64, unit: &str, ratio: f64, goal: f64) 
 pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> Outcome<bool>) -> Outcome<()> {
     let start = Instant::now();
     while !done()? {
-        if start.elapsed() > Duration::from_secs(60) {
+        if start.elapsed() > Duration::from_mins(1) {
             return Err(format!("waited too long for {what}").into());
         }
         std::thread::sleep(Duration::from_millis(1));

@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
 use codeteam_engine::Engine;
+use codeteam_engine::engine::Project;
 use codeteam_engine::env::Env;
 
 use crate::exit::{self, Exit};
@@ -194,10 +195,14 @@ impl Scene {
         })
     }
 
-    /// The project, made ready for runs.
-    pub(crate) fn engine(&self) -> Result<Arc<Engine>, Problem> {
-        let engine = Engine::open(&self.folder, self.env.clone(), self.codeteam.clone())?;
-        Ok(Arc::new(engine))
+    /// The project, which need not have had a run; nothing is made.
+    pub(crate) fn project(&self) -> Result<Project, Problem> {
+        Ok(Project::find(&self.folder, self.env.clone())?)
+    }
+
+    /// A project made ready for runs.
+    pub(crate) fn open(&self, project: Project) -> Result<Arc<Engine>, Problem> {
+        Ok(Arc::new(Engine::open(project, self.codeteam.clone())?))
     }
 
     /// The project, if it has ever had a run; nothing is made.

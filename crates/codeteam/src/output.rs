@@ -58,13 +58,15 @@ impl Style {
     }
 }
 
-/// Writes to standard output. A reader that has gone away is no error.
+/// Writes to standard output.
 pub(crate) fn out(text: &str) -> Result<(), Problem> {
+    out_bytes(text.as_bytes())
+}
+
+/// Writes to standard output what need not be text. A reader that has gone away is no error.
+pub(crate) fn out_bytes(bytes: &[u8]) -> Result<(), Problem> {
     let mut stdout = io::stdout().lock();
-    match stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-    {
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Problem::environment("could not write the result").caused_by(&error))
         }

@@ -4,7 +4,8 @@ use std::error::Error as StdError;
 
 use codeteam_engine::driver;
 use codeteam_engine::engine::Error as EngineError;
-use codeteam_engine::{git, store, workflows};
+use codeteam_engine::perform::Halt;
+use codeteam_engine::{git, store, workflows, workspace};
 
 use crate::exit::Exit;
 use crate::output::{Style, say};
@@ -132,6 +133,20 @@ impl From<EngineError> for Problem {
                 .hint("`codeteam run \"what you want\"` starts one"),
             EngineError::EmptyGoal => Self::user("the goal is empty")
                 .hint("say what you want: `codeteam run \"add a --json flag\"`"),
+            EngineError::BranchInTheWay { .. } => Self::user(error.to_string()).hint(
+                "choose other names with `git: { branch_pattern: 'team/{run}' }` in `.codeteam/config.yml`",
+            ),
+            EngineError::Workspace(error @ workspace::Error::NotEmpty { .. }) => {
+                Self::user(error.to_string())
+                    .hint("name a folder that does not exist yet with `--to`; nothing was written")
+            }
+            EngineError::NoHome => Self::environment(error.to_string())
+                .hint("set `HOME`, or `XDG_STATE_HOME` to the absolute path of a folder you can write"),
+            EngineError::NoScript(_) => Self::user(error.to_string()).hint(
+                "name the script's file with `--script`, or `script` in `.codeteam/config.yml`",
+            ),
+            EngineError::NoPlan(_) => Self::user(error.to_string())
+                .hint("name the plan's file with `--plan`, or leave it out to have one made"),
             error => Self::environment(error.to_string()).caused_by(&error),
         }
     }
@@ -170,8 +185,8 @@ impl From<git::Error> for Problem {
 impl From<store::Error> for Problem {
     fn from(error: store::Error) -> Self {
         match &error {
-            store::Error::Held { pid, host, label, .. } => {
-                Self::user(format!("another codeteam drives this run: {label} (process {pid} on {host})"))
+            store::Error::Held { run, pid, host, .. } => {
+                Self::user(format!("another codeteam drives {run}: process {pid} on `{host}`"))
                     .hint("`codeteam log -f` watches it; `codeteam approve`, `reject`, `answer` and `abort` reach it from here")
             }
             store::Error::Fenced { .. } => {
@@ -181,8 +196,13 @@ impl From<store::Error> for Problem {
             }
             store::Error::DiskFull { .. } => Self::environment(error.to_string())
                 .hint("make room, then `codeteam resume`; everything acknowledged is kept"),
-            store::Error::NotADatabase { .. } => Self::environment(error.to_string())
-                .hint("move the file away to keep it; `codeteam status` then rebuilds from plan and commits"),
+            store::Error::Newer { path, found, known } => Self::user(format!(
+                "`{}` was written by a newer codeteam (its schema is {found}, this one knows up to {known})",
+                path.display()
+            ))
+            .hint("use that newer codeteam; the file was not touched"),
+            store::Error::NotADatabase { .. } => Self::user(error.to_string())
+                .hint("it was not touched; move the file away to keep it; `codeteam status` then rebuilds from plan and commits"),
             _ => Self::environment(error.to_string()).caused_by(&error),
         }
     }
@@ -192,9 +212,27 @@ impl From<driver::Error> for Problem {
     fn from(error: driver::Error) -> Self {
         match error {
             driver::Error::Store(error) => error.into(),
+            driver::Error::Halt(halt) => halt.into(),
             error => Self::environment("the run cannot go on")
                 .caused_by(&error)
                 .hint("mend the cause, then `codeteam resume`; nothing acknowledged is lost"),
+        }
+    }
+}
+
+impl From<Halt> for Problem {
+    fn from(halt: Halt) -> Self {
+        let problem = Self::environment(halt.to_string());
+        match halt {
+            Halt::DiskFull { .. } => {
+                problem.hint("make room, then `codeteam resume`; everything acknowledged is kept")
+            }
+            Halt::CheckedOut { .. } => problem
+                .hint("switch that checkout to another branch, then `codeteam resume`")
+                .hint("`git switch --detach` keeps its files and leaves the branch free"),
+            Halt::Rewritten { branch, tip } => problem.hint(format!(
+                "bring it back (`git merge {tip}` on `{branch}`), then `codeteam resume`; or end the run with `codeteam abort`"
+            )),
         }
     }
 }

@@ -46,7 +46,13 @@ pub(super) fn write(engine: &Engine, run: &Run, events: &[Event]) -> Result<(), 
                         let _ = writeln!(text, "\n```\n{}\n```\n", result.summary);
                     }
                 }
-                replace(&root.join(name(run, id, step.as_str())), text.as_bytes())?;
+                // Checks that run again on a replayed change are another step's, each its own.
+                let what = if id.step == *step {
+                    step.0.clone()
+                } else {
+                    format!("{}_{}_{step}", id.step, id.attempt)
+                };
+                replace(&root.join(name(run, id, &what)), text.as_bytes())?;
             }
             _ => {}
         }

@@ -60,10 +60,7 @@ fn text(engine: &Engine, run: &Run) -> String {
     let _ = writeln!(out, "## Cost\n");
     let _ = writeln!(out, "- Attempts: {}", cost.attempts);
     let _ = writeln!(out, "- Tokens: {}", cost.tokens);
-    let _ = writeln!(out, "- Money: {}", tell::money(cost.money_microusd));
-    if cost.unpriced > 0 {
-        let _ = writeln!(out, "- Attempts without a known price: {}", cost.unpriced);
-    }
+    let _ = writeln!(out, "- Money: {}", tell::spent(cost));
     let _ = writeln!(out, "\n## Git\n\n- **Branch:** `{}`", run.branch);
     let _ = writeln!(out, "- **Commits:** {}", story.commits);
     if story.commits > 0 {

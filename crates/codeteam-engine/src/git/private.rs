@@ -125,6 +125,15 @@ impl PrivateDir {
         })
     }
 
+    /// Applies a patch, as [`Diff`] carries it, to the index alone. One process.
+    pub fn apply_to_index(&self, patch: &[u8]) -> Result<(), Error> {
+        let call = self
+            .call()
+            .args(["apply", "--cached", "--binary", "--whitespace=nowarn"])
+            .stdin(patch.to_vec());
+        self.git.run(&call).map(drop)
+    }
+
     /// The tree that the index is. One process.
     pub fn write_tree(&self) -> Result<Oid, Error> {
         let call = self.call().arg("write-tree");

@@ -1,6 +1,11 @@
 //! References: compare-and-swap, listing, deleting. A reference is never
 //! written without saying where it is expected to be.
 
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
 use super::repo::oid;
 use super::{Error, Oid, Repo};
 
@@ -74,6 +79,49 @@ impl Repo {
         text.lines()
             .map(|line| entry(line).ok_or_else(|| call.unexpected(line)))
             .collect()
+    }
+
+    /// The checkout that has the branch `name` (a short name) checked out, if one has and is
+    /// still there. No process, where references are files: this is asked before every commit.
+    pub fn checkout_of(&self, name: &str) -> Result<Option<PathBuf>, Error> {
+        let wanted = format!("ref: refs/heads/{name}");
+        let has_it = |head: &Path| match fs::read_to_string(head) {
+            // So says a repository that keeps its references elsewhere.
+            Ok(text) if text.contains("refs/heads/.invalid") => None,
+            Ok(text) => Some(text.trim_end() == wanted),
+            Err(_) => Some(false),
+        };
+        match has_it(&self.common_dir().join("HEAD")) {
+            None => return self.ask_for_checkout_of(name),
+            Some(true) => return Ok(self.common_dir().parent().map(Path::to_owned)),
+            Some(false) => {}
+        }
+        let linked = fs::read_dir(self.common_dir().join("worktrees"));
+        for entry in linked.into_iter().flatten().filter_map(Result::ok) {
+            if has_it(&entry.path().join("HEAD")) == Some(true) {
+                let file = fs::read_to_string(entry.path().join("gitdir")).unwrap_or_default();
+                let folder = Path::new(file.trim_end()).parent().map(Path::to_owned);
+                return Ok(folder.filter(|folder| folder.exists()));
+            }
+        }
+        Ok(None)
+    }
+
+    fn ask_for_checkout_of(&self, name: &str) -> Result<Option<PathBuf>, Error> {
+        let call = self
+            .plumbing()
+            .args(["worktree", "list", "--porcelain", "-z"]);
+        let output = self.git.run(&call)?;
+        let wanted = format!("branch refs/heads/{name}");
+        let mut folder = None;
+        for line in output.split(|byte| *byte == 0) {
+            if let Some(path) = line.strip_prefix(b"worktree ") {
+                folder = Some(PathBuf::from(OsStr::from_bytes(path)));
+            } else if line == wanted.as_bytes() {
+                return Ok(folder.filter(|folder| folder.exists()));
+            }
+        }
+        Ok(None)
     }
 
     fn swap(

@@ -7,8 +7,9 @@ use codeteam_core::frame::{FrameChange, Tip};
 use codeteam_core::ids::{BodyId, Commit, PatchId, Tree};
 use codeteam_core::input::{Input, Integrated, Rebased};
 
-use super::{Context, Error, Job, now, oid};
+use super::{Context, Error, Halt, Job, now, oid};
 use crate::git::{self, Expected, Merged, Oid, Signature};
+use crate::tell::short;
 
 /// The trailers of every commit codeteam makes.
 pub mod trailer {
@@ -85,6 +86,10 @@ pub(super) fn integrate(
             outcome,
         })
     };
+    if let Some(folder) = engine.repo.checkout_of(&job.branch)? {
+        let branch = job.branch.clone();
+        return Err(Halt::CheckedOut { branch, folder }.into());
+    }
     job.workspace(engine)?.transfer(&wanted, &tip)?;
     let text = with_trailers(message, job, tree, by);
     let seconds = i64::try_from(now().0 / 1_000).unwrap_or(0);
@@ -99,7 +104,14 @@ pub(super) fn integrate(
     } else {
         Expected::At(&tip)
     };
-    match engine.repo.update_ref(&reference, &commit, expected) {
+    let mut moved = engine.repo.update_ref(&reference, &commit, expected);
+    if matches!(&moved, Err(git::Error::RefMoved { found: None, .. })) {
+        // Someone deleted it; the commit brings everything back that was on it.
+        moved = engine
+            .repo
+            .update_ref(&reference, &commit, Expected::Missing);
+    }
+    match moved {
         Ok(()) => {}
         Err(git::Error::RefMoved {
             found: Some(found), ..
@@ -133,6 +145,11 @@ fn elsewhere(
     Ok(match own {
         Some(commit) if commit.oid == *found => committed(&commit.oid, tree, message),
         _ => {
+            // What was judged and committed must stay part of what is built on.
+            if !repo.commits_since(found, tip)?.is_empty() {
+                let (branch, tip) = (job.branch.clone(), short(tip.as_str()).to_owned());
+                return Err(Halt::Rewritten { branch, tip }.into());
+            }
             let tree = repo.tree_of(found)?;
             Integrated::TipMoved(Tip {
                 commit: Commit(found.as_str().to_owned()),

@@ -71,6 +71,10 @@ pub(super) fn work(
         },
     )?;
     let mut end = fold.finish(&exit);
+    if let (process::Status::TimedOut, WorkerEnd::Failed(facts)) = (exit.status, &mut end) {
+        // Its limit, not how long it took to be rid of it.
+        facts.message = format!("it took longer than {} s", assignment.timeout_ms / 1_000);
+    }
     let mut change = None;
     if assignment.writable && matches!(end, WorkerEnd::Answered(_)) {
         match collect(job, &workspace, engine)? {

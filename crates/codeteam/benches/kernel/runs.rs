@@ -12,7 +12,7 @@ use codeteam_core::input::Decision;
 use codeteam_core::{Effect, Event, Run};
 use codeteam_engine::Engine;
 use codeteam_engine::driver::{self, Observer, Options};
-use codeteam_engine::engine::Request;
+use codeteam_engine::engine::{Project, Request};
 use codeteam_engine::env::Env;
 use codeteam_engine::perform::now;
 use codeteam_engine::process::Cancel;
@@ -25,11 +25,16 @@ const RUNS: usize = 200;
 pub(crate) fn engine(place: &Path, repo: &Path) -> Outcome<Arc<Engine>> {
     let mut env = Env::read();
     env.state_home = Some(place.join("state"));
+    let project = Project::find(repo, env)?;
     Ok(Arc::new(Engine::open(
-        repo,
-        env,
+        project,
         PathBuf::from(env!("CARGO_BIN_EXE_codeteam")),
     )?))
+}
+
+fn started(engine: &Engine, request: &Request) -> Outcome<RunStarted> {
+    let project = Project::find(engine.repo.top_level(), engine.env.clone())?;
+    Ok(engine.plan_run(project.prepare(request)?, now())?)
 }
 
 /// Two hundred runs that wait for a person, in one process; then all are told at once.
@@ -55,7 +60,7 @@ pub(crate) fn open(folder: &Path) -> Outcome<()> {
             workflow: Some(place.join("flow.yml").display().to_string()),
             ..Request::default()
         };
-        let started: RunStarted = engine.plan_run(&request, now())?;
+        let started = started(&engine, &request)?;
         ids.push(started.run.clone());
         let (engine, options) = (Arc::clone(&engine), Arc::clone(&options));
         let observer: Arc<dyn Observer> = watch.clone();
@@ -152,7 +157,7 @@ pub(crate) fn long_log(engine: &Arc<Engine>, count: usize) -> Outcome<RunId> {
         goal: "a long run".into(),
         ..Request::default()
     };
-    let started = engine.plan_run(&request, now())?;
+    let started = started(engine, &request)?;
     let id = started.run.clone();
     let owner = Owner::this_process("bench");
     let lease = engine.store.take_lease(id.as_str(), &owner, 0, i64::MAX)?;

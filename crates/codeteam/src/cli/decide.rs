@@ -5,7 +5,7 @@
 //! that is what was asked for.
 
 use codeteam_core::Run;
-use codeteam_core::frame::{Question, Stage};
+use codeteam_core::frame::Question;
 use codeteam_core::ids::{FramePath, RunId, TaskId};
 use codeteam_core::input::Decision;
 use codeteam_engine::driver;
@@ -192,8 +192,7 @@ pub(crate) fn abort(args: &AbortArgs, scene: &Scene) -> Result<Exit, Problem> {
     };
     engine.post(&id, &decision, &scene.env.user)?;
     if driven(&engine, &id)? {
-        say(&format!("told the codeteam that drives {id}"));
-        return Ok(Exit::Done);
+        return told(scene, &id, &decision, true);
     }
     // Ending a run that nobody drives takes no worker: do it here and now.
     let options = drive::options(false)?;
@@ -238,8 +237,7 @@ pub(crate) fn retry(args: &RetryArgs, scene: &Scene) -> Result<Exit, Problem> {
     };
     engine.post(&id, &decision, &scene.env.user)?;
     if driven(&engine, &id)? {
-        say(&format!("told the codeteam that drives {id}"));
-        return Ok(Exit::Done);
+        return told(scene, &id, &decision, true);
     }
     let stop = driver::resume(
         &engine,
@@ -253,13 +251,8 @@ pub(crate) fn retry(args: &RetryArgs, scene: &Scene) -> Result<Exit, Problem> {
 
 /// The open question: the only one, or the one of a task.
 fn question<'a>(run: &'a Run, task: Option<&str>) -> Result<&'a Question, Problem> {
-    let open: Vec<&Question> = run
-        .frames
-        .values()
-        .filter_map(|f| match &f.stage {
-            Stage::Asking(question) => Some(&**question),
-            _ => None,
-        })
+    let open: Vec<&Question> = drive::open_questions(run)
+        .into_iter()
         .filter(|q| task.is_none_or(|task| q.id.frame.name() == task))
         .collect();
     match open.as_slice() {
@@ -285,7 +278,11 @@ fn post(
     decision: &Decision,
 ) -> Result<Exit, Problem> {
     engine.post(id, decision, &scene.env.user)?;
-    let driven = driven(engine, id)?;
+    told(scene, id, decision, driven(engine, id)?)
+}
+
+/// What became of a decision that was written down.
+fn told(scene: &Scene, id: &RunId, decision: &Decision, driven: bool) -> Result<Exit, Problem> {
     if scene.json {
         output::json(&serde_json::json!({ "run": id, "posted": decision, "driven": driven }))?;
     } else if driven {

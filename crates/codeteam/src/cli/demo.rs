@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use codeteam_agent::scripted::{DEMO_FILES, DEMO_GOAL};
 use codeteam_engine::driver;
-use codeteam_engine::engine::{Engine, Request};
+use codeteam_engine::engine::Request;
 use codeteam_engine::git::{self, Git, Identity, Signature};
 use codeteam_engine::perform::now;
 
@@ -50,16 +50,13 @@ pub(crate) fn main(args: &Args, mut scene: Scene) -> Result<Exit, Problem> {
         sample.display()
     ));
     say("");
-    let engine = std::sync::Arc::new(Engine::open(
-        &sample,
-        scene.env.clone(),
-        scene.codeteam.clone(),
-    )?);
-    let request = Request {
+    let project = scene.project()?;
+    let prepared = project.prepare(&Request {
         goal: DEMO_GOAL.to_owned(),
         ..Request::default()
-    };
-    let started = engine.plan_run(&request, now())?;
+    })?;
+    let engine = scene.open(project)?;
+    let started = engine.plan_run(prepared, now())?;
     let (id, stop) = driver::start(
         &engine,
         started,

@@ -69,7 +69,8 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
             output::out_line(&file)?;
         }
     } else {
-        output::out(&String::from_utf8_lossy(&text))?;
+        // To the byte: it is a patch, and files need not be UTF-8.
+        output::out_bytes(&text)?;
     }
     Ok(Exit::Done)
 }

@@ -16,18 +16,17 @@ use crate::cli::{Calls, Scene};
 use crate::exit::Exit;
 use crate::output::{self, Style, say};
 use crate::problem::Problem;
-use crate::progress::Progress;
+use crate::progress::{Detail, Progress};
 
 /// How a command drives.
 pub(crate) fn options(wait: bool) -> Result<Options, Problem> {
     let interrupt = Cancel::new();
     on_interrupt(&interrupt)?;
     let wait = wait || (std::io::stdin().is_terminal() && std::io::stderr().is_terminal());
-    let label = format!("codeteam (process {})", std::process::id());
     Ok(Options {
         wait,
         interrupt,
-        label,
+        label: "codeteam".to_owned(),
     })
 }
 
@@ -77,7 +76,9 @@ pub(crate) fn closing(
     if scene.json {
         output::json(&value(&run))?;
     } else if exit == Exit::Done {
-        done(scene, &run);
+        if scene.detail >= Detail::Normal {
+            done(scene, &run);
+        }
     } else {
         not_done(scene, &run, stop);
     }
@@ -102,14 +103,7 @@ pub(crate) fn value(run: &Run) -> serde_json::Value {
             })
         })
         .collect();
-    let questions: Vec<&codeteam_core::frame::Question> = run
-        .frames
-        .values()
-        .filter_map(|f| match &f.stage {
-            codeteam_core::frame::Stage::Asking(question) => Some(&**question),
-            _ => None,
-        })
-        .collect();
+    let questions = open_questions(run);
     let waiting: Vec<String> = codeteam_core::due(run)
         .iter()
         .filter_map(tell::waiting)
@@ -157,7 +151,7 @@ fn done(scene: &Scene, run: &Run) {
     say(&format!(
         "  {tasks}{} attempts, {}",
         cost.attempts,
-        price(cost)
+        tell::spent(cost)
     ));
     if run.tip == run.base {
         say("  nothing was committed");
@@ -209,17 +203,7 @@ fn not_done(scene: &Scene, run: &Run, stop: &Stop) {
     }
 }
 
-/// What a run cost, as far as that is known.
-pub(crate) fn price(cost: &codeteam_core::budget::Budget) -> String {
-    let money = tell::money(cost.money_microusd);
-    match cost.unpriced {
-        0 => money,
-        n if n == cost.attempts => "cost unknown".to_owned(),
-        n => format!("{money} and {n} attempts without a known price"),
-    }
-}
-
-/// A question with the commands that answer it.
+/// A question with the commands that answer it, each ready to be run.
 pub(crate) fn ask(style: Style, run: &Run, question: &codeteam_core::frame::Question) {
     let place = question.id.frame.name();
     say(&format!(
@@ -230,14 +214,40 @@ pub(crate) fn ask(style: Style, run: &Run, question: &codeteam_core::frame::Ques
     for point in &question.points {
         say(&format!("  - {point}"));
     }
+    let several = open_questions(run).len() > 1;
+    let which = if several {
+        format!(" --task {place}")
+    } else {
+        String::new()
+    };
+    let command = format!("codeteam answer {}", run.id);
     if question.answers.is_empty() {
-        say(&format!("  answer  codeteam answer {} \"…\"", run.id));
+        say(&format!("  answer  {command} \"…\"{which}"));
         return;
     }
     for answer in &question.answers {
-        say(&format!(
-            "  answer  codeteam answer {} {answer} [-m \"why\"]",
-            run.id
-        ));
+        say(&format!("  answer  {command} {}{which}", quoted(answer)));
+    }
+    say("          (`-m \"…\"` says more to the next worker)");
+}
+
+/// The questions that are open.
+pub(crate) fn open_questions(run: &Run) -> Vec<&codeteam_core::frame::Question> {
+    run.frames
+        .values()
+        .filter_map(|f| match &f.stage {
+            codeteam_core::frame::Stage::Asking(question) => Some(&**question),
+            _ => None,
+        })
+        .collect()
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if !word.is_empty() && !word.starts_with('-') && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }

@@ -54,7 +54,19 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
             }
             done => done,
         }
-    }?;
+    };
+    let merged = merged.map_err(|error| {
+        let conflicts = matches!(error, git::Error::MergeConflict { .. });
+        let problem = Problem::from(error);
+        if conflicts {
+            problem.hint(format!(
+                "`git merge {}` does it again and leaves the conflicts for you to resolve",
+                run.branch
+            ))
+        } else {
+            problem
+        }
+    })?;
     let branch = engine
         .head
         .branch

@@ -7,11 +7,13 @@ use codeteam_engine::config::microusd;
 use codeteam_engine::driver;
 use codeteam_engine::engine::{Engine, Request};
 use codeteam_engine::perform::now;
+use codeteam_engine::{rebuild, tell};
 
 use crate::cli::{Scene, drive};
 use crate::exit::Exit;
 use crate::output::{Style, say};
 use crate::problem::Problem;
+use crate::progress::Detail;
 
 /// Arguments of `run`.
 #[derive(Debug, clap::Args)]
@@ -45,7 +47,7 @@ pub(crate) struct Args {
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Limits {
     /// Stop at this many US dollars.
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = dollars)]
     max_cost: Option<f64>,
     /// Stop at this many attempts of workers.
     #[arg(long, value_name = "N")]
@@ -53,6 +55,13 @@ pub(crate) struct Limits {
     /// Stop after this many minutes.
     #[arg(long, value_name = "N")]
     max_minutes: Option<u64>,
+}
+
+fn dollars(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(amount) if amount.is_finite() && amount >= 0.0 => Ok(amount),
+        _ => Err("not an amount of money, such as `2.50`".to_owned()),
+    }
 }
 
 impl Limits {
@@ -71,32 +80,47 @@ impl Limits {
 }
 
 pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
-    let engine = scene.engine()?;
+    // Everything that can be wrong is found before anything is made.
+    let project = scene.project()?;
+    let mut base = None;
     let plan = match &args.plan {
         Some(path) => {
-            let loaded = engine.read_plan(&scene.folder.join(path))?;
-            Some((loaded.plan, loaded.statuses))
+            let path = scene.folder.join(path);
+            let loaded = project.read_plan(&path)?;
+            let found = rebuild::plan(&project.repo, &project.head, &path)?;
+            base = found.branch;
+            Some((loaded.plan, found.statuses))
         }
         None => None,
     };
     let described = plan.as_ref().map(|(plan, _)| plan.description.clone());
-    let goal = args.goal.or(described).unwrap_or_default();
-    let request = Request {
-        goal,
-        workflow: args.workflow.map(|name| in_folder(scene, name)),
+    let prepared = project.prepare(&Request {
+        goal: args.goal.or(described).unwrap_or_default(),
+        workflow: args.workflow.map(|name| workflow(scene, name)),
         worker: args.worker,
         script: args.script.map(|path| scene.folder.join(path)),
         plan,
+        base: base.as_ref().map(|(_, tip)| tip.clone()),
         limits: args.limits.budget(),
-    };
-    if let Some(script) = request.script.as_ref().filter(|path| !path.is_file()) {
-        return Err(Problem::user(format!(
-            "there is no script `{}`",
-            script.display()
-        )));
+    })?;
+    if prepared.lacks_script() {
+        // What the demo does has no place in a project of the user's.
+        return Err(Problem::user("the scripted worker has no script")
+            .hint("name one with `--script`, or `script` in `.codeteam/config.yml`")
+            .hint("`codeteam demo` shows a run on a sample project"));
     }
-    let started = engine.plan_run(&request, now())?;
+    let engine = scene.open(project)?;
+    let started = engine.plan_run(prepared, now())?;
     warn(scene, &engine)?;
+    if let Some((branch, tip)) = &base
+        && scene.detail >= Detail::Normal
+    {
+        let tip = tell::short(tip.as_str());
+        say(&format!(
+            "{}: the run goes on from {tip} of branch {branch}, which has what is done",
+            Style::detect().yellow("note")
+        ));
+    }
     let (id, stop) = driver::start(
         &engine,
         started,
@@ -106,8 +130,8 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
     drive::closing(scene, &engine, &id, &stop)
 }
 
-/// A workflow's file is named from where the user stands; a workflow's name stays a name.
-fn in_folder(scene: &Scene, name: String) -> String {
+/// A workflow's name as it is; its file as seen from where the command works.
+fn workflow(scene: &Scene, name: String) -> String {
     let is_file = Path::new(&name)
         .extension()
         .is_some_and(|e| e == "yml" || e == "yaml");
@@ -120,11 +144,11 @@ fn in_folder(scene: &Scene, name: String) -> String {
 
 /// What a person should know before a run starts, but need not stop it.
 pub(crate) fn warn(scene: &Scene, engine: &Engine) -> Result<(), Problem> {
-    if scene.detail < crate::progress::Detail::Normal {
+    if scene.detail < Detail::Normal {
         return Ok(());
     }
     let style = Style::detect();
-    let from = codeteam_engine::tell::short(engine.head.commit.as_str());
+    let from = tell::short(engine.head.commit.as_str());
     let note = |text: &str| say(&format!("{}: {text}", style.yellow("note")));
     if engine.repo.is_dirty()? {
         note(&format!(

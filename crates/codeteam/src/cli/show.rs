@@ -108,10 +108,11 @@ fn details(run: &Run) -> Result<(), Problem> {
         }
     }
     let cost = &run.budget;
-    let price = drive::price(cost);
     out_line(&format!(
-        "cost      {} attempts, {} tokens, {price}",
-        cost.attempts, cost.tokens
+        "cost      {} attempts, {} tokens, {}",
+        cost.attempts,
+        cost.tokens,
+        tell::spent(cost)
     ))?;
     out_line(&format!("workflow  {}", run.workflow.name))?;
     out_line(&format!(

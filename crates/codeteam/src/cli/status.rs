@@ -85,7 +85,7 @@ fn rebuilt(scene: &Scene) -> Result<Exit, Problem> {
             .map(|p| {
                 json!({
                     "rebuilt": true, "plan": p.path, "description": p.plan.description,
-                    "branch": p.branch, "tasks": p.statuses, "problem": p.problem,
+                    "branch": p.branch.as_ref().map(|(name, _)| name), "tasks": p.statuses, "problem": p.problem,
                 })
             })
             .collect();
@@ -123,7 +123,7 @@ fn rebuilt(scene: &Scene) -> Result<Exit, Problem> {
                 task.headline()
             ))?;
         }
-        if let Some(branch) = &found.branch {
+        if let Some((branch, _)) = &found.branch {
             out_line(&format!("  branch     {branch}"))?;
         }
         if done < total {

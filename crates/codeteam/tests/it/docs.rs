@@ -25,7 +25,11 @@ fn the_reference_of_commands_is_up_to_date() {
         .filter(|name| *name != "help");
     for name in commands {
         let said = help(&[name, "--help"]);
-        let _ = write!(text, "\n## codeteam {name}\n\n```\n{}\n```\n", said.trim_end());
+        let _ = write!(
+            text,
+            "\n## codeteam {name}\n\n```\n{}\n```\n",
+            said.trim_end()
+        );
     }
     // Wrapping leaves blanks at the ends of lines, which nobody needs in a file.
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();

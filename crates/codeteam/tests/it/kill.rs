@@ -3,7 +3,9 @@
 
 use serde_json::Value;
 
-use crate::project::{ONE_BY_ONE, Project, THREE_TASKS};
+use crate::failing::meeting;
+use crate::project::Project;
+use crate::samples::{ONE_BY_ONE, THREE_TASKS};
 
 fn project() -> (Project, String, String) {
     let project = Project::new();
@@ -133,4 +135,35 @@ fn again_and_again() {
         assert!(kills > 5, "killed {kills} times only");
         assert_eq!(essence(&project, &run), expected, "killed {kills} times");
     }
+}
+
+/// Two tasks at once, of which one conflicts with the other: nothing is done twice or left out,
+/// though which of them comes first may differ.
+#[test]
+fn side_by_side_too() {
+    let mut killed = 0;
+    for n in (1..100).step_by(6) {
+        let project = Project::new();
+        let (script, plan) = meeting(&project, "shared.txt", "shared.txt");
+        let args = ["run", "x", "--script", &script, "--plan", &plan];
+        let failpoint = format!("appended:{n}");
+        let output = project
+            .codeteam(&args)
+            .env("CODETEAM_FAILPOINT", &failpoint)
+            .output()
+            .unwrap();
+        if output.status.code().is_some() {
+            break;
+        }
+        killed += 1;
+        let run = project.run(&["resume", "--json"]).expect(0).value();
+        let branch = run["branch"].as_str().unwrap();
+        assert_eq!(project.trees(branch).len(), 2, "{failpoint}");
+        let made = project.git(&["show", &format!("{branch}:shared.txt")]);
+        let mut lines: Vec<&str> = made.lines().collect();
+        lines.sort_unstable();
+        assert_eq!(lines, ["left", "right"], "{failpoint}");
+        assert!(project.worktrees().is_empty(), "{failpoint}");
+    }
+    assert!(killed >= 8, "killed {killed} times only");
 }

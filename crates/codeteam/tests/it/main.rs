@@ -1,7 +1,26 @@
-//! End to end: the real binary, real git, real SQLite, real processes. Only the thinking is
+//! End to end: the real binary, real git, real `SQLite`, real processes. Only the thinking is
 //! scripted.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod bad_input;
+mod bad_workflows;
+mod branches;
+mod command_line;
+mod disk;
 mod docs;
+mod exits;
+mod failing;
+mod files;
 mod kill;
+mod licences;
+mod live;
+mod merging;
+mod misbehaviour;
+mod owners;
+mod people;
 mod project;
 mod run;
+mod samples;
+mod surroundings;
+mod upkeep;

@@ -65,11 +65,21 @@ impl Project {
         self.write(".codeteam/config.yml", text);
     }
 
-    /// Keeps a script outside of the repository and returns its path.
-    pub(crate) fn script(&self, text: &str) -> String {
-        let path = self.home().join("script.yml");
+    /// Keeps a file outside of the repository and returns its path.
+    pub(crate) fn beside(&self, name: &str, text: &str) -> String {
+        let path = self.home().join(name);
         std::fs::write(&path, text).unwrap();
         path.display().to_string()
+    }
+
+    /// Keeps a workflow outside of the repository and returns its path.
+    pub(crate) fn workflow(&self, text: &str) -> String {
+        self.beside("flow.yml", text)
+    }
+
+    /// Keeps a script outside of the repository and returns its path.
+    pub(crate) fn script(&self, text: &str) -> String {
+        self.beside("script.yml", text)
     }
 
     pub(crate) fn commit(&self, message: &str) {
@@ -110,6 +120,12 @@ impl Project {
         command
     }
 
+    /// The cargo that runs this test, with its own environment: it needs to find its registry.
+    #[expect(clippy::disallowed_methods, reason = "the one place tests spawn from")]
+    pub(crate) fn cargo() -> Command {
+        Command::new(env!("CARGO"))
+    }
+
     #[expect(
         clippy::disallowed_methods,
         reason = "the one place tests spawn from, with the PATH of the machine"
@@ -133,6 +149,19 @@ impl Project {
         Done::from(self.codeteam(args).output().unwrap())
     }
 
+    /// Runs a line that codeteam printed, as a person would paste it.
+    pub(crate) fn paste(&self, line: &str) -> Done {
+        let binary = Path::new(env!("CARGO_BIN_EXE_codeteam"));
+        let mut command = Self::command(Path::new("sh"), &self.root(), &self.home());
+        let path = command
+            .get_envs()
+            .find_map(|(name, value)| (name == "PATH").then_some(value?.to_owned()));
+        let mut folders = vec![binary.parent().unwrap().to_owned()];
+        folders.extend(std::env::split_paths(&path.unwrap()));
+        command.env("PATH", std::env::join_paths(folders).unwrap());
+        Done::from(command.args(["-c", line]).output().unwrap())
+    }
+
     /// Runs codeteam to its end, which must be good, and reads its JSON.
     pub(crate) fn json(&self, args: &[&str]) -> Value {
         let done = self.run(args);
@@ -144,6 +173,73 @@ impl Project {
             done.stderr
         );
         serde_json::from_str(&done.stdout).unwrap()
+    }
+
+    /// The newest run, as `show --json` tells it.
+    pub(crate) fn shown(&self) -> Value {
+        self.json(&["show", "--json"])
+    }
+
+    /// What a file is on the branch of the newest run.
+    pub(crate) fn made(&self, path: &str) -> String {
+        let branch = self.shown()["branch"].as_str().unwrap().to_owned();
+        self.git(&["show", &format!("{branch}:{path}")])
+    }
+
+    /// The files that the newest run's branch has and `main` has not, or has otherwise.
+    pub(crate) fn made_files(&self) -> Vec<String> {
+        let branch = self.shown()["branch"].as_str().unwrap().to_owned();
+        let names = self.git(&["diff", "--name-only", "main", &branch]);
+        names.lines().map(str::to_owned).collect()
+    }
+
+    /// The events of the newest run, as `log --json` tells them.
+    pub(crate) fn events(&self) -> Vec<Value> {
+        let done = self.run(&["log", "--json"]).expect(0);
+        let parse = |line: &str| serde_json::from_str(line).unwrap();
+        done.stdout.lines().map(parse).collect()
+    }
+
+    /// How many events of a kind the newest run has.
+    pub(crate) fn count(&self, kind: &str) -> usize {
+        let events = self.events();
+        events.iter().filter(|e| e["event"]["type"] == kind).count()
+    }
+
+    /// Everything in the user's checkout that a run must leave as it is.
+    pub(crate) fn checkout(&self) -> Vec<(String, String)> {
+        let mut found = vec![
+            ("HEAD".to_owned(), self.git(&["rev-parse", "HEAD"])),
+            (
+                "branch".to_owned(),
+                self.git(&["rev-parse", "--abbrev-ref", "HEAD"]),
+            ),
+            ("status".to_owned(), self.git(&["status", "--porcelain"])),
+            ("config".to_owned(), self.read(".git/config")),
+        ];
+        files(&self.root(), &self.root(), &mut found);
+        found.sort();
+        found
+    }
+
+    /// Processes that carry a mark of this project's runs.
+    pub(crate) fn survivors(&self) -> Vec<String> {
+        let home = format!("HOME={}", self.home().display());
+        let marked = |pid: &str| {
+            let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            let environ: Vec<_> = environ.split(|b| *b == 0).collect();
+            environ.contains(&home.as_bytes())
+                && environ.iter().any(|v| v.starts_with(b"CODETEAM_MARK="))
+        };
+        entries(Path::new("/proc"))
+            .iter()
+            .filter_map(|path| path.file_name()?.to_str())
+            .filter(|name| name.parse::<u32>().is_ok() && marked(name))
+            .map(|pid| {
+                let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+                format!("{pid} {}", String::from_utf8_lossy(&command))
+            })
+            .collect()
     }
 
     /// The trees of a branch's own commits, oldest first.
@@ -171,6 +267,22 @@ impl Project {
             }
         }
         found
+    }
+}
+
+/// The files below a folder, but for what belongs to git and codeteam.
+fn files(root: &Path, folder: &Path, found: &mut Vec<(String, String)>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.strip_prefix(root).unwrap().display().to_string();
+        if name == ".git" || name == ".codeteam" {
+            continue;
+        }
+        if path.is_dir() {
+            files(root, &path, found);
+        } else {
+            found.push((name, std::fs::read_to_string(&path).unwrap()));
+        }
     }
 }
 
@@ -215,57 +327,31 @@ impl Done {
         self
     }
 
+    /// The same, if standard error has none of these.
+    #[track_caller]
+    pub(crate) fn lacks(self, texts: &[&str]) -> Self {
+        for text in texts {
+            assert!(
+                !self.stderr.contains(text),
+                "has {text:?}:\n{}",
+                self.stderr
+            );
+        }
+        self
+    }
+
+    /// The commands it printed under this word, such as `go on`.
+    pub(crate) fn commands(&self, word: &str) -> Vec<String> {
+        let prefix = format!("  {word:<7} codeteam ");
+        let lines = self.stderr.lines();
+        lines
+            .filter(|line| line.starts_with(&prefix))
+            .map(|line| line[prefix.len() - "codeteam ".len()..].to_owned())
+            .collect()
+    }
+
     pub(crate) fn value(&self) -> Value {
         serde_json::from_str(&self.stdout)
             .unwrap_or_else(|e| panic!("{e}\n{}\n{}", self.stdout, self.stderr))
     }
 }
-
-/// A plan of three tasks, one after the other, with a failing gate and a failing attempt.
-pub(crate) const THREE_TASKS: &str = r#"
-version: 1
-plays:
-  - match: { role: planner }
-    do:
-      - usage: { input_tokens: 10, output_tokens: 5, cost_usd: 0.001 }
-      - submit:
-          plan:
-            description: Three small things
-            tasks:
-              - { id: one, title: First, files: [one.txt, tests/one.sh] }
-              - { id: two, title: Second, dependencies: [one], files: [two.txt, tests/two.sh] }
-              - { id: three, title: Third, dependencies: [two], files: [three.txt] }
-  # The gate fails in the first round of task two.
-  - match: { role: coder, task: two, round: 1 }
-    do:
-      - write: { path: two.txt, content: "wrong\n" }
-      - write: { path: tests/two.sh, content: "grep -q right two.txt\n" }
-      - submit: { summary: Second thing, files: [two.txt] }
-  - match: { role: coder, task: two }
-    do:
-      - write: { path: two.txt, content: "right\n" }
-      - write: { path: tests/two.sh, content: "grep -q right two.txt\n" }
-      - submit: { summary: Second thing mended, files: [two.txt] }
-  # The first attempt of task three is no answer.
-  - match: { role: coder, task: three, attempt: 1 }
-    do:
-      - write: { path: three.txt, content: "half done\n" }
-      - submit: { summry: oops }
-  - match: { role: coder, task: three }
-    do:
-      - write: { path: three.txt, content: "done\n" }
-      - submit: { summary: Third thing }
-  - match: { role: coder }
-    do:
-      - write: { path: one.txt, content: "one\n" }
-      - write: { path: tests/one.sh, content: "test -e one.txt\n" }
-      - usage: { input_tokens: 100, output_tokens: 50, cost_usd: 0.01 }
-      - submit: { summary: First thing }
-  - match: { role: reviewer }
-    do: [ { submit: { verdict: approve, reason: Good } } ]
-  - match: { role: committer }
-    do: [ { submit: { message: "Do {{task.id}}" } } ]
-"#;
-
-/// The default workflow, one task at a time, so that two runs make the same commits.
-pub(crate) const ONE_BY_ONE: &str = include_str!("../../../codeteam-engine/workflows/codeteam.yml");

@@ -1,6 +1,7 @@
 //! One run, all the way.
 
-use crate::project::{Project, THREE_TASKS};
+use crate::project::Project;
+use crate::samples::THREE_TASKS;
 
 #[test]
 fn a_goal_becomes_verified_commits_and_nothing_else_changes() {

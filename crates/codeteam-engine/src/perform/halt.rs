@@ -1,0 +1,103 @@
+//! What stops codeteam itself and is nobody's fault in the run: a full disk, or a branch that is
+//! not codeteam's to move any more. It must not use up tries or fail tasks; the run goes on when a
+//! person has seen to it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use codeteam_core::input::{Input, WorkerEnd};
+
+use super::{Error, with_causes};
+
+/// Why codeteam cannot go on until a person has done something about it.
+#[derive(Debug, thiserror::Error)]
+pub enum Halt {
+    /// There is no room.
+    #[error("the disk of `{}` is full: {what}", folder.display())]
+    DiskFull {
+        /// Where.
+        folder: PathBuf,
+        /// What could not be done.
+        what: String,
+    },
+    /// Moving the branch would make that checkout differ from its commit behind its user's back.
+    #[error("the branch `{branch}` cannot be moved while it is checked out in `{}`", folder.display())]
+    CheckedOut {
+        /// The run's branch.
+        branch: String,
+        /// The checkout.
+        folder: PathBuf,
+    },
+    /// Someone took commits of the run off its branch.
+    #[error("the branch `{branch}` no longer has commit {tip}, which this run made")]
+    Rewritten {
+        /// The run's branch.
+        branch: String,
+        /// The commit that is missing.
+        tip: String,
+    },
+}
+
+/// What libraries and git say then.
+const WORDS: &[&str] = &[
+    "No space left on device",
+    "Out of diskspace",
+    "Disk quota exceeded",
+];
+
+/// Below this a disk is full for whoever says that it is.
+const LITTLE_ROOM: u64 = 16 << 20;
+
+/// Below this it is full, whatever is said: git does not always name the cause.
+const NO_ROOM: u64 = 1 << 20;
+
+/// Whether an error of codeteam's own comes from a full disk.
+pub(super) fn full_by_error(error: &Error, folder: &Path) -> Option<Halt> {
+    let mut next: Option<&dyn std::error::Error> = Some(error);
+    let mut full = false;
+    while let Some(error) = next {
+        full |= error.downcast_ref::<io::Error>().is_some_and(|error| {
+            matches!(
+                error.kind(),
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+            )
+        });
+        next = error.source();
+    }
+    let what = with_causes(error);
+    (full || says_so(&what) || has_less_than(NO_ROOM, folder)).then(|| Halt::DiskFull {
+        folder: folder.to_owned(),
+        what,
+    })
+}
+
+/// Whether a worker or a check failed for want of room. Its word alone is not enough: a project's
+/// own tests may well print it.
+pub(super) fn full_by_result(input: &Input, folder: &Path) -> Option<Halt> {
+    let said = match input {
+        Input::WorkerExited { report, .. } => match &report.end {
+            WorkerEnd::Failed(facts) => Some(facts.message.as_str()),
+            WorkerEnd::Answered(_) => None,
+        },
+        Input::GateFinished { results, .. } => results
+            .iter()
+            .filter(|result| !result.passed)
+            .map(|result| result.summary.as_str())
+            .find(|summary| says_so(summary)),
+        _ => None,
+    };
+    let what = said.filter(|said| says_so(said))?.to_owned();
+    has_less_than(LITTLE_ROOM, folder).then(|| Halt::DiskFull {
+        folder: folder.to_owned(),
+        what,
+    })
+}
+
+fn has_less_than(bytes: u64, folder: &Path) -> bool {
+    rustix::fs::statvfs(folder)
+        .is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < bytes)
+}
+
+fn says_so(text: &str) -> bool {
+    WORDS.iter().any(|words| text.contains(words))
+}

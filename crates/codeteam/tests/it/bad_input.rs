@@ -1,0 +1,282 @@
+//! What makes no sense is said clearly, with what to do about it, before anything is made.
+
+use std::fmt::Write as _;
+
+use crate::project::{Done, Project};
+use crate::samples::THREE_TASKS;
+
+/// A project with a script, in which nothing has been run yet.
+fn project() -> (Project, String) {
+    let project = Project::new();
+    let script = project.script(THREE_TASKS);
+    (project, script)
+}
+
+/// Runs codeteam with something wrong. Nothing is made: no log, no branch, no worktree.
+#[track_caller]
+fn refused(project: &Project, args: &[&str], says: &[&str]) -> Done {
+    let before = project.checkout();
+    let done = project.run(args).expect(2).says(says);
+    assert_eq!(done.stdout, "", "errors are no results");
+    assert!(done.stderr.starts_with("error: "), "{}", done.stderr);
+    assert_eq!(project.checkout(), before);
+    assert_eq!(project.git(&["branch", "--list", "codeteam/*"]), "");
+    assert!(!project.path(".codeteam/state.db").exists());
+    assert!(!project.path(".codeteam/bodies").exists());
+    assert!(project.worktrees().is_empty());
+    done
+}
+
+#[test]
+fn no_repository() {
+    let project = Project::empty();
+    let script = project.script(THREE_TASKS);
+    for command in [
+        &["run", "x", "--script", &script][..],
+        &["status"],
+        &["resume"],
+    ] {
+        let done = project.run(command).expect(2);
+        done.says(&["is not in a git repository", "hint: ", "`git init`"]);
+        assert!(!project.path(".codeteam").exists());
+    }
+}
+
+#[test]
+fn no_commit_yet() {
+    let project = Project::empty();
+    project.git(&["init", "--quiet", "--initial-branch=main"]);
+    let done = project.run(&["run", "x"]).expect(2);
+    done.says(&["has no commits yet", "hint: make a first commit"]);
+    assert!(!project.path(".codeteam").exists());
+}
+
+#[test]
+fn a_bare_repository() {
+    let project = Project::empty();
+    project.git(&["init", "--quiet", "--bare", "."]);
+    let done = project.run(&["run", "x"]).expect(2);
+    done.says(&["has no work tree", "hint: ", "git worktree add"]);
+    assert!(!project.path(".codeteam").exists());
+}
+
+#[test]
+fn an_empty_goal() {
+    let (project, script) = project();
+    for goal in ["", "  \n "] {
+        let done = refused(&project, &["run", goal, "--script", &script], &[]);
+        done.says(&["the goal is empty", "hint: say what you want"]);
+    }
+    refused(&project, &["run"], &["the goal is empty"]);
+}
+
+#[test]
+fn unknown_names() {
+    let (project, script) = project();
+    let run = ["run", "x", "--script", &script];
+    let with = |more: &[&'static str]| [&run[..], more].concat();
+    refused(
+        &project,
+        &with(&["--workflow", "codetaem"]),
+        &[
+            "there is no workflow `codetaem`",
+            "did you mean `codeteam`?",
+        ],
+    );
+    refused(
+        &project,
+        &with(&["--workflow", "banana"]),
+        &["there is no workflow `banana`", "adversarial", "strict"],
+    );
+    refused(
+        &project,
+        &with(&["--workflow", "nowhere.yml"]),
+        &["there is no workflow `", "nowhere.yml`", "hint: "],
+    );
+    refused(
+        &project,
+        &with(&["--worker", "clod"]),
+        &["does not know the worker `clod`", "hint: known: scripted"],
+    );
+    refused(
+        &project,
+        &["run", "x", "--script", "nowhere.yml"],
+        &["there is no script `", "nowhere.yml`", "hint: "],
+    );
+    refused(
+        &project,
+        &with(&["--plan", "nowhere.yml"]),
+        &["there is no plan `", "nowhere.yml`", "hint: "],
+    );
+    refused(
+        &project,
+        &["-C", "nowhere", "run", "x"],
+        &["nowhere` is no folder"],
+    );
+}
+
+#[test]
+fn a_script_named_in_the_configuration_must_be_there() {
+    let (project, _) = project();
+    project.config("script: nowhere.yml\n");
+    refused(
+        &project,
+        &["run", "x"],
+        &["there is no script `", "nowhere.yml`"],
+    );
+}
+
+#[test]
+fn without_a_script_the_demo_is_not_played_here() {
+    let (project, _) = project();
+    refused(
+        &project,
+        &["run", "x"],
+        &[
+            "the scripted worker has no script",
+            "`--script`",
+            "`codeteam demo`",
+        ],
+    );
+}
+
+#[test]
+fn no_run_to_speak_of() {
+    let (project, _) = project();
+    for command in [
+        "show", "log", "diff", "approve", "retry", "abort", "merge", "prune",
+    ] {
+        refused(
+            &project,
+            &[command],
+            &["this project has no run yet", "hint: "],
+        );
+    }
+    let done = project.run(&["status"]).expect(0);
+    done.says(&["no runs yet"]);
+    assert!(!project.path(".codeteam/state.db").exists());
+}
+
+/// A plan that makes no sense: file, line and cause are said, and nothing is made.
+#[track_caller]
+fn bad_plan(text: &str, says: &[&str]) {
+    let (project, script) = project();
+    let plan = project.beside("plan.yml", text);
+    let args = ["run", "x", "--script", &script, "--plan", &plan];
+    refused(&project, &args, says);
+}
+
+#[test]
+fn plans_that_make_no_sense() {
+    bad_plan(
+        "tasks:\n  - { id: a, dependencies: [b] }\n  - { id: b, dependencies: [a] }\n",
+        &["plan.yml:2:", "`a`", "`b`", "hint: mend the plan"],
+    );
+    bad_plan(
+        "tasks:\n  - { id: first }\n  - { id: b, dependencies: [frist] }\n",
+        &["plan.yml:3:", "`frist`"],
+    );
+    bad_plan(
+        "tasks:\n  - { id: a }\n  - { id: a, title: again }\n",
+        &["plan.yml:3:", "`a`"],
+    );
+    bad_plan(
+        "tasks:\n  - { id: a\n  - { id: b }\n",
+        &["plan.yml:2:5: unclosed"],
+    );
+    bad_plan(
+        "tasks:\n  - { id: a, titel: x }\n",
+        &["plan.yml:2:", "titel"],
+    );
+    bad_plan("tasks: []\n", &["plan.yml", "no task"]);
+}
+
+#[test]
+fn a_plan_of_ten_thousand_tasks() {
+    let mut plan = "tasks:\n".to_owned();
+    for n in 0..10_000 {
+        writeln!(plan, "  - {{ id: t{n} }}").unwrap();
+    }
+    bad_plan(&plan, &["plan.yml", "10000", "1000"]);
+}
+
+#[test]
+fn a_configuration_with_an_unknown_key() {
+    let (project, script) = project();
+    project.config("verification:\n  comands: []\n");
+    refused(
+        &project,
+        &["run", "x", "--script", &script],
+        &["config.yml:2:", "comands"],
+    );
+}
+
+#[test]
+fn branches_that_could_not_be_made() {
+    let (project, script) = project();
+    project.config("git: { branch_pattern: work }\n");
+    refused(
+        &project,
+        &["run", "x", "--script", &script],
+        &["config.yml", "`git.branch_pattern`", "`{run}`"],
+    );
+    // Git keeps branches as files: beside `team` there can be no `team/anything`.
+    project.config("git: { branch_pattern: 'team/{run}' }\n");
+    project.git(&["branch", "team"]);
+    let done = project.run(&["run", "x", "--script", &script]).expect(2);
+    done.says(&[
+        "because there is a branch `team`",
+        "hint: ",
+        "branch_pattern",
+    ]);
+    project.run(&["status"]).expect(0).says(&["no runs yet"]);
+}
+
+#[test]
+fn a_log_that_is_no_database_is_left_alone() {
+    let (project, script) = project();
+    project.write(
+        ".codeteam/state.db",
+        "not a database, but dear to someone\n",
+    );
+    for command in [
+        &["run", "x", "--script", &script][..],
+        &["status"],
+        &["resume"],
+    ] {
+        let done = project.run(command).expect(2);
+        done.says(&[
+            "state.db` is not a codeteam database",
+            "hint: ",
+            "move the file away",
+        ]);
+    }
+    assert_eq!(
+        project.read(".codeteam/state.db"),
+        "not a database, but dear to someone\n"
+    );
+}
+
+#[test]
+fn a_log_of_a_newer_codeteam_is_left_alone() {
+    let (project, script) = project();
+    project.run(&["run", "x", "--script", &script]).expect(0);
+    // The schema's version is in the header of the file, at byte 60.
+    let path = project.path(".codeteam/state.db");
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[60..64].copy_from_slice(&99_u32.to_be_bytes());
+    std::fs::write(&path, &bytes).unwrap();
+    for command in [
+        &["run", "x", "--script", &script][..],
+        &["status"],
+        &["resume"],
+    ] {
+        let done = project.run(command).expect(2);
+        done.says(&[
+            "written by a newer codeteam",
+            "99",
+            "hint: use that newer codeteam",
+        ]);
+    }
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+}

@@ -1,0 +1,193 @@
+//! Exit codes and machine-readable results: what scripts around codeteam rely on.
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::project::Project;
+use crate::samples::THREE_TASKS;
+
+/// A script whose coder waits for a file before it does its work.
+pub(crate) fn waiting_for(file: &str) -> String {
+    let wait =
+        format!("    do:\n      - text: waiting now\n      - wait_for: {{ path: {file} }}\n");
+    let (before, coder) = THREE_TASKS
+        .rsplit_once("  - match: { role: coder }\n    do:\n")
+        .unwrap();
+    format!("{before}  - match: {{ role: coder }}\n{wait}{coder}")
+}
+
+#[test]
+fn done_is_0_and_failed_is_1() {
+    let project = Project::new();
+    let script = project.script(THREE_TASKS);
+    project.run(&["run", "x", "--script", &script]).expect(0);
+    let script =
+        project.script("version: 1\nplays: [ { do: [ { submit: { blocked: No idea how } } ] } ]\n");
+    let done = project.run(&["run", "x", "--script", &script]).expect(1);
+    done.says(&[
+        "not done:",
+        "No idea how",
+        "codeteam show",
+        "codeteam retry",
+    ]);
+}
+
+#[test]
+fn a_limit_is_4_and_the_run_goes_on_with_a_higher_one() {
+    let project = Project::new();
+    let script = project.script(THREE_TASKS);
+    let done = project
+        .run(&["run", "x", "--script", &script, "--max-attempts", "3"])
+        .expect(4)
+        .says(&["limit reached:", "--max-attempts"]);
+    assert_eq!(done.commands("go on").len(), 1);
+    assert_eq!(project.shown()["status"], "limited");
+    project.run(&["resume"]).expect(4);
+    project.run(&["resume", "--max-attempts", "5"]).expect(4);
+    let run = project.json(&["resume", "--max-attempts", "100", "--json"]);
+    assert_eq!(run["status"], "completed");
+    assert_eq!(run["tasks"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn a_limit_on_money_counts_what_workers_say_they_spent() {
+    let project = Project::new();
+    let script = project.script(THREE_TASKS);
+    let done = project
+        .run(&["run", "x", "--script", &script, "--max-cost", "0.005"])
+        .expect(4);
+    done.says(&["limit reached:", "--max-cost"]);
+    project.run(&["resume", "--max-cost", "5"]).expect(0);
+}
+
+#[test]
+fn interrupted_is_130_and_nothing_is_left_running() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let project = Project::new();
+        let go = project.home().join("go");
+        let script = project.script(&waiting_for(go.to_str().unwrap()));
+        let before = project.checkout();
+        let mut run = project.start(&["-v", "run", "x", "--script", &script]);
+        run.until("waiting now");
+        run.signal(signal);
+        let done = run.end().expect(130);
+        let done = done.says(&["stopping:", "interrupted:"]);
+        assert_eq!(project.survivors(), Vec::<String>::new());
+        assert_eq!(project.checkout(), before);
+        project
+            .run(&["status"])
+            .expect(0)
+            .says(&["go on: codeteam resume"]);
+        std::fs::write(&go, "").unwrap();
+        project.paste(&done.commands("go on")[0]).expect(0);
+        assert_eq!(project.made("two.txt"), "right");
+    }
+}
+
+#[test]
+fn a_second_interrupt_ends_it_at_once_and_resume_finds_nothing_left() {
+    let project = Project::new();
+    let go = project.home().join("go");
+    let script = waiting_for(go.to_str().unwrap());
+    // A worker that does not go when it is asked to keeps the first one waiting.
+    let script = script.replace(
+        "- wait_for:",
+        "- run: trap '' TERM; while [ ! -e {{goal}} ]; do sleep 0.01; done\n      - wait_for:",
+    );
+    let script = project.script(&script);
+    let goal = go.to_str().unwrap();
+    let mut run = project.start(&["-v", "run", goal, "--script", &script]);
+    run.until("waiting now");
+    run.signal(Signal::INT);
+    run.until("stopping:");
+    run.signal(Signal::INT);
+    run.end().expect(130);
+    std::fs::write(&go, "").unwrap();
+    project.run(&["resume"]).expect(0);
+    assert_eq!(project.survivors(), Vec::<String>::new());
+}
+
+#[test]
+fn a_check_under_way_is_ended_too() {
+    let project = Project::new();
+    let script = project.script(THREE_TASKS);
+    project.config("verification:\n  commands:\n    - { name: slow, command: 'echo checking now; while [ ! -e $HOME/go ]; do sleep 0.01; done' }\n");
+    let mut run = project.start(&["-v", "run", "x", "--script", &script]);
+    run.until("checking now");
+    run.signal(Signal::INT);
+    run.end().expect(130);
+    assert_eq!(project.survivors(), Vec::<String>::new());
+    std::fs::write(project.home().join("go"), "").unwrap();
+    project.run(&["resume"]).expect(0);
+}
+
+#[test]
+fn json_is_all_there_is_on_standard_output() {
+    let project = Project::new();
+    let script = project.script(THREE_TASKS);
+    let run = project.json(&["run", "x", "--script", &script, "--json"]);
+    let id = run["run"].as_str().unwrap();
+    for (args, key) in [
+        (&["status", id][..], "tasks"),
+        (&["show"], "branch"),
+        (&["diff"], "diff"),
+        (&["diff", "--task", "two"], "files"),
+        (&["resume"], "status"),
+        (&["prune"], "removed"),
+        (&["merge"], "after"),
+    ] {
+        let value = project.json(&[args, &["--json"]].concat());
+        assert!(!value[key].is_null(), "{args:?}: {value}");
+    }
+    for args in [
+        &["status", "--json"][..],
+        &["restore", "--json"],
+        &["doctor", "--json"],
+    ] {
+        assert!(project.json(args).is_array(), "{args:?}");
+    }
+    assert_eq!(
+        project.events().len() as u64,
+        run["events"].as_u64().unwrap()
+    );
+    for args in [&["approve", "--json"][..], &["show", "nobody", "--json"]] {
+        let done = project.run(args).expect(2);
+        assert_eq!(done.stdout, "");
+    }
+}
+
+#[test]
+fn without_json_progress_is_no_result() {
+    let project = Project::new();
+    let script = project.script(THREE_TASKS);
+    let done = project
+        .run(&["-v", "run", "x", "--script", &script])
+        .expect(0);
+    assert_eq!(done.stdout, "");
+    let shown = project.run(&["show"]).expect(0);
+    assert_eq!(shown.stderr, "");
+    for line in [
+        "status    completed",
+        "completed  two",
+        "cost      ",
+        "branch    codeteam/",
+    ] {
+        assert!(shown.stdout.contains(line), "{}", shown.stdout);
+    }
+}
+
+#[test]
+fn decisions_as_json() {
+    let project = Project::new();
+    let script = project.script("version: 1\nplays: [ { do: [ { submit: { blocked: No } } ] } ]\n");
+    let plan = project.beside("plan.yml", "tasks: [ { id: a }, { id: b } ]\n");
+    let args = ["run", "x", "--script", &script, "--plan", &plan, "--json"];
+    let run: Value = project.run(&args).expect(1).value();
+    assert_eq!(run["status"], "failed");
+    let id = run["run"].as_str().unwrap();
+    let skipped = project.json(&["skip", id, "a", "--json"]);
+    assert_eq!(skipped["posted"]["decision"], "skip");
+    assert_eq!(skipped["driven"], false);
+    let retried = project.run(&["retry", "--json"]).expect(1).value();
+    assert_eq!(retried["status"], "failed");
+}

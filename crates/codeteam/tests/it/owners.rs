@@ -1,0 +1,180 @@
+//! One run has one owner: a second one is told who, a dead one is replaced, a hung one is fenced.
+
+use rustix::process::Signal;
+
+use crate::exits::waiting_for;
+use crate::live::Live;
+use crate::project::Project;
+use crate::samples::THREE_TASKS;
+
+/// Makes every heartbeat too old, so that no test has to wait for one to become so.
+const STALE: (&str, &str) = ("CODETEAM_LEASE_STALE_MS", "-1");
+
+/// A run whose coder waits for the file `go` in the home, with the coder at work.
+fn at_work(project: &Project) -> Live {
+    let go = project.home().join("go");
+    let script = project.script(&waiting_for(go.to_str().unwrap()));
+    let mut run = project.start(&["-v", "run", "x", "--script", &script]);
+    run.until("waiting now");
+    run
+}
+
+fn go(project: &Project) {
+    std::fs::write(project.home().join("go"), "").unwrap();
+}
+
+/// The run is whole: done, three commits, and a log that tells it all once.
+#[track_caller]
+fn is_whole(project: &Project) {
+    let run = project.shown();
+    assert_eq!(run["status"], "completed");
+    let branch = run["branch"].as_str().unwrap();
+    assert_eq!(project.trees(branch).len(), 3);
+    let log = format!(".codeteam/runs/{}/log.jsonl", run["run"].as_str().unwrap());
+    let numbers: Vec<u64> = project
+        .read(&log)
+        .lines()
+        .map(|line| {
+            serde_json::from_str::<serde_json::Value>(line).unwrap()["seq"]
+                .as_u64()
+                .unwrap()
+        })
+        .collect();
+    let all: Vec<u64> = (1..=run["events"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, all);
+    assert_eq!(project.survivors(), Vec::<String>::new());
+    project.git(&["fsck", "--strict"]);
+}
+
+#[test]
+fn a_second_one_is_told_who_drives() {
+    let project = Project::new();
+    let run = at_work(&project);
+    let pid = run.pid();
+    project.run(&["resume"]).expect(2).says(&[
+        "another codeteam drives",
+        &format!("process {pid} on `"),
+        "codeteam log -f",
+    ]);
+    go(&project);
+    run.end().expect(0);
+    is_whole(&project);
+}
+
+#[test]
+fn a_dead_one_is_replaced_at_once() {
+    let project = Project::new();
+    at_work(&project).kill();
+    go(&project);
+    let done = project.run(&["resume"]).expect(0);
+    done.says(&[
+        "taken up again where it stood",
+        "was lost with codeteam's own process",
+    ]);
+    is_whole(&project);
+}
+
+#[test]
+fn a_hung_one_with_a_worker_is_fenced() {
+    let project = Project::new();
+    let hung = at_work(&project);
+    hung.signal(Signal::STOP);
+    go(&project);
+    let done = project.start_with(&["resume"], &[STALE]).end();
+    done.expect(0);
+    is_whole(&project);
+    hung.signal(Signal::CONT);
+    hung.end()
+        .expect(1)
+        .says(&[
+            "error: another codeteam has taken this run over",
+            "hint: nothing was lost",
+        ])
+        .lacks(&["done:"]);
+    is_whole(&project);
+}
+
+#[test]
+fn a_hung_one_that_only_waits_is_fenced() {
+    let project = Project::new();
+    let script = project.script(THREE_TASKS);
+    let args = [
+        "run",
+        "x",
+        "--wait",
+        "--max-attempts",
+        "2",
+        "--script",
+        &script,
+    ];
+    let mut hung = project.start(&args);
+    hung.until("limit reached");
+    hung.signal(Signal::STOP);
+    let args = ["resume", "--max-attempts", "100"];
+    project.start_with(&args, &[STALE]).end().expect(0);
+    hung.signal(Signal::CONT);
+    hung.end().expect(1).says(&["has taken this run over"]);
+    is_whole(&project);
+}
+
+#[test]
+fn a_killed_one_leaves_no_worker_that_the_next_one_does_not_find() {
+    for hang in ["hang: true", "hang: { ignore_term: true }"] {
+        let project = Project::new();
+        let script = THREE_TASKS.replacen(
+            "  - match: { role: coder }\n    do:\n",
+            &format!(
+                "  - match: {{ role: coder, task: one }}\n    do:\n      - run: setsid sleep 1000 >/dev/null 2>&1 &\n      - text: hanging now\n      - {hang}\n"
+            ),
+            1,
+        );
+        let script = project.script(&script);
+        let mut run = project.start(&["-v", "run", "x", "--script", &script]);
+        run.until("hanging now");
+        run.kill();
+        // A script is read anew by every worker.
+        project.script(THREE_TASKS);
+        project.run(&["resume"]).expect(0);
+        is_whole(&project);
+    }
+}
+
+#[test]
+fn a_worker_dies_with_codeteam() {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+    let project = Project::new();
+    let run = at_work(&project);
+    let workers = project.survivors();
+    let [worker] = workers.as_slice() else {
+        panic!("{workers:?}")
+    };
+    let pid = worker.split_once(' ').unwrap().0.parse().unwrap();
+    let handle = pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()).unwrap();
+    run.kill();
+    let timeout = Timespec {
+        tv_sec: 30,
+        tv_nsec: 0,
+    };
+    let ended = poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&timeout));
+    assert_eq!(ended, Ok(1), "it lives on");
+}
+
+#[test]
+fn two_runs_go_side_by_side() {
+    let project = Project::new();
+    let script = project.script(THREE_TASKS);
+    let runs = ["left", "right"].map(|goal| project.start(&["run", goal, "--script", &script]));
+    for run in runs {
+        run.end().expect(0);
+    }
+    let all = project.json(&["status", "--json"]);
+    for run in all.as_array().unwrap() {
+        assert_eq!(run["status"], "completed", "{run}");
+        let branch = format!("codeteam/{}", run["run"].as_str().unwrap());
+        assert_eq!(project.trees(&branch).len(), 3);
+    }
+    assert_eq!(all.as_array().unwrap().len(), 2);
+    assert!(project.worktrees().is_empty());
+}

@@ -1,0 +1,247 @@
+//! A person decides, from any terminal: the run waits, says how to answer, and takes it from there.
+
+use std::time::{Duration, SystemTime};
+
+use crate::project::{Done, Project};
+
+/// A coder, a question to a person, a commit.
+const ASKED: &str = r"
+start: code
+roles: { coder: { kind: implementer } }
+steps:
+  code: { role: coder, next: ask }
+  ask:
+    person: Is it good?
+    answers:
+      approve: commit
+      reject: { next: code, rejects: true }
+      not now: fail
+  commit: { commit: branch, next: done }
+";
+
+const CODER: &str = r#"
+version: 1
+plays:
+  - match: { role: coder }
+    do:
+      - write: { path: made.txt, content: "round {{round}}\n" }
+      - submit: { summary: Made it }
+"#;
+
+/// A run that waits for a person, and what it said.
+fn asked() -> (Project, Done) {
+    let project = Project::new();
+    let (script, workflow) = (project.script(CODER), project.workflow(ASKED));
+    let args = ["run", "x", "--script", &script, "--workflow", &workflow];
+    let done = project.run(&args).expect(3);
+    (project, done)
+}
+
+#[test]
+fn without_anyone_to_ask_the_run_ends_with_3_and_its_commands_work() {
+    let (project, done) = asked();
+    let done = done.says(&["a person must decide:", "Is it good?"]);
+    let commands = done.commands("answer");
+    assert_eq!(commands.len(), 3, "{}", done.stderr);
+    assert!(commands[2].contains("'not now'"), "{commands:?}");
+
+    let answered = project.paste(&commands[0]).expect(0);
+    let answered = answered.says(&["kept; nobody drives the run now"]);
+    assert_eq!(
+        project.count("answered"),
+        0,
+        "it keeps until the run goes on"
+    );
+    let go_on = answered.commands("go on");
+    let done = project.paste(&go_on[0]).expect(0);
+    done.says(&["ada answered: approve", "committed", "codeteam merge"]);
+    assert_eq!(project.made("made.txt"), "round 1");
+}
+
+#[test]
+fn an_answer_with_a_space_in_it_can_be_pasted() {
+    let (project, done) = asked();
+    project.paste(&done.commands("answer")[2]).expect(0);
+    project.run(&["resume"]).expect(1).says(&["not done:"]);
+}
+
+#[test]
+fn approve_and_reject_are_answers() {
+    let (project, _) = asked();
+    project.run(&["reject", "-m", "Say it louder"]).expect(0);
+    project
+        .run(&["resume"])
+        .expect(3)
+        .says(&["ada answered: reject (Say it louder)", "round 2"]);
+    project.run(&["approve"]).expect(0);
+    project.run(&["resume"]).expect(0);
+    assert_eq!(project.made("made.txt"), "round 2");
+}
+
+#[test]
+fn a_wrong_answer_is_refused_with_those_on_offer() {
+    let (project, _) = asked();
+    let run = project.shown()["run"].as_str().unwrap().to_owned();
+    project.run(&["answer", &run, "perhaps"]).expect(2).says(&[
+        "`perhaps` is not an answer to: Is it good?",
+        "`approve`, `reject`, `not now`",
+    ]);
+    project
+        .run(&["answer", "nobody", "approve"])
+        .expect(2)
+        .says(&["there is no run `nobody`", "codeteam status"]);
+    project
+        .run(&["approve", "--task", "other"])
+        .expect(2)
+        .says(&["waits for no decision"]);
+    project.run(&["resume"]).expect(3);
+    assert_eq!(project.count("decision_refused"), 0);
+}
+
+#[test]
+fn nothing_is_open_once_it_is_answered() {
+    let (project, _) = asked();
+    project.run(&["approve"]).expect(0);
+    project.run(&["resume"]).expect(0);
+    for command in ["approve", "reject"] {
+        project
+            .run(&[command])
+            .expect(2)
+            .says(&["waits for no decision", "hint: `codeteam status"]);
+    }
+}
+
+#[test]
+fn a_second_answer_is_not_taken_for_another_question() {
+    let (project, _) = asked();
+    project.run(&["reject"]).expect(0);
+    project.run(&["approve"]).expect(0);
+    // Both were given to the first question; the second round asks again.
+    project
+        .run(&["resume"])
+        .expect(3)
+        .says(&["ada answered: reject", "that question is no longer open"]);
+}
+
+#[test]
+fn a_decision_from_another_process_is_picked_up_at_once() {
+    let project = Project::new();
+    let (script, workflow) = (project.script(CODER), project.workflow(ASKED));
+    let args = [
+        "run",
+        "x",
+        "--wait",
+        "--script",
+        &script,
+        "--workflow",
+        &workflow,
+    ];
+    let mut run = project.start(&args);
+    run.until("a person must decide");
+    let before = SystemTime::now();
+    project
+        .run(&["approve"])
+        .expect(0)
+        .says(&["told the codeteam that drives"]);
+    run.until("ada answered: approve");
+    let done = run.end().expect(0);
+    done.says(&["done: x"]);
+
+    let events = project.events();
+    let answered = events.iter().find(|e| e["event"]["type"] == "answered");
+    let at: jiff::Timestamp = answered.unwrap()["ts"].as_str().unwrap().parse().unwrap();
+    let latency = SystemTime::from(at)
+        .duration_since(before)
+        .unwrap_or_default();
+    println!("from before `approve` was started to its event: {latency:?}");
+    assert!(latency < Duration::from_secs(2), "{latency:?}");
+}
+
+#[test]
+fn two_questions_at_once_are_told_apart_by_their_tasks() {
+    let project = Project::new();
+    let script = project.script(CODER);
+    let steps = ASKED
+        .split_once("steps:\n")
+        .unwrap()
+        .1
+        .replace('\n', "\n    ");
+    let workflow = project.workflow(&format!(
+        "start: tasks\nroles: {{ coder: {{ kind: implementer }} }}\nsteps:\n  tasks:\n    each: task\n    cap: 2\n    next: done\n    steps:\n    {steps}"
+    ));
+    let plan = "tasks: [ { id: left, files: [made.txt] }, { id: right, files: [other.txt] } ]\n";
+    let plan = project.beside("plan.yml", plan);
+    let args = [
+        "run",
+        "x",
+        "--script",
+        &script,
+        "--workflow",
+        &workflow,
+        "--plan",
+        &plan,
+    ];
+    let done = project.run(&args).expect(3);
+    project.run(&["approve"]).expect(2).says(&[
+        "several questions are open",
+        "--task",
+        "left",
+        "right",
+    ]);
+    let commands = done.commands("answer");
+    let approvals = commands.iter().filter(|c| c.contains(" approve"));
+    for command in approvals {
+        project.paste(command).expect(0);
+    }
+    project.run(&["resume"]).expect(0);
+    assert_eq!(project.count("answered"), 2);
+}
+
+const ANALYST: &str = r#"
+version: 1
+plays:
+  - match: { role: ba, generation: 1 }
+    do: [ { submit: { questions: ["Which colour?", "How big?"] } } ]
+  - match: { role: ba }
+    do: [ { submit: { confirmed_requirements: "A green one" } } ]
+  - match: { role: architect }
+    do: [ { submit: { design: Paint it } } ]
+  - match: { role: coder }
+    do:
+      - write: { path: colour.txt, content: "green\n" }
+      - submit: { summary: Painted, files_changed: [colour.txt], proof: Seen }
+  - match: { kind: gatekeeper }
+    do: [ { submit: { approved: true, reason: Green indeed } } ]
+"#;
+
+#[test]
+fn an_analysts_questions_are_answered_in_words() {
+    let project = Project::new();
+    let script = project.script(ANALYST);
+    let args = [
+        "run",
+        "Paint",
+        "--script",
+        &script,
+        "--workflow",
+        "adversarial",
+    ];
+    let done = project
+        .run(&args)
+        .expect(3)
+        .says(&["Which colour?", "How big?"]);
+    let command = &done.commands("answer")[0];
+    assert!(command.contains('…'), "{command}");
+    project
+        .run(&["approve"])
+        .expect(2)
+        .says(&["`approve` does not say enough here", "any text"]);
+    project
+        .paste(&command.replace('…', "Green, and small"))
+        .expect(0);
+    project
+        .run(&["resume"])
+        .expect(0)
+        .says(&["answered: Green, and small"]);
+    assert_eq!(project.made("colour.txt"), "green");
+}

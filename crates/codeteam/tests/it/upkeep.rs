@@ -1,0 +1,286 @@
+//! Looking at runs and looking after what they leave.
+
+use crate::exits::waiting_for;
+use crate::project::Project;
+use crate::samples::THREE_TASKS;
+
+/// A run that failed with work in its worktree: on no branch, and dear.
+fn failed() -> Project {
+    let project = Project::new();
+    let script = "version: 1\nplays:\n  - match: { role: coder }\n    do:\n      - write: { path: dear.txt, content: \"dear\\n\" }\n      - write: { path: ignored.log, content: \"noise\\n\" }\n      - submit: { blocked: Half way }\n";
+    let plan = project.beside("plan.yml", "description: d\ntasks: [ { id: one } ]\n");
+    let script = project.script(script);
+    let args = ["run", "x", "--script", &script, "--plan", &plan];
+    project.run(&args).expect(1);
+    assert_eq!(project.worktrees().len(), 1);
+    project
+}
+
+#[test]
+fn pruning_keeps_what_no_branch_has_and_restoring_brings_it_back() {
+    let project = failed();
+    let would = project.json(&["prune", "--dry-run", "--json"]);
+    assert_eq!(would["removed"].as_array().unwrap().len(), 1);
+    assert_eq!(project.worktrees().len(), 1, "only said");
+
+    let pruned = project.run(&["prune"]).expect(0);
+    pruned.says(&["removed run--one", "kept as refs/codeteam/"]);
+    assert!(project.worktrees().is_empty());
+    project
+        .run(&["prune"])
+        .expect(0)
+        .says(&["nothing to remove"]);
+
+    let listed = project.run(&["restore"]).expect(0);
+    assert!(
+        listed.stdout.starts_with("one  refs/codeteam/"),
+        "{}",
+        listed.stdout
+    );
+    let there = project.home().join("back");
+    let to = there.to_str().unwrap();
+    project
+        .run(&["restore", "--task", "one", "--to", to])
+        .expect(0)
+        .says(&["restored one"]);
+    assert_eq!(
+        std::fs::read_to_string(there.join("dear.txt")).unwrap(),
+        "dear\n"
+    );
+    assert_eq!(
+        std::fs::read_to_string(there.join("hello.txt")).unwrap(),
+        "hello\n"
+    );
+    let json = project.json(&["restore", "--task", "one", "--to", "sub/back", "--json"]);
+    assert!(json["folder"].as_str().unwrap().ends_with("sub/back"));
+}
+
+#[test]
+fn restoring_never_writes_over_anything() {
+    let project = failed();
+    project.run(&["prune"]).expect(0);
+    project.write("full/file.txt", "mine\n");
+    let refused = project
+        .run(&["restore", "--task", "one", "--to", "full"])
+        .expect(2);
+    refused.says(&["full", "hint: "]);
+    assert_eq!(project.read("full/file.txt"), "mine\n");
+    assert!(!project.path("full/dear.txt").exists());
+    project
+        .run(&["restore", "--task", "nobody"])
+        .expect(2)
+        .says(&["nothing was kept of `nobody`", "kept: one"]);
+}
+
+#[test]
+fn a_pruned_run_can_be_taken_up_again() {
+    let project = failed();
+    project.run(&["prune"]).expect(0);
+    project.script(THREE_TASKS);
+    project.run(&["retry"]).expect(0);
+    assert_eq!(project.made("one.txt"), "one");
+}
+
+#[test]
+fn a_run_under_way_is_not_pruned() {
+    let project = Project::new();
+    let go = project.home().join("go");
+    let script = project.script(&waiting_for(go.to_str().unwrap()));
+    let mut run = project.start(&["-v", "run", "x", "--script", &script]);
+    run.until("waiting now");
+    project
+        .run(&["prune"])
+        .expect(0)
+        .says(&["left ", "someone drives its run"]);
+    assert!(!project.worktrees().is_empty());
+    std::fs::write(&go, "").unwrap();
+    run.end().expect(0);
+}
+
+#[test]
+fn a_diff_of_all_and_of_one_task() {
+    let project = Project::new();
+    let script = project.script(THREE_TASKS);
+    project.run(&["run", "x", "--script", &script]).expect(0);
+    let all = project.run(&["diff"]).expect(0).stdout;
+    for line in ["+one", "+right", "+done"] {
+        assert!(all.contains(line), "{all}");
+    }
+    let two = project.run(&["diff", "--task", "two"]).expect(0).stdout;
+    assert!(two.contains("+right") && !two.contains("+one\n"), "{two}");
+    let names = project
+        .run(&["diff", "--task", "three", "--names"])
+        .expect(0)
+        .stdout;
+    assert_eq!(names, "three.txt\n");
+    // What it prints is a patch.
+    std::fs::write(project.home().join("all.patch"), all).unwrap();
+    project.git(&[
+        "apply",
+        "--check",
+        project.home().join("all.patch").to_str().unwrap(),
+    ]);
+    project
+        .run(&["diff", "--task", "tow"])
+        .expect(2)
+        .says(&["no change of `tow`", "hint: "]);
+}
+
+#[test]
+fn a_diff_is_a_patch_whatever_the_files_are() {
+    let project = Project::new();
+    let files = r#"printf 'caf\351\n' > latin.txt; printf '\000\001' > bin.dat; printf x > "a b.txt"; printf x > "$(printf 'new\nline')"; ln -s /nowhere link; mkfifo pipe"#;
+    let files = project.beside("files.sh", files);
+    let script = THREE_TASKS.replacen(
+        "plays:\n",
+        &format!("plays:\n  - match: {{ role: coder }}\n    do: [ {{ run: sh {files} }}, {{ submit: {{ summary: Strange }} }} ]\n"),
+        1,
+    );
+    let script = project.script(&script);
+    let plan = project.beside("plan.yml", "description: d\ntasks: [ { id: one } ]\n");
+    project
+        .run(&["run", "x", "--script", &script, "--plan", &plan])
+        .expect(0);
+    project.paste("codeteam diff | git apply --index").expect(0);
+    let branch = project.shown()["branch"].as_str().unwrap().to_owned();
+    let tree = project.git(&["rev-parse", &format!("{branch}^{{tree}}")]);
+    assert_eq!(project.git(&["write-tree"]), tree);
+}
+
+#[test]
+fn a_diff_of_a_task_under_way() {
+    let project = Project::new();
+    let review = "  - match: { role: reviewer }\n    do: [ { submit: { verdict: approve, reason: Good } } ]\n";
+    let wait = format!(
+        "  - match: {{ role: reviewer }}\n    do: [ {{ text: looking at it }}, {{ wait_for: {{ path: {}/go }} }}, {{ submit: {{ verdict: approve, reason: Good }} }} ]\n",
+        project.home().display()
+    );
+    let script = project.script(&THREE_TASKS.replace(review, &wait));
+    let mut run = project.start(&["-v", "run", "x", "--script", &script]);
+    run.until("looking at it");
+    let diff = project.run(&["diff", "--task", "one"]).expect(0).stdout;
+    assert!(diff.contains("+one"), "{diff}");
+    std::fs::write(project.home().join("go"), "").unwrap();
+    run.end().expect(0);
+}
+
+#[test]
+fn a_followed_log_ends_with_the_run() {
+    let project = Project::new();
+    let go = project.home().join("go");
+    let script = project.script(&waiting_for(go.to_str().unwrap()));
+    let mut run = project.start(&["-v", "run", "x", "--script", &script]);
+    run.until("waiting now");
+    let follow = project.start(&["log", "-f"]);
+    let json = project.start(&["log", "-f", "--json"]);
+    std::fs::write(&go, "").unwrap();
+    run.end().expect(0);
+    let told = follow.end().expect(0).stdout;
+    assert!(told.contains("started on branch"), "{told}");
+    assert!(told.ends_with("the run is done\n"), "{told}");
+    let lines = json.end().expect(0).stdout;
+    let whole = project.run(&["log", "--json"]).expect(0).stdout;
+    assert_eq!(lines, whole);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let project = Project::new();
+    let script = project.script(THREE_TASKS);
+    project.run(&["run", "x", "--script", &script]).expect(0);
+    let done = project.paste("codeteam log | head -n 1");
+    assert_eq!(done.stderr, "");
+    assert_eq!(done.stdout.lines().count(), 1);
+}
+
+#[test]
+fn runs_are_found_by_a_part_of_their_name() {
+    let project = Project::new();
+    let script = project.script(THREE_TASKS);
+    for goal in ["paint the fence", "paint the door"] {
+        project.run(&["run", goal, "--script", &script]).expect(0);
+    }
+    assert_eq!(
+        project.json(&["show", "fence", "--json"])["goal"],
+        "paint the fence"
+    );
+    project
+        .run(&["show", "paint"])
+        .expect(2)
+        .says(&["`paint` could mean more than one run", "hint: "]);
+    let all = project.run(&["status"]).expect(0).stdout;
+    assert_eq!(all.matches("completed").count(), 2, "{all}");
+    assert!(
+        all.find("door") < all.find("fence"),
+        "the newest first: {all}"
+    );
+}
+
+#[test]
+fn a_doctor_says_what_is_well_and_what_is_not() {
+    let project = Project::new();
+    let well = project.run(&["doctor"]).expect(0);
+    assert!(!well.stdout.contains("BAD"), "{}", well.stdout);
+    assert!(
+        !project.path(".codeteam/state.db").exists(),
+        "looking makes nothing"
+    );
+    project.config("verification: [\n");
+    project.write(".codeteam/state.db", "no database\n");
+    let ill = project.run(&["doctor"]).expect(1).stdout;
+    assert_eq!(ill.matches("BAD").count(), 2, "{ill}");
+    assert!(
+        ill.contains("config.yml:1:") && ill.contains("state.db"),
+        "{ill}"
+    );
+    let checks = project.run(&["doctor", "--json"]).expect(1).value();
+    let bad: Vec<_> = checks
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|c| c["ok"] == false)
+        .collect();
+    assert!(bad.iter().all(|c| c["remedy"].is_string()), "{bad:?}");
+
+    let nowhere = Project::empty();
+    let ill = nowhere.run(&["doctor"]).expect(1).stdout;
+    assert!(ill.contains("BAD   git"), "{ill}");
+}
+
+#[test]
+fn a_doctor_finds_a_place_that_cannot_be_written() {
+    let project = Project::new();
+    std::fs::write(project.home().join(".local"), "a file in the way").unwrap();
+    let ill = project.run(&["doctor"]).expect(1).stdout;
+    assert!(
+        ill.contains("BAD   worktrees") && ill.contains("XDG_STATE_HOME"),
+        "{ill}"
+    );
+}
+
+#[test]
+fn a_demo_replaces_the_last_one_and_nothing_else() {
+    let project = Project::empty();
+    for _ in 0..2 {
+        let done = project.run(&["demo", "--dir", "demo"]).expect(0);
+        let done = done.says(&["goal:", "done:"]);
+        for word in ["look", "story"] {
+            let start = format!("  {word} ");
+            let line = done
+                .stderr
+                .lines()
+                .find_map(|line| line.strip_prefix(&start));
+            let command = line
+                .unwrap_or_else(|| panic!("no {word}:\n{}", done.stderr))
+                .trim();
+            let shown = project.paste(command).expect(0);
+            assert!(!shown.stdout.is_empty(), "{command}");
+        }
+    }
+    let run = project.json(&["demo", "--dir", "demo", "--json"]);
+    assert_eq!(run["status"], "completed");
+    project.write("mine/file.txt", "mine\n");
+    let refused = project.run(&["demo", "--dir", "mine"]).expect(2);
+    refused.says(&["was not made by a demo", "hint: "]);
+    assert_eq!(project.read("mine/file.txt"), "mine\n");
+}
