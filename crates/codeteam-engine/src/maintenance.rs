@@ -13,7 +13,7 @@ use crate::engine::{Engine, Error};
 use crate::env::Env;
 use crate::git::{Oid, Repo};
 use crate::perform::with_causes;
-use crate::store::{Owner, Store};
+use crate::store::{self, Owner, Store};
 use crate::workspace::{self, Workspace};
 
 /// What pruning did, or would do.
@@ -221,15 +221,15 @@ pub fn examine(repo: &Repo, env: &Env) -> Vec<Check> {
         },
         Ok(config) => Check::good("config", format!("{} checks", config.checks().len())),
     });
+    let away = "move the file away to keep it; `codeteam status` then rebuilds";
     checks.push(match Store::open_existing(&folder.join("state.db")) {
-        Err(error) => Check::bad(
-            "log",
-            with_causes(&error),
-            "move the file away to keep it; `codeteam status` then rebuilds",
-        ),
+        Err(error) => Check::bad("log", with_causes(&error), away),
         Ok(None) => Check::good("log", "none yet".to_owned()),
         Ok(Some(store)) => match store.runs() {
             Ok(runs) => Check::good("log", format!("{} runs", runs.len())),
+            Err(error @ store::Error::Damaged { .. }) => {
+                Check::bad("log", with_causes(&error), away)
+            }
             Err(error) => Check::bad(
                 "log",
                 with_causes(&error),

@@ -5,7 +5,7 @@ use std::error::Error as StdError;
 use codeteam_engine::driver;
 use codeteam_engine::engine::Error as EngineError;
 use codeteam_engine::perform::Halt;
-use codeteam_engine::{git, store, workflows, workspace};
+use codeteam_engine::{config, git, store, workflows, workspace};
 
 use crate::exit::Exit;
 use crate::output::{Style, say};
@@ -118,6 +118,11 @@ impl From<EngineError> for Problem {
             EngineError::Workflow(error @ workflows::Error::Invalid(_)) => {
                 Self::user(error.to_string())
             }
+            EngineError::Config(error @ config::Error::Read { .. }) => {
+                Self::environment(error.to_string())
+                    .caused_by(&error)
+                    .hint("`.codeteam` must be a folder, and its files must be yours to read")
+            }
             EngineError::Config(error) => Self::user(error.to_string()).caused_by(&error),
             EngineError::Plan(problems) => Self::user(problems.to_string())
                 .hint("mend the plan and try again; nothing was started"),
@@ -201,6 +206,8 @@ impl From<store::Error> for Problem {
                 path.display()
             ))
             .hint("use that newer codeteam; the file was not touched"),
+            store::Error::Damaged { .. } => Self::environment(error.to_string())
+                .hint("move the file away to keep it; `codeteam status` then rebuilds from plan and commits"),
             store::Error::NotADatabase { .. } => Self::user(error.to_string())
                 .hint("it was not touched; move the file away to keep it; `codeteam status` then rebuilds from plan and commits"),
             _ => Self::environment(error.to_string()).caused_by(&error),

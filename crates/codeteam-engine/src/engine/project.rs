@@ -1,7 +1,7 @@
 //! A repository, and what it says about itself. Nothing here writes: whatever is wrong with a
 //! request is found before codeteam leaves anything behind.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -45,6 +45,15 @@ pub struct Prepared {
 }
 
 impl Prepared {
+    /// The scripts that roles would be played from.
+    pub fn scripts(&self) -> BTreeSet<&str> {
+        let roles = self.compiled.roles.values();
+        roles
+            .filter(|role| role.workers.iter().any(|w| w.as_str() == "scripted"))
+            .filter_map(|role| role.model.as_deref())
+            .collect()
+    }
+
     /// Whether a role would be played from a script and none is named.
     pub fn lacks_script(&self) -> bool {
         let mut roles = self.compiled.roles.values();

@@ -85,6 +85,14 @@ pub enum Error {
         /// What it is instead.
         why: &'static str,
     },
+    /// The database was overwritten or its disk is failing.
+    #[error("`{path}` is damaged: could not {doing} it")]
+    Damaged {
+        /// The database.
+        path: PathBuf,
+        /// The operation, as a verb.
+        doing: &'static str,
+    },
     /// The disk holding the database is full. Nothing was written.
     #[error("the disk is full: could not {doing} `{path}`; free some space and try again")]
     DiskFull {
@@ -145,6 +153,7 @@ impl Error {
             Some(ErrorCode::DiskFull) => Self::DiskFull { path, doing },
             Some(ErrorCode::ReadOnly) => Self::ReadOnly { path, doing },
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy { path, doing },
+            Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, doing },
             Some(ErrorCode::NotADatabase) => Self::NotADatabase {
                 path,
                 why: "it is not an SQLite file",

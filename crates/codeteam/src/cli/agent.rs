@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use codeteam_agent::scripted::{self, DEMO, Source};
+use codeteam_engine::perform::with_causes;
 
 use crate::exit::Exit;
 use crate::problem::Problem;
@@ -28,7 +29,8 @@ pub(crate) fn main(args: &Args) -> Result<Exit, Problem> {
     };
     let mut out = std::io::stdout().lock();
     let code = scripted::play(source, &args.assignment, &mut out)
-        .map_err(|e| Problem::user("the script cannot be played").caused_by(&e))?;
+        // In one line: the last one a worker says is what its run tells of it.
+        .map_err(|e| Problem::user(with_causes(&e)))?;
     if code == 0 {
         return Ok(Exit::Done);
     }

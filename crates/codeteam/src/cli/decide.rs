@@ -295,7 +295,7 @@ fn told(scene: &Scene, id: &RunId, decision: &Decision, driven: bool) -> Result<
 }
 
 /// Whether a living process drives the run.
-fn driven(engine: &Engine, id: &RunId) -> Result<bool, Problem> {
+pub(crate) fn driven(engine: &Engine, id: &RunId) -> Result<bool, Problem> {
     let own = codeteam_engine::store::Owner::this_process("");
     Ok(engine
         .store

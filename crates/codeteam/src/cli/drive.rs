@@ -39,6 +39,7 @@ fn on_interrupt(interrupt: &Cancel) -> Result<(), Problem> {
     let mut signals = signal_hook::iterator::Signals::new([
         signal_hook::consts::SIGINT,
         signal_hook::consts::SIGTERM,
+        signal_hook::consts::SIGHUP,
     ])
     .map_err(|e| Problem::environment("could not listen for signals").caused_by(&e))?;
     let interrupt = interrupt.clone();

@@ -5,9 +5,9 @@ use codeteam_core::{Event, Run, apply};
 use codeteam_engine::artifacts::timestamp;
 use codeteam_engine::engine::Engine;
 
-use crate::cli::{RunName, Scene};
+use crate::cli::{RunName, Scene, decide};
 use crate::exit::Exit;
-use crate::output::{self, Style, out_line};
+use crate::output::{self, Style, out_line, say};
 use crate::problem::Problem;
 use crate::progress::{Detail, Progress};
 
@@ -33,9 +33,16 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     };
     printer.catch_up(&engine, &id)?;
     let mut version = -1;
+    let mut told = false;
     while args.follow && !printer.run.is_terminal() {
         let now = engine.store.data_version().map_err(Problem::from)?;
         if now == version {
+            if !told && !decide::driven(&engine, &id)? {
+                told = true;
+                say(&format!(
+                    "nobody drives {id} now; `codeteam resume {id}` goes on"
+                ));
+            }
             std::thread::sleep(POLL);
             continue;
         }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use codeteam_agent::scripted::Script;
 use codeteam_core::budget;
 use codeteam_engine::config::microusd;
 use codeteam_engine::driver;
@@ -108,6 +109,14 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
         return Err(Problem::user("the scripted worker has no script")
             .hint("name one with `--script`, or `script` in `.codeteam/config.yml`")
             .hint("`codeteam demo` shows a run on a sample project"));
+    }
+    for script in prepared.scripts() {
+        let text = std::fs::read_to_string(script).map_err(|e| {
+            Problem::environment(format!("could not read the script `{script}`")).caused_by(&e)
+        })?;
+        Script::parse(&text, script).map_err(|e| {
+            Problem::user(e.to_string()).hint("mend the script and try again; nothing was started")
+        })?;
     }
     let engine = scene.open(project)?;
     let started = engine.plan_run(prepared, now())?;

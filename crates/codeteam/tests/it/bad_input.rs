@@ -127,6 +127,17 @@ fn a_script_named_in_the_configuration_must_be_there() {
 }
 
 #[test]
+fn a_script_that_makes_no_sense() {
+    let (project, _) = project();
+    let script = project.script("version: 1\nplays:\n  - { do: [ { dance: well } ] }\n");
+    refused(
+        &project,
+        &["run", "x", "--script", &script],
+        &["script.yml:3:", "dance", "hint: mend the script"],
+    );
+}
+
+#[test]
 fn without_a_script_the_demo_is_not_played_here() {
     let (project, _) = project();
     refused(
@@ -279,4 +290,35 @@ fn a_log_of_a_newer_codeteam_is_left_alone() {
         ]);
     }
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
+}
+
+#[test]
+fn a_damaged_log_is_said_to_be() {
+    let (project, script) = project();
+    project.run(&["run", "x", "--script", &script]).expect(0);
+    let path = project.path(".codeteam/state.db");
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[3 * 4096..].fill(0x5a);
+    std::fs::write(&path, &bytes).unwrap();
+    let done = project.run(&["show"]).expect(1);
+    done.says(&[
+        "state.db` is damaged",
+        "hint: move the file away to keep it",
+    ]);
+    let doctor = project.run(&["doctor"]).expect(1).stdout;
+    assert!(
+        doctor.contains("is damaged") && doctor.contains("move the file away"),
+        "{doctor}"
+    );
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+}
+
+#[test]
+fn a_file_where_the_folder_should_be() {
+    let (project, script) = project();
+    std::fs::remove_dir_all(project.path(".codeteam")).unwrap();
+    project.write(".codeteam", "mine\n");
+    let done = project.run(&["run", "x", "--script", &script]).expect(1);
+    done.says(&["Not a directory", "hint: `.codeteam` must be a folder"]);
+    assert_eq!(project.read(".codeteam"), "mine\n");
 }

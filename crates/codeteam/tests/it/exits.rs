@@ -62,7 +62,7 @@ fn a_limit_on_money_counts_what_workers_say_they_spent() {
 
 #[test]
 fn interrupted_is_130_and_nothing_is_left_running() {
-    for signal in [Signal::INT, Signal::TERM] {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let project = Project::new();
         let go = project.home().join("go");
         let script = project.script(&waiting_for(go.to_str().unwrap()));

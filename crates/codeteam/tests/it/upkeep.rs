@@ -184,6 +184,19 @@ fn a_followed_log_ends_with_the_run() {
 }
 
 #[test]
+fn a_followed_log_says_when_nobody_drives() {
+    let project = Project::new();
+    let script = project.script(THREE_TASKS);
+    let args = ["run", "x", "--script", &script, "--max-attempts", "2"];
+    project.run(&args).expect(4);
+    let mut follow = project.start(&["log", "-f"]);
+    follow.until("nobody drives");
+    project.run(&["resume", "--max-attempts", "100"]).expect(0);
+    let told = follow.end().expect(0).stdout;
+    assert!(told.ends_with("the run is done\n"), "{told}");
+}
+
+#[test]
 fn a_reader_that_goes_away_is_no_error() {
     let project = Project::new();
     let script = project.script(THREE_TASKS);
