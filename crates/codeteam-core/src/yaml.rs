@@ -90,7 +90,12 @@ fn first_line(text: &str) -> String {
         .lines()
         .find(|line| !line.trim().is_empty())
         .unwrap_or("invalid YAML");
-    line.trim_start_matches("error: ").trim().to_owned()
+    let line = line.trim_start_matches("error: ").trim();
+    // The parser says the place too; it is in front of the message already.
+    match line.rfind(" at line ") {
+        Some(end) if line[end..].contains(", column ") => line[..end].to_owned(),
+        _ => line.to_owned(),
+    }
 }
 
 /// The nearest of `words` to `typed`, if it is near enough to be what was meant.

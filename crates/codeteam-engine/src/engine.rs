@@ -135,9 +135,10 @@ impl Engine {
         Self::with(project, store, codeteam)
     }
 
-    /// Opens the project that `start` is in if it has a log; makes and changes nothing.
+    /// Opens the project that `start` is in if it has a log; makes and changes nothing. What a run
+    /// needs of the configuration is pinned in it, so a mistake there is no reason not to look.
     pub fn look(start: &Path, env: Env, codeteam: PathBuf) -> Result<Option<Self>, Error> {
-        let project = Project::find(start, env)?;
+        let project = Project::find_anyway(start, env)?;
         let Some(store) = Store::open_existing(&project.folder.join("state.db"))? else {
             return Ok(None);
         };

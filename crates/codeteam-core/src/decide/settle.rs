@@ -190,10 +190,13 @@ impl Decider {
             .collect();
         let count = schedule.count(Status::Failed);
         let undone = total - schedule.count(Status::Completed) - schedule.count(Status::Skipped);
-        let why = format!(
-            "{count} of {total} failed ({}); {undone} are not done",
-            failed.join(", ")
-        );
+        let more = if count > failed.len() { ", …" } else { "" };
+        let held_up = match undone - count {
+            0 => String::new(),
+            n => format!("; {n} more could not be done"),
+        };
+        let given = if count == 1 { "was" } else { "were" };
+        let why = format!("{}{more} {given} given up{held_up}", failed.join(", "));
         match self
             .run
             .step_of(frame)

@@ -66,9 +66,16 @@ impl Prepared {
 impl Project {
     /// The project that `start` is in.
     pub fn find(start: &Path, env: Env) -> Result<Self, Error> {
+        let mut project = Self::find_anyway(start, env)?;
+        project.config = Config::load(&project.folder)?;
+        Ok(project)
+    }
+
+    /// The project that `start` is in, without its configuration if that cannot be read.
+    pub(super) fn find_anyway(start: &Path, env: Env) -> Result<Self, Error> {
         let (repo, head) = discover(start, &env)?;
         let folder = repo.top_level().join(".codeteam");
-        let config = Config::load(&folder)?;
+        let config = Config::load(&folder).unwrap_or_default();
         Ok(Self {
             repo,
             head,

@@ -106,8 +106,8 @@ fn a_failed_task_blocks_what_depends_on_it_and_the_rest_goes_on() {
         > run/two commit goes
           c1 committed: README.md=0,b.rs=1: Do it
           run/two ended: completed
-          run ended: failed: 1 of 3 failed (`one`); 2 are not done
-          the run ended: failed: 1 of 3 failed (`one`); 2 are not done
+          run ended: failed: `one` was given up; 1 more could not be done
+          the run ended: failed: `one` was given up; 1 more could not be done
     "#]]
     .assert_eq(&transcript);
 }
@@ -134,8 +134,8 @@ fn retrying_a_failed_task_takes_an_ended_run_up_again() {
           run/one: check rejected: the check `build` failed / does not compile
           run/one ended: failed: `check` rejected it: the check `build` failed
           run/two ended: cancelled
-          run ended: failed: 1 of 3 failed (`one`); 3 are not done
-          the run ended: failed: 1 of 3 failed (`one`); 3 are not done
+          run ended: failed: `one` was given up; 2 more could not be done
+          the run ended: failed: `one` was given up; 2 more could not be done
           run/two:make.1.0.1#2 spent 10
         > retry run/one note: add the import
           run reopened
@@ -173,8 +173,8 @@ fn skipping_a_failed_task_lets_its_dependents_go() {
           run/one:make.1.0.1#1 failed: cli → retry_once: something odd
           run/one:make.1.0.1 abstains: something odd (1 of 1 tries)
           run/one ended: failed: `make` gave up: something odd (1 of 1 tries)
-          run ended: failed: 1 of 2 failed (`one`); 2 are not done
-          the run ended: failed: 1 of 2 failed (`one`); 2 are not done
+          run ended: failed: `one` was given up; 1 more could not be done
+          the run ended: failed: `one` was given up; 1 more could not be done
         > skip one
           run reopened
           one is skipped
@@ -264,9 +264,9 @@ fn a_failed_task_of_a_failed_phase_is_retried_with_its_phase() {
           run/first/one:make.3.0.1#4 failed: logic → escalate: no
           run/first/one:make.3.0.1 abstains: no
           run/first/one ended: failed: `make` gave up: no
-          run/first ended: failed: 1 of 2 failed (`one`); 2 are not done
-          run ended: failed: 1 of 2 failed (`first`); 2 are not done
-          the run ended: failed: 1 of 2 failed (`first`); 2 are not done
+          run/first ended: failed: `one` was given up; 1 more could not be done
+          run ended: failed: `first` was given up; 1 more could not be done
+          the run ended: failed: `first` was given up; 1 more could not be done
         > retry run/first/one note: try the other door
           run reopened
           first is pending

@@ -165,8 +165,8 @@ fn exhausted_fails_where_nobody_is_to_be_asked() {
           run/one:code.2.0.1#3 answered, tree README.md=0,a.rs=1
           run/one repeats round 1
           run/one ended: failed: the same change as in round 1 was submitted again
-          run ended: failed: 1 of 1 failed (`one`); 1 are not done
-          the run ended: failed: 1 of 1 failed (`one`); 1 are not done
+          run ended: failed: `one` was given up
+          the run ended: failed: `one` was given up
     "#]]
     .assert_eq(&transcript);
 }

@@ -92,8 +92,8 @@ fn blocked_is_not_tried_again() {
         > person run/one fail
           run/one:code.1.0.1#2 answered: fail
           run/one ended: failed: a person gave it up
-          run ended: failed: 1 of 1 failed (`one`); 1 are not done
-          the run ended: failed: 1 of 1 failed (`one`); 1 are not done
+          run ended: failed: `one` was given up
+          the run ended: failed: `one` was given up
     "#]].assert_eq(&transcript);
 }
 
