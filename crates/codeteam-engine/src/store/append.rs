@@ -1,37 +1,67 @@
 //! Adding to the log and to the inbox, inside the writer's transaction.
 
-use rusqlite::{Connection, named_params};
+use rusqlite::{Connection, OptionalExtension as _, named_params};
 
 use super::error::Failure;
 use super::{Append, Error, RunUpdate, lease};
 
+/// Where a run's chain of events ends.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Head {
+    /// The run's short key.
+    pub(super) key: i64,
+    /// How many events it has.
+    pub(super) seq: u64,
+    /// Its last event.
+    pub(super) last: Option<i64>,
+}
+
 /// Appends the events of one input. Checks first, so that a refusal has
 /// written nothing; the writer's savepoint undoes a failure halfway.
-pub(super) fn append(conn: &Connection, append: &Append) -> Result<u64, Failure> {
+pub(super) fn append(conn: &Connection, append: &Append) -> Result<Head, Failure> {
     lease::check(conn, &append.run, append.token)?;
-    let found = last_seq(conn, &append.run)?;
-    if found != append.expected_seq {
+    let found = head(conn, &append.run)?;
+    let seq = found.map_or(0, |head| head.seq);
+    if seq != append.expected_seq {
         return Err(Failure::Refused(Error::Conflict {
             run: append.run.clone(),
             expected: append.expected_seq,
-            found,
+            found: seq,
         }));
     }
-    let seq = found + append.events.len() as u64;
-    match &append.row {
-        Some(row) => upsert_run(conn, &append.run, row)?,
-        None if found == 0 && !is_known(conn, &append.run)? => return Err(unknown(&append.run)),
-        None => {}
+    if let Some(row) = &append.row {
+        upsert_run(conn, &append.run, row)?;
     }
-    insert_events(conn, append)?;
-    consume(conn, append, seq)?;
-    Ok(seq)
+    let known = match found {
+        Some(known) => known,
+        None => self::head(conn, &append.run)?.ok_or_else(|| unknown(&append.run))?,
+    };
+    let head = append_known(conn, append, known)?;
+    consume(conn, append, head.seq)?;
+    Ok(head)
 }
 
 /// The same for a run of which the writer knows already that all checks pass and the row stays.
-pub(super) fn append_known(conn: &Connection, append: &Append) -> Result<u64, Failure> {
-    insert_events(conn, append)?;
-    Ok(append.expected_seq + append.events.len() as u64)
+pub(super) fn append_known(
+    conn: &Connection,
+    append: &Append,
+    mut head: Head,
+) -> Result<Head, Failure> {
+    let mut insert = conn.prepare_cached(
+        "INSERT INTO events (run, seq, previous, at, kind, version, data)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?;
+    for event in &append.events {
+        let (kind, version, data) = (&event.kind, event.version, &event.data);
+        let seq = head.seq + 1;
+        insert.execute((head.key, seq, head.last, append.at, kind, version, data))?;
+        head = Head {
+            seq,
+            last: Some(conn.last_insert_rowid()),
+            ..head
+        };
+    }
+    Ok(head)
 }
 
 /// Leaves a message for whoever holds the run.
@@ -44,10 +74,19 @@ pub(super) fn post(conn: &Connection, run: &str, at: i64, data: &str) -> Result<
     Ok(conn.last_insert_rowid())
 }
 
-/// Asked of the log itself and not of its read model: the log is the truth.
-fn last_seq(conn: &Connection, run: &str) -> rusqlite::Result<u64> {
-    conn.prepare_cached("SELECT coalesce(max(seq), 0) FROM events WHERE run = ?1")?
-        .query_row([run], |row| row.get(0))
+/// Where a run's chain ends, if the run is known.
+pub(super) fn head(conn: &Connection, run: &str) -> rusqlite::Result<Option<Head>> {
+    conn.prepare_cached(
+        "SELECT key, coalesce(seq, 0), last FROM runs LEFT JOIN heads ON run = key WHERE id = ?1",
+    )?
+    .query_row([run], |row| {
+        Ok(Head {
+            key: row.get(0)?,
+            seq: row.get(1)?,
+            last: row.get(2)?,
+        })
+    })
+    .optional()
 }
 
 fn upsert_run(conn: &Connection, run: &str, row: &RunUpdate) -> rusqlite::Result<()> {
@@ -69,18 +108,6 @@ fn upsert_run(conn: &Connection, run: &str, row: &RunUpdate) -> rusqlite::Result
 fn is_known(conn: &Connection, run: &str) -> rusqlite::Result<bool> {
     conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM runs WHERE id = ?1)")?
         .query_row([run], |row| row.get(0))
-}
-
-fn insert_events(conn: &Connection, append: &Append) -> Result<(), Failure> {
-    let mut insert = conn.prepare_cached(
-        "INSERT INTO events (run, seq, at, kind, version, data)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-    )?;
-    for (seq, event) in (append.expected_seq + 1..).zip(&append.events) {
-        let (kind, version, data) = (&event.kind, event.version, &event.data);
-        insert.execute((&append.run, seq, append.at, kind, version, data))?;
-    }
-    Ok(())
 }
 
 fn consume(conn: &Connection, append: &Append, seq: u64) -> Result<(), Failure> {

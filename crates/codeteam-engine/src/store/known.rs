@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use super::append::Head;
 use super::{Append, RunUpdate};
 
 /// What the writer knows.
@@ -18,7 +19,7 @@ pub(super) struct Known {
 #[derive(Debug)]
 struct Run {
     token: u64,
-    seq: u64,
+    head: Head,
     row: Option<RunUpdate>,
 }
 
@@ -36,22 +37,24 @@ impl Known {
         self.runs.clear();
     }
 
-    /// Whether an append fits what is known so well that only its events need to be written.
-    pub(super) fn allows(&self, append: &Append) -> bool {
-        append.consumed.is_empty()
-            && self.runs.get(&append.run).is_some_and(|run| {
-                run.token == append.token
-                    && run.seq == append.expected_seq
-                    && (append.row.is_none() || append.row == run.row)
-            })
+    /// Where the run's chain ends, if an append fits what is known so well that only its events
+    /// need to be written.
+    pub(super) fn head(&self, append: &Append) -> Option<Head> {
+        let run = self
+            .runs
+            .get(&append.run)
+            .filter(|_| append.consumed.is_empty())?;
+        let fits = run.token == append.token
+            && run.head.seq == append.expected_seq
+            && (append.row.is_none() || append.row == run.row);
+        fits.then_some(run.head)
     }
 
     /// Remembers an append that went through.
-    pub(super) fn learn(&mut self, append: &Append) {
-        let seq = append.expected_seq + append.events.len() as u64;
+    pub(super) fn learn(&mut self, append: &Append, head: Head) {
         if let Some(run) = self.runs.get_mut(&append.run) {
             run.token = append.token;
-            run.seq = seq;
+            run.head = head;
             if append.row.is_some() && append.row != run.row {
                 run.row.clone_from(&append.row);
             }
@@ -59,7 +62,7 @@ impl Known {
         }
         let run = Run {
             token: append.token,
-            seq,
+            head,
             row: append.row.clone(),
         };
         self.runs.insert(append.run.clone(), run);

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
+use super::append::{self, Head};
 use super::{Error, InboxRow, RunRow, StoredEvent, schema};
 
 /// Idle connections worth keeping; more are opened when more threads read.
@@ -54,47 +55,86 @@ impl Readers {
 
 /// Calls `each` for every event after `after`; stops at its first error, which
 /// is the inner result.
+///
+/// The chain is followed from its end back to `after`, so that reading what is
+/// new costs what is new. Where most of what lies in between is the run's own,
+/// reading straight through is faster than going from event to event.
 pub(super) fn events<E>(
     conn: &Connection,
     run: &str,
     after: u64,
     mut each: impl FnMut(StoredEvent) -> Result<(), E>,
 ) -> rusqlite::Result<Result<(), E>> {
-    let mut statement = conn.prepare_cached(
-        "SELECT seq, at, kind, version, data FROM events
-         WHERE run = ?1 AND seq > ?2 ORDER BY seq",
-    )?;
-    let mut rows = statement.query((run, after))?;
-    while let Some(row) = rows.next()? {
-        let event = StoredEvent {
-            seq: row.get(0)?,
-            at: row.get(1)?,
-            kind: row.get(2)?,
-            version: row.get(3)?,
-            data: row.get(4)?,
-        };
-        if let Err(error) = each(event) {
+    // One snapshot: the chain must not grow between its end and its rows.
+    let _snapshot = conn.unchecked_transaction()?;
+    let Some(head) = append::head(conn, run)? else {
+        return Ok(Ok(()));
+    };
+    let ids = chain(conn, head, after)?;
+    let (Some(first), Some(last)) = (ids.last(), ids.first()) else {
+        return Ok(Ok(()));
+    };
+    let dense = last - first < 4 * i64::try_from(ids.len()).unwrap_or(i64::MAX / 4);
+    if dense {
+        let mut statement = conn.prepare_cached(
+            "SELECT seq, at, kind, version, data FROM events
+             WHERE id BETWEEN ?1 AND ?2 AND run = ?3 ORDER BY id",
+        )?;
+        let mut rows = statement.query((first, last, head.key))?;
+        while let Some(row) = rows.next()? {
+            if let Err(error) = each(event(row)?) {
+                return Ok(Err(error));
+            }
+        }
+        return Ok(Ok(()));
+    }
+    let mut statement =
+        conn.prepare_cached("SELECT seq, at, kind, version, data FROM events WHERE id = ?1")?;
+    for id in ids.iter().rev() {
+        if let Err(error) = each(statement.query_row([id], event)?) {
             return Ok(Err(error));
         }
     }
     Ok(Ok(()))
 }
 
-/// Each run with its last event, found by one descent of the events' tree.
+/// The ids of a run's events after `after`, the last one first.
+fn chain(conn: &Connection, head: Head, after: u64) -> rusqlite::Result<Vec<i64>> {
+    let mut statement = conn.prepare_cached("SELECT previous FROM events WHERE id = ?1")?;
+    let mut ids = Vec::new();
+    let (mut next, mut seq) = (head.last, head.seq);
+    while let Some(id) = next.filter(|_| seq > after) {
+        ids.push(id);
+        next = statement.query_row([id], |row| row.get(0))?;
+        seq -= 1;
+    }
+    Ok(ids)
+}
+
+fn event(row: &Row<'_>) -> rusqlite::Result<StoredEvent> {
+    Ok(StoredEvent {
+        seq: row.get(0)?,
+        at: row.get(1)?,
+        kind: row.get(2)?,
+        version: row.get(3)?,
+        data: row.get(4)?,
+    })
+}
+
+/// Each run with its last event.
 const RUNS: &str = "
-    SELECT id, goal, created_at, coalesce(seq, 0) AS seq, status, headline,
+    SELECT runs.id AS id, goal, created_at, coalesce(heads.seq, 0) AS seq, status, headline,
            coalesce(at, created_at) AS updated_at
-    FROM runs LEFT JOIN events
-      ON run = id AND seq = (SELECT max(seq) FROM events WHERE run = id)";
+    FROM runs LEFT JOIN heads ON heads.run = key LEFT JOIN events ON events.id = last";
 
 pub(super) fn runs(conn: &Connection) -> rusqlite::Result<Vec<RunRow>> {
-    conn.prepare_cached(&format!("{RUNS} ORDER BY created_at DESC, id DESC"))?
+    conn.prepare_cached(&format!("{RUNS} ORDER BY created_at DESC, runs.id DESC"))?
         .query_map((), run_row)?
         .collect()
 }
 
 pub(super) fn run(conn: &Connection, id: &str) -> rusqlite::Result<Option<RunRow>> {
-    conn.prepare_cached(&format!("{RUNS} WHERE id = ?1"))?
+    conn.prepare_cached(&format!("{RUNS} WHERE runs.id = ?1"))?
         .query_row([id], run_row)
         .optional()
 }

@@ -23,25 +23,35 @@ const APPLICATION_ID: i64 = 0x4344_544d;
 const MIGRATIONS: &[&str] = &[V1];
 
 const V1: &str = "
--- How far a run is and when it last moved is read from its last event, so that
--- an append which changes nothing here writes nothing here.
+-- `key` is short, because every event carries it.
 CREATE TABLE runs (
-    id         TEXT PRIMARY KEY,
+    key        INTEGER PRIMARY KEY,
+    id         TEXT NOT NULL UNIQUE,
     goal       TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     status     TEXT NOT NULL,
     headline   TEXT NOT NULL
-) WITHOUT ROWID;
+);
 
+-- Events stand in the order they were written, whichever run they are of, so
+-- that a commit for many runs fills few pages. The events of one run are a
+-- chain, from the last back to the first; `heads` has both ends.
 CREATE TABLE events (
-    run     TEXT NOT NULL REFERENCES runs (id),
-    seq     INTEGER NOT NULL,
-    at      INTEGER NOT NULL,
-    kind    TEXT NOT NULL,
-    version INTEGER NOT NULL,
-    data    TEXT NOT NULL,
-    PRIMARY KEY (run, seq)
-) WITHOUT ROWID;
+    id       INTEGER PRIMARY KEY,
+    run      INTEGER NOT NULL REFERENCES runs (key),
+    seq      INTEGER NOT NULL,
+    previous INTEGER,
+    at       INTEGER NOT NULL,
+    kind     TEXT NOT NULL,
+    version  INTEGER NOT NULL,
+    data     TEXT NOT NULL
+);
+
+CREATE TABLE heads (
+    run  INTEGER PRIMARY KEY REFERENCES runs (key),
+    seq  INTEGER NOT NULL,
+    last INTEGER NOT NULL
+);
 
 CREATE TRIGGER events_are_never_changed BEFORE UPDATE ON events
 BEGIN SELECT RAISE (ABORT, 'events are append-only'); END;
@@ -50,13 +60,22 @@ CREATE TRIGGER events_are_never_removed BEFORE DELETE ON events
 BEGIN SELECT RAISE (ABORT, 'events are append-only'); END;
 
 -- Also catches INSERT OR REPLACE, which fires no trigger for the row it removes.
+-- An id is -1 here where the database is to choose it.
 CREATE TRIGGER events_have_no_gaps BEFORE INSERT ON events
-WHEN NEW.seq <> 1 + coalesce((SELECT max(seq) FROM events WHERE run = NEW.run), 0)
+WHEN NEW.seq - 1 IS NOT coalesce((SELECT seq FROM heads WHERE run = NEW.run), 0)
+  OR NEW.previous IS NOT (SELECT last FROM heads WHERE run = NEW.run)
+  OR NEW.id BETWEEN 0 AND (SELECT max(id) FROM events)
 BEGIN SELECT RAISE (ABORT, 'events are append-only: out of sequence'); END;
+
+CREATE TRIGGER events_have_a_head AFTER INSERT ON events
+BEGIN
+    INSERT INTO heads (run, seq, last) VALUES (NEW.run, NEW.seq, NEW.id)
+    ON CONFLICT (run) DO UPDATE SET seq = excluded.seq, last = excluded.last;
+END;
 
 CREATE TABLE inbox (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
-    run          TEXT NOT NULL REFERENCES runs (id),
+    run          TEXT NOT NULL,
     at           INTEGER NOT NULL,
     data         TEXT NOT NULL,
     consumed_seq INTEGER

@@ -207,17 +207,17 @@ struct AppendTask {
 
 impl Job for AppendTask {
     fn may_be_undone(&self, known: &Known) -> bool {
-        !known.allows(&self.append)
+        known.head(&self.append).is_none()
     }
 
     fn execute(&mut self, conn: &Connection, known: &mut Known, path: &Path) -> Result<(), Error> {
-        let appended = if known.allows(&self.append) {
-            append::append_known(conn, &self.append)
-        } else {
-            append::append(conn, &self.append)
+        let appended = match known.head(&self.append) {
+            Some(head) => append::append_known(conn, &self.append, head),
+            None => append::append(conn, &self.append),
         };
-        self.seq = Some(appended.map_err(|failure| failure.at(path, "append to"))?);
-        known.learn(&self.append);
+        let head = appended.map_err(|failure| failure.at(path, "append to"))?;
+        self.seq = Some(head.seq);
+        known.learn(&self.append, head);
         Ok(())
     }
 

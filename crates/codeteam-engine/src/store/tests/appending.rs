@@ -73,8 +73,10 @@ fn events_cannot_be_changed_even_by_hand() {
     for sql in [
         "UPDATE events SET data = '{}'",
         "DELETE FROM events WHERE seq = 2",
-        "INSERT OR REPLACE INTO events VALUES ('run-1', 2, 0, 'x', 1, '{}')",
-        "INSERT INTO events VALUES ('run-1', 4, 0, 'x', 1, '{}')",
+        "INSERT OR REPLACE INTO events VALUES (2, 1, 4, 3, 0, 'x', 1, '{}')",
+        "INSERT INTO events VALUES (9, 1, 2, 1, 0, 'x', 1, '{}')",
+        "INSERT INTO events VALUES (9, 1, 5, 3, 0, 'x', 1, '{}')",
+        "INSERT INTO events VALUES (9, 1, 4, 2, 0, 'x', 1, '{}')",
     ] {
         let error = raw.execute(sql, ()).unwrap_err().to_string();
         assert!(error.contains("append-only"), "{sql}: {error}");

@@ -35,8 +35,7 @@ impl Gate {
 }
 
 fn submit(store: &Store, append: Append) -> Ticket<'_, u64> {
-    let work = move |conn: &Connection| append::append(conn, &append);
-    store.shared.writer.submit("append to", work)
+    store.shared.writer.append(append)
 }
 
 #[test]
