@@ -130,6 +130,9 @@ pub enum Error {
     /// Only a person can see to it.
     #[error(transparent)]
     Halt(#[from] Halt),
+    /// A thread of codeteam's own panicked.
+    #[error("a thread ended unexpectedly")]
+    Panicked,
     /// An id that is not one of git's.
     #[error("`{0}` is not an object of git")]
     NotAnObject(String),

@@ -75,14 +75,22 @@ pub(super) fn work(
         // Its limit, not how long it took to be rid of it.
         facts.message = format!("it took longer than {} s", assignment.timeout_ms / 1_000);
     }
-    let mut change = None;
-    if assignment.writable && matches!(end, WorkerEnd::Answered(_)) {
-        match collect(job, &workspace, engine)? {
-            Ok(found) => change = Some(found),
-            Err(facts) => end = WorkerEnd::Failed(facts),
+    let wants_change = assignment.writable && matches!(end, WorkerEnd::Answered(_));
+    // Getting the transcript onto the disk and looking at the worktree need not wait for each other.
+    let (kept, collected) = std::thread::scope(|scope| {
+        let keeping = scope.spawn(|| transcript.keep(engine, &files));
+        let collected = wants_change.then(|| collect(job, &workspace, engine));
+        (keeping.join(), collected.transpose())
+    });
+    let transcript = kept.map_err(|_| Error::Panicked)??;
+    let change = match collected? {
+        None => None,
+        Some(Ok(found)) => Some(found),
+        Some(Err(facts)) => {
+            end = WorkerEnd::Failed(facts);
+            None
         }
-    }
-    let transcript = transcript.keep(engine, &files)?;
+    };
     let report = WorkerReport {
         end,
         usage: fold.usage(),
