@@ -64,7 +64,7 @@ pub fn options<E>(
     for entry in &policy.entries {
         options.entry(entry, &mut fd)?;
     }
-    // What lies below /dev and / in memory has no size limit.
+    // What lies below these two in memory has no size limit.
     options.add("--remount-ro", ["/dev"]);
     options.add("--remount-ro", ["/"]);
     options.add("--chdir", [&policy.cwd]);
@@ -130,5 +130,114 @@ impl Options {
 
     fn on(&mut self, option: &str, fd: RawFd, target: &Path) {
         self.add(option, [OsStr::new(&fd.to_string()), target.as_os_str()]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use expect_test::expect;
+
+    use super::*;
+    use crate::policy::{Limits, Profile};
+
+    /// One option a line, descriptors numbered from 10 in the order asked for.
+    fn shown(policy: &Policy) -> String {
+        let mut next = 9;
+        let Ok(options) = options(policy, |_| {
+            next += 1;
+            Ok::<_, Infallible>(next)
+        });
+        let mut text = String::new();
+        for option in options {
+            let option = option.to_str().unwrap();
+            let gap = if option.starts_with("--") { "\n" } else { " " };
+            text = text + gap + option;
+        }
+        text
+    }
+
+    #[test]
+    fn a_policy_as_options() {
+        let root = vec![
+            Entry::Bind {
+                source: "/usr".into(),
+                target: "/usr".into(),
+                access: Access::ReadOnly,
+            },
+            Entry::Link {
+                target: "/bin".into(),
+                to: "usr/bin".into(),
+            },
+            Entry::File {
+                target: "/etc/passwd".into(),
+                text: "agent".into(),
+            },
+        ];
+        let mut policy = Policy::new(Profile::Executor, root, Limits::default());
+        policy.show(Path::new("/work/tree"), Access::Writable);
+        policy.hide(Path::new("/work/tree/.env"), Kind::File);
+        policy.hide(Path::new("/work/tree/internal"), Kind::Directory);
+        policy.cwd = "/work/tree".into();
+        expect![[r#"
+
+            --unshare-user
+            --unshare-pid
+            --unshare-net
+            --unshare-ipc
+            --unshare-uts
+            --unshare-cgroup-try
+            --disable-userns
+            --as-pid-1
+            --new-session
+            --cap-drop ALL
+            --hostname sandbox
+            --clearenv
+            --uid 1000
+            --gid 1000
+            --setenv HOME /home/agent
+            --setenv LANG C.UTF-8
+            --setenv LOGNAME agent
+            --setenv PATH /usr/local/bin:/usr/bin:/bin
+            --setenv TMPDIR /tmp
+            --setenv USER agent
+            --proc /proc
+            --ro-bind /proc/sys /proc/sys
+            --dev /dev
+            --ro-bind-fd 10 /usr
+            --symlink usr/bin /bin
+            --perms 0444
+            --ro-bind-data 11 /etc/passwd
+            --perms 0700
+            --size 536870912
+            --tmpfs /tmp
+            --perms 0700
+            --size 536870912
+            --tmpfs /dev/shm
+            --perms 0700
+            --size 536870912
+            --tmpfs /home/agent
+            --bind-fd 12 /work/tree
+            --perms 0444
+            --ro-bind-data 13 /work/tree/.env
+            --perms 0555
+            --tmpfs /work/tree/internal
+            --remount-ro /work/tree/internal
+            --remount-ro /dev
+            --remount-ro /
+            --chdir /work/tree
+            --add-seccomp-fd 14
+            --add-seccomp-fd 15
+            --add-seccomp-fd 16"#]].assert_eq(&shown(&policy));
+    }
+
+    #[test]
+    fn values_are_never_taken_for_options() {
+        // bwrap reads as many values as an option has, whatever they look like.
+        let mut policy = Policy::new(Profile::Worker, Vec::new(), Limits::default());
+        policy.set_env("--bind", "--dev-bind");
+        let text = shown(&policy);
+        assert!(text.contains("\n--setenv\n--bind\n--dev-bind\n"), "{text}");
     }
 }

@@ -73,7 +73,6 @@ const REFUSED: &[i64] = &[
     // Files by number instead of by name.
     libc::SYS_name_to_handle_at,
     libc::SYS_open_by_handle_at,
-    libc::SYS_mknodat,
     // The machine.
     libc::SYS_clock_settime,
     libc::SYS_clock_adjtime,
@@ -153,18 +152,20 @@ const SYS_FCHMODAT2: i64 = 452;
 const UNNAMED: i32 = 0o20_000_000;
 const PRIVILEGED: [i32; 2] = [0o4000, 0o2000];
 
-/// A setuid file in the work tree would belong to the user of the host.
+/// A setuid file in the work tree would belong to the user of the host, and a
+/// device would be the host's.
 fn privileged_modes(rules: &mut Rules) {
     rules.insert(libc::SYS_fchmod, any_bit(1, &PRIVILEGED));
     rules.insert(libc::SYS_fchmodat, any_bit(2, &PRIVILEGED));
     rules.insert(SYS_FCHMODAT2, any_bit(2, &PRIVILEGED));
     rules.insert(libc::SYS_openat, created(2, 3));
+    rules.insert(libc::SYS_mknodat, made(2));
     #[cfg(target_arch = "x86_64")]
     {
         rules.insert(libc::SYS_chmod, any_bit(1, &PRIVILEGED));
         rules.insert(libc::SYS_creat, any_bit(1, &PRIVILEGED));
         rules.insert(libc::SYS_open, created(1, 2));
-        rules.insert(libc::SYS_mknod, Vec::new());
+        rules.insert(libc::SYS_mknod, made(1));
     }
 }
 
@@ -175,6 +176,16 @@ fn created(flags: u8, mode: u8) -> Vec<SeccompRule> {
         .into_iter()
         .flat_map(|creates| PRIVILEGED.map(|bit| rule(vec![has(flags, creates), has(mode, bit)])))
         .collect()
+}
+
+/// Making a device, or a file with a privileged mode. Pipes are fine.
+fn made(mode: u8) -> Vec<SeccompRule> {
+    let kind = |kind: u32| {
+        let operator = SeccompCmpOp::MaskedEq(u64::from(libc::S_IFMT));
+        rule(vec![condition(mode, operator, kind.cast_signed())])
+    };
+    let devices = [libc::S_IFCHR, libc::S_IFBLK].map(kind);
+    devices.into_iter().chain(any_bit(mode, &PRIVILEGED)).collect()
 }
 
 fn never(calls: impl IntoIterator<Item = i64>) -> Rules {

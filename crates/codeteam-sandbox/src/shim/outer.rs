@@ -14,7 +14,9 @@ use rustix::fs::{
     CWD, FileType, MemfdFlags, Mode, OFlags, ResolveFlags, fstat, major, memfd_create, minor, open,
     openat2,
 };
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::mount::{MountFlags, MountPropagationFlags, mount_bind, mount_change, mount_remount};
+use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
+use rustix::thread::{self, UnshareFlags};
 
 use super::{Error, system};
 use crate::bwrap::{self, Source};
@@ -44,6 +46,9 @@ pub(super) fn run(
         })?;
     }
     limit(&spec.policy.limits)?;
+    if geteuid().is_root() {
+        protect_devices().map_err(system("protect the devices of the host"))?;
+    }
 
     let mut given = Given(Vec::new());
     let own = open("/proc/self/exe", OFlags::PATH, Mode::empty())
@@ -86,6 +91,37 @@ fn become_bwrap(
         program: spec.bwrap.clone(),
         source,
     }
+}
+
+/// What bwrap binds into the `/dev` of a command.
+const DEVICES: &[&str] = &[
+    "/dev/full",
+    "/dev/null",
+    "/dev/random",
+    "/dev/tty",
+    "/dev/urandom",
+    "/dev/zero",
+];
+
+/// The devices inside are those of the host, and when root starts a sandbox the
+/// user inside owns them: `chmod 0 /dev/null` would be felt by everybody. So
+/// bwrap is given a view of the host in which they are mounted read-only, which
+/// does not keep anyone from reading and writing them. bwrap itself cannot do
+/// it: what it makes read-only it also makes no device.
+#[expect(
+    deprecated,
+    reason = "it is unsafe only for descriptor tables, and there is one thread"
+)]
+fn protect_devices() -> rustix::io::Result<()> {
+    thread::unshare(UnshareFlags::NEWNS)?;
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount_change("/", private)?;
+    for &device in DEVICES {
+        mount_bind(device, device)?;
+        let flags = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID;
+        mount_remount(device, flags, c"")?;
+    }
+    Ok(())
 }
 
 /// Standard input is the lifeline, the others are pipes or nothing.

@@ -6,5 +6,7 @@ mod harness;
 mod lifetime;
 mod limits;
 mod network;
+mod probing;
 mod processes;
+
 mod syscalls;
