@@ -1,8 +1,8 @@
 //! The way a command is confined on this host.
 
 use std::ffi::{OsStr, OsString};
-use std::io;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::cgroup::{Cgroup, Hierarchy, Limited};
@@ -43,6 +43,16 @@ impl Backend {
     /// What is limited for a command as a whole.
     pub fn limited(&self) -> Limited {
         self.hierarchy.limits()
+    }
+
+    /// The same without cgroups, for commands so short that joining one, which
+    /// takes the kernel some ten milliseconds, is not worth it.
+    #[must_use]
+    pub fn without_cgroups(self) -> Self {
+        Self {
+            hierarchy: Hierarchy::default(),
+            ..self
+        }
     }
 
     /// Prepares to run a command under a policy. What the shim has to know is

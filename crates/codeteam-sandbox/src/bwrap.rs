@@ -180,7 +180,7 @@ mod tests {
         policy.hide(Path::new("/work/tree/.env"), Kind::File);
         policy.hide(Path::new("/work/tree/internal"), Kind::Directory);
         policy.cwd = "/work/tree".into();
-        expect![[r#"
+        expect![[r"
 
             --unshare-user
             --unshare-pid
@@ -229,7 +229,8 @@ mod tests {
             --chdir /work/tree
             --add-seccomp-fd 14
             --add-seccomp-fd 15
-            --add-seccomp-fd 16"#]].assert_eq(&shown(&policy));
+            --add-seccomp-fd 16"]]
+        .assert_eq(&shown(&policy));
     }
 
     #[test]

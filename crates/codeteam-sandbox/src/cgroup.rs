@@ -61,8 +61,8 @@ impl Hierarchy {
             let alone = Self {
                 parents: vec![parent.clone()],
             };
-            let is_new = usable.limits().processes < alone.limits().processes
-                || usable.limits().memory < alone.limits().memory;
+            let (has, adds) = (usable.limits(), alone.limits());
+            let is_new = (adds.processes && !has.processes) || (adds.memory && !has.memory);
             if is_new && alone.make(&Limits::default()).is_ok() {
                 usable.parents.push(parent);
             }
@@ -245,7 +245,10 @@ mod tests {
 33 30 0:29 / /cg/cpu rw - cgroup cgroup rw,cpu,cpuacct
 ";
         let own = "9:name=systemd:/\n8:pids:/a\n4:memory:/b/c\n2:cpu,cpuacct:/\n";
-        assert_eq!(found(own, mounts), ["Pids /cg/pids/a", "Memory /cg/memory/b/c"]);
+        assert_eq!(
+            found(own, mounts),
+            ["Pids /cg/pids/a", "Memory /cg/memory/b/c"]
+        );
     }
 
     #[test]

@@ -53,7 +53,12 @@ pub enum Missing {
 }
 
 /// What bubblewrap must know. Old versions with security updates do.
-const OPTIONS: &[&str] = &["--ro-bind-fd", "--add-seccomp-fd", "--disable-userns", "--size"];
+const OPTIONS: &[&str] = &[
+    "--ro-bind-fd",
+    "--add-seccomp-fd",
+    "--disable-userns",
+    "--size",
+];
 
 /// What switches user namespaces off, and the value that does.
 const SETTINGS: &[(&str, &str)] = &[

@@ -185,7 +185,10 @@ fn made(mode: u8) -> Vec<SeccompRule> {
         rule(vec![condition(mode, operator, kind.cast_signed())])
     };
     let devices = [libc::S_IFCHR, libc::S_IFBLK].map(kind);
-    devices.into_iter().chain(any_bit(mode, &PRIVILEGED)).collect()
+    devices
+        .into_iter()
+        .chain(any_bit(mode, &PRIVILEGED))
+        .collect()
 }
 
 fn never(calls: impl IntoIterator<Item = i64>) -> Rules {
@@ -226,7 +229,10 @@ fn rule(conditions: Vec<SeccompCondition>) -> SeccompRule {
     SeccompRule::new(conditions).expect("a rule has conditions")
 }
 
-#[expect(clippy::expect_used, reason = "the rules are constant; a test compiles them")]
+#[expect(
+    clippy::expect_used,
+    reason = "the rules are constant; a test compiles them"
+)]
 fn compile(rules: Rules, errno: i32) -> BpfProgram {
     let errno = SeccompAction::Errno(errno.cast_unsigned());
     SeccompFilter::new(rules, SeccompAction::Allow, errno, ARCH)

@@ -110,7 +110,8 @@ impl Toolchains {
         if self.read_only.iter().any(|wider| path.starts_with(wider)) {
             return;
         }
-        self.read_only.retain(|narrower| !narrower.starts_with(&path));
+        self.read_only
+            .retain(|narrower| !narrower.starts_with(&path));
         self.read_only.insert(path);
     }
 }
@@ -118,7 +119,9 @@ impl Toolchains {
 /// Version managers put small scripts into one directory, and what they start
 /// beside it.
 fn shims_of(directory: &Path) -> Option<&Path> {
-    let manager = directory.parent().filter(|_| directory.ends_with("shims"))?;
+    let manager = directory
+        .parent()
+        .filter(|_| directory.ends_with("shims"))?;
     ["versions", "installs"]
         .iter()
         .any(|name| manager.join(name).is_dir())

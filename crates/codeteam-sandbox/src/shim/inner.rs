@@ -4,16 +4,21 @@ use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::process::{Command, Stdio, exit};
-use std::thread;
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
-    DumpableBehavior, Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus,
-    set_dumpable_behavior, set_parent_process_death_signal, setrlimit, wait,
+    DumpableBehavior, Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions, WaitStatus,
+    pidfd_open, set_dumpable_behavior, set_parent_process_death_signal, setrlimit, wait,
 };
 
 use super::{Error, system};
+
+/// How long the dead whose parents are gone may wait to be collected. Nothing
+/// wakes this process for them: a thread would, but with only one thread there
+/// is no moment in which a signal from inside could end it.
+const SWEEP: Duration = Duration::from_millis(500);
 
 /// What it ends with when the lifeline is cut. Nobody is left to read it.
 const CUT: i32 = 125;
@@ -30,37 +35,40 @@ pub(super) fn run(
     // In case bubblewrap alone is killed, for want of memory say. Its end is
     // the orchestrator's signal to cut the lifeline, so that coming too late
     // here is no harm.
-    set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(system("hang on to bubblewrap"))?;
+    set_parent_process_death_signal(Some(Signal::KILL)).map_err(system("hang on to bubblewrap"))?;
     // Not before: outside it would count every process of the user.
     let limit = Rlimit {
         current: processes,
         maximum: processes,
     };
     setrlimit(Resource::Nproc, limit).map_err(system("limit the processes"))?;
-    if is_cut(Some(&NOW))? {
-        exit(CUT);
-    }
-    thread::Builder::new()
-        .spawn(|| {
-            while let Ok(false) = is_cut(None) {}
-            exit(CUT)
-        })
-        .map_err(system("watch the lifeline"))?;
-    let child = start(program, args)?;
-    reap_until(child)
-}
-
-const NOW: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 0,
-};
-
-/// Whether the orchestrator has let go, waiting for it as long as said.
-fn is_cut(timeout: Option<&Timespec>) -> Result<bool, Error> {
     let lifeline = io::stdin();
     let mut watched = [PollFd::new(&lifeline, PollFlags::empty())];
-    match poll(&mut watched, timeout) {
+    if wait_for(&mut watched, Duration::ZERO)? {
+        exit(CUT);
+    }
+    let child = start(program, args)?;
+    let ended = pidfd_open(child, PidfdFlags::empty()).map_err(system("watch the command"))?;
+    let mut watched = [
+        PollFd::new(&lifeline, PollFlags::empty()),
+        PollFd::new(&ended, PollFlags::IN),
+    ];
+    loop {
+        wait_for(&mut watched, SWEEP)?;
+        if !watched[0].revents().is_empty() {
+            exit(CUT);
+        }
+        reap(child)?;
+    }
+}
+
+/// Whether one of them has something to tell within that time.
+fn wait_for(watched: &mut [PollFd<'_>], time: Duration) -> Result<bool, Error> {
+    let time = Timespec {
+        tv_sec: time.as_secs().cast_signed(),
+        tv_nsec: time.subsec_nanos().into(),
+    };
+    match poll(watched, Some(&time)) {
         Ok(count) => Ok(count > 0),
         Err(Errno::INTR) => Ok(false),
         Err(error) => Err(system("watch the lifeline")(error)),
@@ -83,12 +91,13 @@ fn start(program: &OsStr, args: impl Iterator<Item = OsString>) -> Result<Pid, E
     Ok(Pid::from_child(&child))
 }
 
-/// Collects everything that ends inside, until the command does.
-fn reap_until(child: Pid) -> Result<Infallible, Error> {
+/// Collects everything that has ended inside, and ends with the command.
+fn reap(child: Pid) -> Result<(), Error> {
     loop {
-        match wait(WaitOptions::empty()) {
+        match wait(WaitOptions::NOHANG) {
             Ok(Some((pid, status))) if pid == child => exit(code(status)),
-            Ok(_) | Err(Errno::INTR) => {}
+            Ok(Some(_)) | Err(Errno::INTR) => {}
+            Ok(None) => return Ok(()),
             Err(error) => return Err(system("wait for the command")(error)),
         }
     }

@@ -200,7 +200,10 @@ fn paths_must_be_plain() {
         policy.show(&path, Access::ReadOnly);
         let ended = host.run(policy, "sh", &["-c", "echo started"]);
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(125), ""));
-        assert!(ended.stderr.contains("not a plain absolute path"), "{ended:?}");
+        assert!(
+            ended.stderr.contains("not a plain absolute path"),
+            "{ended:?}"
+        );
     }
 }
 

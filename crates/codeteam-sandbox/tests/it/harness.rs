@@ -17,6 +17,10 @@ pub(crate) const BOTH: [Profile; 2] = [Profile::Worker, Profile::Executor];
 /// What every secret on the host says, and nobody inside may ever print.
 pub(crate) const SECRET: &str = "the-secret-of-the-host";
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "bubblewrap is where the tests' own PATH says"
+)]
 pub(crate) fn backend() -> &'static Backend {
     static BACKEND: OnceLock<Backend> = OnceLock::new();
     BACKEND.get_or_init(|| {
@@ -94,11 +98,21 @@ impl Host {
     }
 
     pub(crate) fn confine(&self, policy: Policy, program: &str, args: &[&str]) -> Confined {
+        self.confine_with(backend(), policy, program, args)
+    }
+
+    pub(crate) fn confine_with(
+        &self,
+        backend: &Backend,
+        policy: Policy,
+        program: &str,
+        args: &[&str],
+    ) -> Confined {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let spec = self.path(&format!("spec-{number}"));
         let args: Vec<OsString> = args.iter().map(OsString::from).collect();
-        backend()
+        backend
             .confine(policy, &spec, OsStr::new(program), &args)
             .unwrap()
     }
@@ -163,7 +177,10 @@ pub(crate) fn unconfined(directory: &Path, script: &str) -> Ended {
     end(&mut child)
 }
 
-#[expect(clippy::disallowed_methods, reason = "the harness spawns for all tests")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the harness spawns for all tests"
+)]
 pub(crate) fn command(program: &Path, args: &[OsString]) -> Command {
     let mut command = Command::new(program);
     command.args(args);

@@ -3,8 +3,8 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 
+use codeteam_sandbox::Limits;
 use codeteam_sandbox::cgroup::Hierarchy;
-use codeteam_sandbox::{Limits, Profile};
 
 use crate::harness::{BOTH, Host, backend, spawn};
 
@@ -59,7 +59,11 @@ fn a_memory_hog_is_ended_alone() {
             ..Limits::default()
         };
         let ended = host.run(host.limited(profile, limits), "perl", &["-e", hog]);
-        assert_eq!(ended.stdout.is_empty(), backend().limited().memory, "{ended:?}");
+        assert_eq!(
+            ended.stdout.is_empty(),
+            backend().limited().memory,
+            "{ended:?}"
+        );
 
         let limits = Limits {
             address_space: 256 * MIB,
@@ -106,7 +110,10 @@ fn a_file_cannot_fill_the_hosts_disk() {
         host.run(
             host.limited(profile, limits),
             "sh",
-            &["-c", "head -c 8388608 /dev/zero > bomb; truncate -s 1G sparse"],
+            &[
+                "-c",
+                "head -c 8388608 /dev/zero > bomb; truncate -s 1G sparse",
+            ],
         );
         assert_eq!(fs::metadata(host.tree().join("bomb")).unwrap().len(), MIB);
         let sparse = fs::metadata(host.tree().join("sparse"));
@@ -123,7 +130,10 @@ fn limits_cannot_be_raised() {
         ..Limits::default()
     };
     for profile in BOTH {
-        for line in script.split("; ").filter(|line| line.starts_with("ulimit -H")) {
+        for line in script
+            .split("; ")
+            .filter(|line| line.starts_with("ulimit -H"))
+        {
             let ended = host.run(host.limited(profile, limits), "sh", &["-c", line]);
             let wanted = if line.ends_with('n') { "256\n" } else { "0\n" };
             assert_eq!(ended.stdout, wanted);
@@ -155,13 +165,15 @@ fn a_cgroup_goes_with_its_command_and_leftovers_are_swept() {
         .iter()
         .map(|directory| directory.with_file_name("codeteam-4194305-0"))
         .collect();
-    left.iter().for_each(|directory| fs::create_dir(directory).unwrap());
+    for directory in &left {
+        fs::create_dir(directory).unwrap();
+    }
     Hierarchy::detect();
     assert!(left.iter().all(|directory| !directory.exists()));
 }
 
 #[test]
-fn a_policy_without_a_cgroup_still_runs() {
-    let host = Host::new();
-    assert_eq!(host.sh(Profile::Executor, "echo fine").stdout, "fine\n");
+fn without_cgroups_it_is_said_that_memory_has_no_limit() {
+    let limited = backend().clone().without_cgroups().limited();
+    assert!(!limited.memory && !limited.processes);
 }

@@ -22,7 +22,10 @@ fn the_hosts_loopback_is_another_one() {
         tcp = tcp.local_addr().unwrap().port(),
         udp = udp.local_addr().unwrap().port(),
     );
-    assert_eq!(unconfined(&host.tree(), &attack).stdout, "connected\nconnected\n");
+    assert_eq!(
+        unconfined(&host.tree(), &attack).stdout,
+        "connected\nconnected\n"
+    );
     udp.recv(&mut [0; 8]).unwrap();
     tcp.accept().unwrap();
     tcp.accept().unwrap();
@@ -53,7 +56,11 @@ fn there_is_no_way_out() {
     let unreachable = "Network is unreachable\n".repeat(4);
     for profile in BOTH {
         let ended = host.sh(profile, attack);
-        assert_eq!(ended.stdout, format!("{unreachable}lo\nunresolved\n"), "{ended:?}");
+        assert_eq!(
+            ended.stdout,
+            format!("{unreachable}lo\nunresolved\n"),
+            "{ended:?}"
+        );
     }
 }
 
@@ -64,7 +71,11 @@ fn sockets_in_files_and_abstract_ones_are_not_reached() {
     let files = ["docker.sock", "tree/server.sock"].map(|name| host.path(name));
     let name = format!("codeteam-{}", std::process::id());
     let abstracted = SocketAddr::from_abstract_name(&name).unwrap();
-    let mut listeners = Vec::from(files.each_ref().map(|path| UnixListener::bind(path).unwrap()));
+    let mut listeners = Vec::from(
+        files
+            .each_ref()
+            .map(|path| UnixListener::bind(path).unwrap()),
+    );
     listeners.push(UnixListener::bind_addr(&abstracted).unwrap());
     let attack = format!(
         "perl -MSocket -e 'for my $path (\"{}\", \"{}\", \"\\0{name}\") {{
@@ -75,7 +86,10 @@ fn sockets_in_files_and_abstract_ones_are_not_reached() {
         files[0].display(),
         files[1].display(),
     );
-    assert_eq!(unconfined(&host.tree(), &attack).stdout, "connected\n".repeat(3));
+    assert_eq!(
+        unconfined(&host.tree(), &attack).stdout,
+        "connected\n".repeat(3)
+    );
     for listener in &listeners {
         listener.accept().unwrap();
         listener.set_nonblocking(true).unwrap();

@@ -49,5 +49,8 @@ fn a_refusal_is_handed_on() {
         "case $1 in --help) echo '--ro-bind-fd --add-seccomp-fd --disable-userns --size FD';;
          *) echo 'no luck today' >&2; exit 1;; esac",
     );
-    assert!(told.ends_with("could not confine a command: no luck today"), "{told}");
+    assert!(
+        told.ends_with("could not confine a command: no luck today"),
+        "{told}"
+    );
 }

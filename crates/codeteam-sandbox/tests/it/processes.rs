@@ -20,7 +20,12 @@ fn environments_and_command_lines_of_the_host_are_not_seen() {
         for option in ["--args", "--ro-bind", "bwrap", "spec-"] {
             assert!(!said.contains(option), "{option}: {said}");
         }
-        assert!(said.lines().filter(|line| line.starts_with("/proc/")).count() < 8);
+        assert!(
+            said.lines()
+                .filter(|line| line.starts_with("/proc/"))
+                .count()
+                < 8
+        );
     }
 }
 
@@ -147,7 +152,8 @@ fn processes_of_the_host_get_no_signals() {
 }
 
 #[test]
-fn the_first_process_cannot_be_stopped_or_killed_from_inside() {
+fn the_first_process_cannot_be_stopped_killed_or_looked_into() {
+    // Stopped, or robbed of its end of the lifeline, it could not watch it.
     let host = Host::new();
     let attack = "for s in KILL STOP TERM HUP INT SEGV BUS SEGV ABRT; do kill -$s 1; done
                   cat /proc/1/mem; cat /proc/1/fd/0; cat < /proc/1/fd/0; echo x > /proc/1/fd/0
@@ -173,21 +179,32 @@ fn arguments_stay_arguments() {
     for program in ["--bind", "-x", "--"] {
         let ended = host.run(host.policy(Profile::Executor), program, &["/", "/", "id"]);
         assert_eq!(ended.code, Some(127), "{ended:?}");
-        assert!(ended.stderr.contains(&format!("could not start `{program}`")));
+        assert!(
+            ended
+                .stderr
+                .contains(&format!("could not start `{program}`"))
+        );
     }
 }
 
 #[test]
 fn the_exit_code_is_the_commands() {
     let host = Host::new();
-    for (script, code) in [("exit 3", 3), ("kill -KILL $$", 137), ("kill -TERM $$", 143)] {
+    for (script, code) in [
+        ("exit 3", 3),
+        ("kill -KILL $$", 137),
+        ("kill -TERM $$", 143),
+    ] {
         assert_eq!(host.sh(Profile::Executor, script).code, Some(code));
     }
     let missing = host.run(host.policy(Profile::Executor), "no-such-program", &[]);
     assert_eq!(missing.code, Some(127));
     let plain = host.tree().join("src/main.txt");
     let plain = plain.to_str().unwrap();
-    assert_eq!(host.run(host.policy(Profile::Executor), plain, &[]).code, Some(126));
+    assert_eq!(
+        host.run(host.policy(Profile::Executor), plain, &[]).code,
+        Some(126)
+    );
 }
 
 #[test]
@@ -197,7 +214,9 @@ fn what_the_shim_was_told_is_gone_from_the_disk() {
     let specs = || {
         let entries = std::fs::read_dir(host.path("")).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name());
-        names.filter(|name| name.to_str().unwrap().starts_with("spec")).count()
+        names
+            .filter(|name| name.to_str().unwrap().starts_with("spec"))
+            .count()
     };
     assert_eq!(specs(), 1);
     let (_lifeline, mut child) = spawn(&confined);
