@@ -13,7 +13,7 @@ use crate::policy::Policy;
 /// Everything the shim needs to know but the command itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Spec {
-    /// The bubblewrap to use; see [`probe`](crate::probe).
+    /// The bubblewrap to use; see [`probe()`](crate::probe()).
     pub(crate) bwrap: PathBuf,
     /// The arguments that bring the running program into
     /// [`shim::main`](crate::shim::main).
