@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
+use codeteam_sandbox::toolchains::Toolchains;
 use codeteam_sandbox::{Access, Kind, Profile};
 
 use crate::harness::{BOTH, Host, SECRET, unconfined};
@@ -263,5 +264,61 @@ fn a_build_has_what_it_needs() {
         let ended = host.sh(profile, script);
         let told = (ended.code, ended.stdout.as_str(), ended.stderr.as_str());
         assert_eq!(told, (Some(0), "/home/agent\n", ""));
+    }
+}
+
+#[test]
+fn a_toolchain_in_the_users_home_runs_and_the_home_stays_hidden() {
+    let host = Host::new();
+    let tool = host.write(
+        "home/.nvm/v22/bin/node",
+        "#!/bin/sh\ncat ${0%/*}/../lib/version\n",
+    );
+    fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+    host.write("home/.nvm/v22/lib/version", "v22\n");
+    host.write("home/.npmrc", SECRET);
+    let home = host.path("home");
+    let found = Toolchains::find(tool.parent().unwrap().as_os_str(), &home);
+    for profile in BOTH {
+        let mut policy = host.policy(profile);
+        found.add_to(&mut policy);
+        let attack = format!(
+            "node; cat {home}/.npmrc; echo x > {home}/.nvm/v22/lib/version; rm {tool}",
+            home = home.display(),
+            tool = tool.display()
+        );
+        let ended = host.run(policy, "sh", &["-c", &attack]);
+        assert_eq!(ended.stdout, "v22\n", "{ended:?}");
+        assert!(!ended.said().contains(SECRET) && tool.exists());
+    }
+}
+
+#[test]
+fn git_works_on_borrowed_objects() {
+    let host = Host::new();
+    let prepare = format!(
+        "set -e; cd {base}; export GIT_CONFIG_NOSYSTEM=1 HOME={base}
+         git init -q repo && cd repo && echo hello > file && git add file
+         git -c user.name=x -c user.email=x@localhost commit -qm first && cd ..
+         rm -r tree && mkdir tree && git init -q --separate-git-dir git tree
+         echo {base}/repo/.git/objects > git/objects/info/alternates
+         git -C tree reset -q --hard $(git -C repo rev-parse HEAD)",
+        base = host.path("").display()
+    );
+    let prepared = unconfined(&host.path(""), &prepare);
+    assert_eq!(prepared.code, Some(0), "{prepared:?}");
+    let before = files(&host.path("repo"));
+    for profile in BOTH {
+        let mut policy = host.policy(profile);
+        policy.show(&host.path("git"), Access::Writable);
+        policy.show(&host.path("repo/.git/objects"), Access::ReadOnly);
+        let work = "set -e; git status --porcelain; echo more >> file; git diff --stat | tail -n 1
+                    git -c user.name=x -c user.email=x@localhost commit -qam second
+                    git log --format=%s -n 1; git gc -q --prune=now; git fsck --no-progress";
+        let ended = host.run(policy, "sh", &["-c", work]);
+        let told = (ended.code, ended.stdout.as_str());
+        let wanted = " 1 file changed, 1 insertion(+)\nsecond\n";
+        assert_eq!(told, (Some(0), wanted), "{ended:?}");
+        assert_eq!(files(&host.path("repo")), before);
     }
 }

@@ -1,6 +1,7 @@
 //! Other processes, what a command inherits, and how it is named.
 
 use std::fs::File;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::Stdio;
 
@@ -50,6 +51,27 @@ fn the_environment_is_the_policys() {
             "USER=agent",
         ]
     );
+}
+
+#[test]
+fn what_a_command_is_given_is_on_no_command_line() {
+    let host = Host::new();
+    let mut policy = host.policy(Profile::Worker);
+    policy.set_env("TOKEN", SECRET);
+    let confined = host.confine(policy, "sh", &["-c", "echo $TOKEN; read line; sleep 1000"]);
+    let (lifeline, mut child) = spawn(&confined);
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    assert_eq!(line.trim(), SECRET);
+    // By now the shim is bubblewrap, under the same process id.
+    let of_bwrap = |file: &str| std::fs::read(format!("/proc/{}/{file}", child.id())).unwrap();
+    let command_line = String::from_utf8(of_bwrap("cmdline")).unwrap();
+    assert!(command_line.contains("--args"), "{command_line}");
+    assert!(!command_line.contains(SECRET), "{command_line}");
+    assert_eq!(of_bwrap("environ"), b"");
+    drop(lifeline);
+    child.wait().unwrap();
 }
 
 #[test]
@@ -156,6 +178,7 @@ fn the_first_process_cannot_be_stopped_killed_or_looked_into() {
     // Stopped, or robbed of its end of the lifeline, it could not watch it.
     let host = Host::new();
     let attack = "for s in KILL STOP TERM HUP INT SEGV BUS SEGV ABRT; do kill -$s 1; done
+                  readlink /proc/1/fd/0 /proc/1/exe; cat /proc/1/environ /proc/1/maps
                   cat /proc/1/mem; cat /proc/1/fd/0; cat < /proc/1/fd/0; echo x > /proc/1/fd/0
                   echo -17 > /proc/1/oom_score_adj
                   (sleep 0 & wait); echo alive; exit 7";
