@@ -114,8 +114,9 @@ pub struct Limits {
     pub processes: u64,
     /// Memory of all processes together, only by a cgroup.
     pub memory: u64,
-    /// Address space of one process. Less than 16 GiB breaks `WebAssembly` in
-    /// Node.
+    /// Address space of one process. Node reserves some 10 GiB of it for every
+    /// `WebAssembly` memory and has one of its own for HTTP, so that 16 GiB are
+    /// not enough for a program with one more.
     pub address_space: u64,
     /// The largest file that may be written.
     pub file_size: u64,
