@@ -1,0 +1,151 @@
+//! What confining costs at the start of a command: the executor profile beside
+//! bare bubblewrap with the same options, and beside no sandbox at all.
+//!
+//! The machine may be noisy, so they take turns and the medians are compared.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a benchmark prints figures, and spawns what it measures"
+)]
+
+use std::error::Error;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{Seek as _, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use codeteam_sandbox::bwrap::{self, Source};
+use codeteam_sandbox::{Access, Backend, Lifeline, Limits, Policy, Profile, Shim, probe, system};
+use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create, open};
+
+const ROUNDS: usize = 200;
+
+/// The most that confining may cost, times bare bubblewrap.
+const RATIO: f64 = 1.3;
+/// Root also pays for a view of the host in which devices are safe.
+const RATIO_FOR_ROOT: f64 = 1.5;
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+fn main() -> Outcome<()> {
+    // `cargo test --all-targets` also runs this; figures are for `cargo bench`.
+    if !std::env::args().any(|arg| arg == "--bench") {
+        return Ok(());
+    }
+    let scratch = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("startup-bench");
+    std::fs::create_dir_all(&scratch)?;
+    let shim = Shim {
+        program: env!("CARGO_BIN_EXE_sandbox-shim").into(),
+        entry: Vec::new(),
+    };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let backend = probe(&path, shim, &scratch)?;
+    let mut policy = Policy::new(Profile::Executor, system::root(), Limits::default());
+    policy.show(&scratch.canonicalize()?, Access::Writable);
+
+    // Joining a cgroup makes the kernel wait for a moment of quiet, and what
+    // forks next too: measured apart, so that it does not fall on the others.
+    let single = backend.clone().without_cgroups();
+    let (mut nothing, mut bare, mut ours) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        nothing.push(plain()?);
+        bare.push(bubblewrap(&single, &policy)?);
+        ours.push(confined(&single, &policy, &scratch)?);
+    }
+    let mut grouped = Vec::new();
+    for _ in 0..ROUNDS / 4 {
+        grouped.push(confined(&backend, &policy, &scratch)?);
+    }
+    let (nothing, bare, ours) = (median(nothing), median(bare), median(ours));
+    let grouped = median(grouped);
+    let ratio = ours.as_secs_f64() / bare.as_secs_f64();
+    let most = if rustix::process::geteuid().is_root() {
+        RATIO_FOR_ROOT
+    } else {
+        RATIO
+    };
+    println!("{nothing:>10.2?}  no sandbox");
+    println!("{bare:>10.2?}  bare bubblewrap, the same options");
+    println!("{ours:>10.2?}  confined: {ratio:.2} times (at most {most})");
+    println!("{grouped:>10.2?}  confined, in a cgroup where there is one");
+    std::fs::remove_dir_all(&scratch)?;
+    if ratio > most {
+        return Err(format!("confining costs {ratio:.2} times bare bubblewrap").into());
+    }
+    Ok(())
+}
+
+fn plain() -> Outcome<Duration> {
+    timed(Command::new("true").stdin(Stdio::null()))
+}
+
+/// One thread here, so that descriptors may be inheritable for a moment.
+fn bubblewrap(backend: &Backend, policy: &Policy) -> Outcome<Duration> {
+    let mut held = Vec::new();
+    let options = bwrap::options(policy, |source| -> Outcome<_> {
+        let fd = match source {
+            Source::Path(path) => open(path, OFlags::PATH, Mode::empty())?,
+            Source::Data(bytes) => memory(bytes)?.into(),
+        };
+        let number = fd.as_raw_fd();
+        held.push(fd);
+        Ok(number)
+    })?;
+    let mut bytes = Vec::new();
+    for option in options {
+        bytes.extend_from_slice(option.as_encoded_bytes());
+        bytes.push(0);
+    }
+    let args = memory(&bytes)?;
+    let mut command = Command::new(backend.bwrap());
+    command.arg("--args").arg(args.as_raw_fd().to_string());
+    timed(
+        command
+            .args(["--", "true"])
+            .env_clear()
+            .stdin(Stdio::null()),
+    )
+}
+
+fn memory(bytes: &[u8]) -> Outcome<File> {
+    let mut file = File::from(memfd_create("bench", MemfdFlags::empty())?);
+    file.write_all(bytes)?;
+    file.rewind()?;
+    Ok(file)
+}
+
+fn confined(backend: &Backend, policy: &Policy, scratch: &Path) -> Outcome<Duration> {
+    let started = Instant::now();
+    let policy = policy.clone();
+    let no_args: [OsString; 0] = [];
+    let confined = backend.confine(policy, &scratch.join("spec"), OsStr::new("true"), &no_args)?;
+    let (_lifeline, stdin) = Lifeline::new()?;
+    timed(
+        Command::new(&confined.program)
+            .args(&confined.args)
+            .stdin(stdin),
+    )?;
+    drop(confined);
+    Ok(started.elapsed())
+}
+
+fn timed(command: &mut Command) -> Outcome<Duration> {
+    let started = Instant::now();
+    let status = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()?;
+    if !status.success() {
+        return Err(format!("{status}").into());
+    }
+    Ok(started.elapsed())
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}

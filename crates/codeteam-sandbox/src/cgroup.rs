@@ -1,0 +1,266 @@
+//! Limits for all processes of a command together, where the host lets us.
+//!
+//! A cgroup can be had by root, and by a user in a systemd session, whose part
+//! of the hierarchy is delegated. Elsewhere there are only limits per process
+//! (and per user inside, for their number): then memory as a whole is not
+//! limited, and [`Hierarchy::limits`] says so.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crate::policy::Limits;
+
+const PREFIX: &str = "codeteam-";
+
+/// How often, a millisecond apart, the kernel is asked to remove a cgroup whose
+/// last process has just ended.
+const PATIENCE: u32 = 100;
+
+/// Where cgroups can be made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hierarchy {
+    /// One directory for both controllers, or one for each.
+    parents: Vec<Parent>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Parent {
+    directory: PathBuf,
+    kind: Version,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    Unified,
+    Pids,
+    Memory,
+}
+
+/// What a hierarchy can limit for a command as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limited {
+    /// The number of processes.
+    pub processes: bool,
+    /// Their memory.
+    pub memory: bool,
+}
+
+impl Hierarchy {
+    /// Finds out by making one, and removes what runs of codeteam that are gone
+    /// have left.
+    pub fn detect() -> Self {
+        let read = |path| fs::read_to_string(path).unwrap_or_default();
+        let found = candidates(&read("/proc/self/cgroup"), &read("/proc/self/mountinfo"));
+        let mut usable = Self::default();
+        for parent in found {
+            sweep(&parent.directory);
+            let alone = Self {
+                parents: vec![parent.clone()],
+            };
+            let (has, adds) = (usable.limits(), alone.limits());
+            let is_new = (adds.processes && !has.processes) || (adds.memory && !has.memory);
+            if is_new && alone.make(&Limits::default()).is_ok() {
+                usable.parents.push(parent);
+            }
+        }
+        usable
+    }
+
+    /// What it can limit.
+    pub fn limits(&self) -> Limited {
+        let has = |kind| {
+            let mut parents = self.parents.iter();
+            parents.any(|parent| parent.kind == Version::Unified || parent.kind == kind)
+        };
+        Limited {
+            processes: has(Version::Pids),
+            memory: has(Version::Memory),
+        }
+    }
+
+    /// Makes a cgroup for one command.
+    pub fn make(&self, limits: &Limits) -> io::Result<Cgroup> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{PREFIX}{}-{number}", std::process::id());
+        let mut made = Cgroup {
+            directories: Vec::new(),
+        };
+        for parent in &self.parents {
+            let directory = parent.directory.join(&name);
+            fs::create_dir(&directory)?;
+            made.directories.push(directory.clone());
+            let set = |file: &str, value: u64| fs::write(directory.join(file), value.to_string());
+            match parent.kind {
+                Version::Unified => {
+                    set("pids.max", limits.processes)?;
+                    set("memory.max", limits.memory)?;
+                    // Not every kernel has these two; they only make it stricter.
+                    let _ = set("memory.swap.max", 0);
+                    let _ = set("memory.oom.group", 1);
+                }
+                Version::Pids => set("pids.max", limits.processes)?,
+                Version::Memory => {
+                    set("memory.limit_in_bytes", limits.memory)?;
+                    // Only where swap is accounted for.
+                    let _ = set("memory.memsw.limit_in_bytes", limits.memory);
+                }
+            }
+        }
+        Ok(made)
+    }
+}
+
+/// The cgroup of one command, in one or two hierarchies. Removed when dropped,
+/// which is for after the command's end.
+#[derive(Debug)]
+pub struct Cgroup {
+    directories: Vec<PathBuf>,
+}
+
+impl Cgroup {
+    /// The files a process writes to, to become a member.
+    pub fn join(&self) -> Vec<PathBuf> {
+        let files = self.directories.iter();
+        files.map(|path| path.join("cgroup.procs")).collect()
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        for directory in &self.directories {
+            for _ in 0..PATIENCE {
+                match fs::remove_dir(directory) {
+                    Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                        thread::sleep(Duration::from_millis(1));
+                    }
+                    // Gone; or left to the next start.
+                    _ => break,
+                }
+            }
+        }
+    }
+}
+
+/// Removes the cgroups of processes that are gone. One that still has members
+/// cannot be removed.
+fn sweep(parent: &Path) {
+    let Ok(entries) = fs::read_dir(parent) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let owner = name
+            .to_str()
+            .and_then(|name| name.strip_prefix(PREFIX))
+            .and_then(|rest| rest.split('-').next());
+        if owner.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
+/// Where this process may be able to make cgroups, best first: given the text
+/// of `/proc/self/cgroup` and `/proc/self/mountinfo`.
+fn candidates(own: &str, mounts: &str) -> Vec<Parent> {
+    let mut found = Vec::new();
+    for line in own.lines() {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else {
+            continue;
+        };
+        let mut add = |kind, controller, path: &str| {
+            let directory = mounted(mounts, controller, path);
+            found.extend(directory.map(|directory| Parent { directory, kind }));
+        };
+        if controllers.is_empty() {
+            add(Version::Unified, None, path);
+            // With processes of its own a cgroup has no limited children, but
+            // it may have limited siblings.
+            if let Some((parent, _)) = path.trim_end_matches('/').rsplit_once('/') {
+                add(Version::Unified, None, parent);
+            }
+        }
+        for controller in controllers.split(',') {
+            match controller {
+                "pids" => add(Version::Pids, Some("pids"), path),
+                "memory" => add(Version::Memory, Some("memory"), path),
+                _ => {}
+            }
+        }
+    }
+    found.sort_by_key(|parent| parent.kind != Version::Unified);
+    found
+}
+
+/// The directory of a cgroup, if its hierarchy is mounted: the unified one, or
+/// the one with this controller.
+fn mounted(mounts: &str, controller: Option<&str>, cgroup: &str) -> Option<PathBuf> {
+    mounts.lines().find_map(|line| {
+        let (mount, filesystem) = line.split_once(" - ")?;
+        let mut mount = mount.split(' ').skip(3);
+        let (root, point) = (mount.next()?, mount.next()?);
+        let mut filesystem = filesystem.split(' ');
+        let (kind, options) = (filesystem.next()?, filesystem.nth(1)?);
+        let is_it = match controller {
+            None => kind == "cgroup2",
+            Some(name) => kind == "cgroup" && options.split(',').any(|option| option == name),
+        };
+        let below = cgroup.strip_prefix(root.trim_end_matches('/'))?;
+        is_it.then(|| Path::new(point).join(below.trim_start_matches('/')))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(own: &str, mounts: &str) -> Vec<String> {
+        let show = |parent: &Parent| format!("{:?} {}", parent.kind, parent.directory.display());
+        candidates(own, mounts).iter().map(show).collect()
+    }
+
+    #[test]
+    fn the_unified_hierarchy_is_tried_here_and_one_above() {
+        let mounts = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
+        assert_eq!(
+            found("0::/user.slice/app.slice/shell.scope\n", mounts),
+            [
+                "Unified /sys/fs/cgroup/user.slice/app.slice/shell.scope",
+                "Unified /sys/fs/cgroup/user.slice/app.slice",
+            ]
+        );
+        assert_eq!(found("0::/\n", mounts)[0], "Unified /sys/fs/cgroup/");
+    }
+
+    #[test]
+    fn separate_hierarchies_are_found_by_their_controllers() {
+        let mounts = "\
+31 30 0:27 / /cg/pids rw - cgroup cgroup rw,pids
+32 30 0:28 / /cg/memory rw - cgroup cgroup rw,memory
+33 30 0:29 / /cg/cpu rw - cgroup cgroup rw,cpu,cpuacct
+";
+        let own = "9:name=systemd:/\n8:pids:/a\n4:memory:/b/c\n2:cpu,cpuacct:/\n";
+        assert_eq!(
+            found(own, mounts),
+            ["Pids /cg/pids/a", "Memory /cg/memory/b/c"]
+        );
+    }
+
+    #[test]
+    fn a_part_of_a_hierarchy_may_be_mounted() {
+        let mounts = "31 30 0:27 /docker/1 /cg/pids ro - cgroup cgroup rw,pids\n";
+        assert_eq!(found("8:pids:/docker/1/x\n", mounts), ["Pids /cg/pids/x"]);
+        assert_eq!(found("8:pids:/elsewhere\n", mounts), [""; 0]);
+    }
+
+    #[test]
+    fn nothing_is_found_in_nothing() {
+        assert_eq!(found("", ""), [""; 0]);
+        assert_eq!(found("nonsense\n::\n", "no mounts"), [""; 0]);
+    }
+}

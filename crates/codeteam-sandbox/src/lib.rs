@@ -1,0 +1,52 @@
+//! Confines a command.
+//!
+//! # What is promised
+//!
+//! A confined command, whatever it does:
+//!
+//! - **sees** only what its [`Policy`] names. Everything else of the host's
+//!   filesystem does not exist for it: homes, keys, other repositories, the
+//!   state database, other runs, other processes, their environments, their
+//!   sockets;
+//! - **changes** nothing but what its policy says is writable, and leaves no
+//!   file there that would give its owner's rights to others (setuid, device);
+//! - **reaches** no network, not even the host's loopback;
+//! - **takes** no more than its [`Limits`], as far as the kernel lets its caller
+//!   set them: see [`cgroup`];
+//! - **ends** as a whole. When the command ends, when the orchestrator lets go
+//!   of its [`Lifeline`], or when the orchestrator is killed at any moment, no
+//!   process of it is left, whatever it did to hide.
+//!
+//! Not promised: protection from holes in the kernel, from side channels
+//! (timing, load), and from what a person does with the files it wrote.
+//!
+//! # How
+//!
+//! [`policy`] is data. [`system`] and [`toolchains`] find out what a command
+//! needs of this host. [`bwrap`] turns a policy into options of bubblewrap, and
+//! `seccomp` says which system calls it loses. [`shim`] is what is executed: the
+//! orchestrator spawns itself as the shim, which becomes bubblewrap, which runs
+//! the shim again as the first process inside. [`probe()`] tries it all and has
+//! the [`Backend`] to do it with.
+//!
+//! Nothing here depends on the engine. One function here spawns a process
+//! (`probe`), and the shim replaces itself.
+
+#![cfg(target_os = "linux")]
+
+mod backend;
+pub mod bwrap;
+pub mod cgroup;
+mod lifeline;
+pub mod policy;
+pub mod probe;
+mod seccomp;
+pub mod shim;
+mod spec;
+pub mod system;
+pub mod toolchains;
+
+pub use backend::{Backend, Confined, Shim};
+pub use lifeline::Lifeline;
+pub use policy::{Access, Entry, Kind, Limits, Policy, Profile};
+pub use probe::probe;

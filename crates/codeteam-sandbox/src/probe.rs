@@ -1,0 +1,146 @@
+//! Finds out whether commands can be confined here, by confining one.
+
+use std::borrow::BorrowMut;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{env, fs};
+
+use crate::backend::{Backend, Shim};
+use crate::cgroup::Hierarchy;
+use crate::lifeline::Lifeline;
+use crate::policy::{Limits, Policy, Profile};
+use crate::system;
+
+/// Why commands cannot be confined here, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum Missing {
+    /// There is no bubblewrap.
+    #[error("bubblewrap (`bwrap`) was not found; install the package `bubblewrap`")]
+    NotInstalled,
+    /// It cannot do what is needed.
+    #[error(
+        "`{}` has no option `{option}`; install version 0.10 or later of the package \
+         `bubblewrap`, or your distribution's latest update of it", path.display()
+    )]
+    TooOld {
+        /// Where it is.
+        path: PathBuf,
+        /// The first option it does not know.
+        option: &'static str,
+    },
+    /// The kernel has user namespaces switched off for this user.
+    #[error(
+        "user namespaces are switched off by `{setting} = {value}`; \
+         an administrator can change it with `sysctl`"
+    )]
+    UserNamespaces {
+        /// The name of the setting.
+        setting: &'static str,
+        /// What it is now.
+        value: String,
+    },
+    /// It did not start, and no known setting explains it.
+    #[error("bubblewrap could not confine a command: {reason}")]
+    Failed {
+        /// What it said.
+        reason: String,
+    },
+    /// The attempt could not be made.
+    #[error("could not try bubblewrap")]
+    System(#[from] io::Error),
+}
+
+/// What bubblewrap must know. Old versions with security updates do.
+const OPTIONS: &[&str] = &[
+    "--ro-bind-fd",
+    "--add-seccomp-fd",
+    "--disable-userns",
+    "--size",
+];
+
+/// What switches user namespaces off, and the value that does.
+const SETTINGS: &[(&str, &str)] = &[
+    ("user.max_user_namespaces", "0"),
+    ("kernel.unprivileged_userns_clone", "0"),
+    ("kernel.apparmor_restrict_unprivileged_userns", "1"),
+];
+
+/// Looks for bubblewrap in a `PATH` and runs `true` in it, through the shim,
+/// with everything a command gets. `scratch` is a directory to write a small
+/// file to.
+pub fn probe(path: &OsStr, shim: Shim, scratch: &Path) -> Result<Backend, Missing> {
+    let bwrap = env::split_paths(path)
+        .map(|directory| directory.join("bwrap"))
+        .find(|bwrap| bwrap.is_absolute() && bwrap.is_file())
+        .ok_or(Missing::NotInstalled)?;
+    let help = output(spawned(bwrap.as_os_str(), &["--help".into()]))?;
+    let is_unknown = |option: &&&str| !help.text.contains(&format!("{option} "));
+    if let Some(option) = OPTIONS.iter().find(is_unknown) {
+        return Err(Missing::TooOld {
+            path: bwrap,
+            option,
+        });
+    }
+    let backend = Backend::new(bwrap, shim, Hierarchy::detect());
+    try_out(&backend, scratch)?;
+    Ok(backend)
+}
+
+fn try_out(backend: &Backend, scratch: &Path) -> Result<(), Missing> {
+    let policy = Policy::new(Profile::Executor, system::root(), Limits::default());
+    let spec = scratch.join(format!("probe-{}", std::process::id()));
+    let confined = backend.confine(policy, &spec, OsStr::new("true"), &[])?;
+    let (lifeline, stdin) = Lifeline::new()?;
+    let mut command = spawned(confined.program.as_os_str(), &confined.args);
+    let tried = output(command.stdin(stdin))?;
+    drop(lifeline);
+    if tried.is_success {
+        return Ok(());
+    }
+    Err(switched_off().unwrap_or(Missing::Failed {
+        reason: tried.text.trim().to_owned(),
+    }))
+}
+
+/// The setting that keeps user namespaces from this user, if one does. None
+/// keeps them from root but the first.
+fn switched_off() -> Option<Missing> {
+    let is_root = rustix::process::geteuid().is_root();
+    let count = if is_root { 1 } else { SETTINGS.len() };
+    SETTINGS[..count].iter().find_map(|&(setting, off)| {
+        let file = Path::new("/proc/sys").join(setting.replace('.', "/"));
+        let value = fs::read_to_string(file).ok()?.trim().to_owned();
+        (value == off).then_some(Missing::UserNamespaces { setting, value })
+    })
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "only trying it shows whether it works"
+)]
+fn spawned(program: &OsStr, args: &[OsString]) -> Command {
+    let mut command = Command::new(program);
+    command
+        .args(args)
+        .env_clear()
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+struct Output {
+    is_success: bool,
+    text: String,
+}
+
+fn output(mut command: impl BorrowMut<Command>) -> io::Result<Output> {
+    let output = command.borrow_mut().output()?;
+    let text = [output.stdout, output.stderr].concat();
+    Ok(Output {
+        is_success: output.status.success(),
+        text: String::from_utf8_lossy(&text).into_owned(),
+    })
+}

@@ -1,0 +1,286 @@
+//! Which system calls a confined command may not make.
+//!
+//! Everything is allowed but what reaches round the other walls: other
+//! processes' memory, kernel interfaces with a history of holes, namespaces and
+//! mounts, sockets that are not confined by a network namespace, setuid files.
+//! A refused call fails with `EPERM`; where a program would fall back to an
+//! older call if it were told so, with `ENOSYS`.
+//!
+//! The kernel runs every filter and takes the strictest answer. Programs of
+//! another architecture, whose calls have other numbers, are killed.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, sock_filter,
+};
+
+use crate::policy::Profile;
+
+#[cfg(target_arch = "x86_64")]
+const ARCH: TargetArch = TargetArch::x86_64;
+#[cfg(target_arch = "aarch64")]
+const ARCH: TargetArch = TargetArch::aarch64;
+
+/// The filters, each as the bytes of a BPF program.
+pub(crate) fn programs(profile: Profile) -> Vec<Vec<u8>> {
+    let refused = compile(refused(profile), libc::EPERM);
+    let unknown = compile(never([libc::SYS_clone3, libc::SYS_openat2]), libc::ENOSYS);
+    [refused, unknown, foreign_numbers()]
+        .into_iter()
+        .filter(|program| !program.is_empty())
+        .map(|program| program.iter().flat_map(bytes).collect())
+        .collect()
+}
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Calls that are refused whatever their arguments.
+const REFUSED: &[i64] = &[
+    // Other processes, and descriptors of other processes.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    // Keyrings are not in any namespace.
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    // Large kernel interfaces nobody needs to build software.
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    // Mounts and namespaces.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_open_tree,
+    libc::SYS_move_mount,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    // Files by number instead of by name.
+    libc::SYS_name_to_handle_at,
+    libc::SYS_open_by_handle_at,
+    // The machine.
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_settimeofday,
+    libc::SYS_adjtimex,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_syslog,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_fanotify_init,
+    libc::SYS_lookup_dcookie,
+    libc::SYS_nfsservctl,
+    libc::SYS_vhangup,
+];
+
+#[cfg(target_arch = "x86_64")]
+const REFUSED_HERE: &[i64] = &[
+    libc::SYS_iopl,
+    libc::SYS_ioperm,
+    libc::SYS_modify_ldt,
+    libc::SYS_uselib,
+    libc::SYS_ustat,
+    libc::SYS_sysfs,
+    libc::SYS__sysctl,
+];
+#[cfg(target_arch = "aarch64")]
+const REFUSED_HERE: &[i64] = &[];
+
+fn refused(profile: Profile) -> Rules {
+    let mut rules = never(REFUSED.iter().chain(REFUSED_HERE).copied());
+    // Sockets of these families stay within the network namespace. UNIX ones do
+    // not: a socket of the host that lies in a visible directory, read-only or
+    // not, can be connected to. Pairs of them reach nobody.
+    let mut families = vec![libc::AF_INET, libc::AF_INET6];
+    if profile == Profile::Worker {
+        families.push(libc::AF_NETLINK);
+    }
+    let other = families.iter().map(|family| is_not(0, *family)).collect();
+    rules.insert(libc::SYS_socket, vec![rule(other)]);
+    let pair = vec![rule(vec![is_not(0, libc::AF_UNIX)])];
+    rules.insert(libc::SYS_socketpair, pair);
+
+    let namespaces = [
+        libc::CLONE_NEWNS,
+        libc::CLONE_NEWCGROUP,
+        libc::CLONE_NEWUTS,
+        libc::CLONE_NEWIPC,
+        libc::CLONE_NEWUSER,
+        libc::CLONE_NEWPID,
+        libc::CLONE_NEWNET,
+        CLONE_NEWTIME,
+    ];
+    rules.insert(libc::SYS_clone, any_bit(0, &namespaces));
+
+    // Typing into the terminal, should there ever be one.
+    let typing = [TIOCSTI, TIOCLINUX].map(|request| rule(vec![is(1, request)]));
+    rules.insert(libc::SYS_ioctl, typing.into());
+
+    privileged_modes(&mut rules);
+    rules
+}
+
+const CLONE_NEWTIME: i32 = 0x80;
+const TIOCSTI: i32 = 0x5412;
+const TIOCLINUX: i32 = 0x541c;
+const SYS_FCHMODAT2: i64 = 452;
+/// Creates a file without a name. The bits of `O_TMPFILE` without `O_DIRECTORY`.
+const UNNAMED: i32 = 0o20_000_000;
+const PRIVILEGED: [i32; 2] = [0o4000, 0o2000];
+
+/// A setuid file in the work tree would belong to the user of the host, and a
+/// device would be the host's.
+fn privileged_modes(rules: &mut Rules) {
+    rules.insert(libc::SYS_fchmod, any_bit(1, &PRIVILEGED));
+    rules.insert(libc::SYS_fchmodat, any_bit(2, &PRIVILEGED));
+    rules.insert(SYS_FCHMODAT2, any_bit(2, &PRIVILEGED));
+    rules.insert(libc::SYS_openat, created(2, 3));
+    rules.insert(libc::SYS_mknodat, made(2));
+    #[cfg(target_arch = "x86_64")]
+    {
+        rules.insert(libc::SYS_chmod, any_bit(1, &PRIVILEGED));
+        rules.insert(libc::SYS_creat, any_bit(1, &PRIVILEGED));
+        rules.insert(libc::SYS_open, created(1, 2));
+        rules.insert(libc::SYS_mknod, made(1));
+    }
+}
+
+/// Opening with a privileged mode. The mode means something only when a file is
+/// created; otherwise the register holds anything.
+fn created(flags: u8, mode: u8) -> Vec<SeccompRule> {
+    [libc::O_CREAT, UNNAMED]
+        .into_iter()
+        .flat_map(|creates| PRIVILEGED.map(|bit| rule(vec![has(flags, creates), has(mode, bit)])))
+        .collect()
+}
+
+/// Making a device, or a file with a privileged mode. Pipes are fine.
+fn made(mode: u8) -> Vec<SeccompRule> {
+    let kind = |kind: u32| {
+        let operator = SeccompCmpOp::MaskedEq(u64::from(libc::S_IFMT));
+        rule(vec![condition(mode, operator, kind.cast_signed())])
+    };
+    let devices = [libc::S_IFCHR, libc::S_IFBLK].map(kind);
+    devices
+        .into_iter()
+        .chain(any_bit(mode, &PRIVILEGED))
+        .collect()
+}
+
+fn never(calls: impl IntoIterator<Item = i64>) -> Rules {
+    calls.into_iter().map(|call| (call, Vec::new())).collect()
+}
+
+fn any_bit(argument: u8, bits: &[i32]) -> Vec<SeccompRule> {
+    bits.iter()
+        .map(|bit| rule(vec![has(argument, *bit)]))
+        .collect()
+}
+
+fn is(argument: u8, value: i32) -> SeccompCondition {
+    condition(argument, SeccompCmpOp::Eq, value)
+}
+
+fn is_not(argument: u8, value: i32) -> SeccompCondition {
+    condition(argument, SeccompCmpOp::Ne, value)
+}
+
+fn has(argument: u8, bit: i32) -> SeccompCondition {
+    condition(argument, SeccompCmpOp::MaskedEq(unsigned(bit)), bit)
+}
+
+fn unsigned(value: i32) -> u64 {
+    u64::from(value.cast_unsigned())
+}
+
+/// The kernel reads all arguments that are compared here as 32 bits.
+#[expect(clippy::expect_used, reason = "an argument number below six is valid")]
+fn condition(argument: u8, operator: SeccompCmpOp, value: i32) -> SeccompCondition {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, unsigned(value))
+        .expect("argument below six")
+}
+
+#[expect(clippy::expect_used, reason = "no rule here is empty")]
+fn rule(conditions: Vec<SeccompCondition>) -> SeccompRule {
+    SeccompRule::new(conditions).expect("a rule has conditions")
+}
+
+#[expect(
+    clippy::expect_used,
+    reason = "the rules are constant; a test compiles them"
+)]
+fn compile(rules: Rules, errno: i32) -> BpfProgram {
+    let errno = SeccompAction::Errno(errno.cast_unsigned());
+    SeccompFilter::new(rules, SeccompAction::Allow, errno, ARCH)
+        .and_then(TryInto::try_into)
+        .expect("constant rules compile")
+}
+
+/// On `x86_64` the kernel may answer to a second set of numbers, of the x32
+/// ABI, under the same architecture: the filters above would not know them.
+#[cfg(target_arch = "x86_64")]
+fn foreign_numbers() -> BpfProgram {
+    const LOAD_NUMBER: u16 = 0x20;
+    const JUMP_IF_AT_LEAST: u16 = 0x35;
+    const RETURN: u16 = 0x06;
+    const X32: u32 = 0x4000_0000;
+    let errno: u32 = SeccompAction::Errno(libc::ENOSYS.cast_unsigned()).into();
+    let step = |code, jt, k| sock_filter { code, jt, jf: 0, k };
+    vec![
+        step(LOAD_NUMBER, 0, 0),
+        step(JUMP_IF_AT_LEAST, 1, X32),
+        step(RETURN, 0, SeccompAction::Allow.into()),
+        step(RETURN, 0, errno),
+    ]
+}
+
+#[cfg(target_arch = "aarch64")]
+fn foreign_numbers() -> BpfProgram {
+    BpfProgram::new()
+}
+
+/// `struct sock_filter` as the kernel reads it.
+fn bytes(instruction: &sock_filter) -> [u8; 8] {
+    let [c0, c1] = instruction.code.to_ne_bytes();
+    let [k0, k1, k2, k3] = instruction.k.to_ne_bytes();
+    [c0, c1, instruction.jt, instruction.jf, k0, k1, k2, k3]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_profile_compiles_within_what_the_kernel_takes() {
+        for profile in [Profile::Worker, Profile::Executor] {
+            for program in programs(profile) {
+                assert_eq!(program.len() % 8, 0);
+                assert!(program.len() / 8 <= 4096, "{}", program.len());
+            }
+        }
+    }
+}

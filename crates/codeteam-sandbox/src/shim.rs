@@ -1,0 +1,144 @@
+//! The program that is executed in place of a confined command.
+//!
+//! It runs twice, both times single-minded:
+//!
+//! - **outside**, started by the orchestrator: reads what it was told,
+//!   opens what bubblewrap is given by file descriptor, sets limits and becomes
+//!   bubblewrap, with an empty environment. A process of its own, because in
+//!   the orchestrator every descriptor that bubblewrap inherits could leak into
+//!   whatever another thread spawns at that moment;
+//! - **inside**, as the first process: starts the command, collects what has
+//!   ended, and ends when the command does or when the lifeline is cut. The
+//!   kernel then kills everything else inside. Being the first process, it
+//!   cannot be stopped or killed from inside.
+//!
+//! The whole tree hangs on the lifeline and not on signals to children of dead
+//! parents (`PR_SET_PDEATHSIG`, `--die-with-parent`), which miss a parent that
+//! died just before they were asked for, and which fire when a mere thread of
+//! the parent ends.
+
+mod inner;
+mod outer;
+
+use std::convert::Infallible;
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+
+use crate::spec::{INNER, OUTER};
+
+/// Why the shim could not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The arguments are not those that [`Backend::confine`](crate::Backend::confine) gives.
+    #[error("the sandbox shim was called with unknown arguments")]
+    Arguments,
+    /// The spec could not be read.
+    #[error("could not read the sandbox spec `{}`", path.display())]
+    Spec {
+        /// Where it should be.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// One of the standard streams is not what is safe to hand on: a file or a
+    /// terminal could be opened anew, with other rights, from inside.
+    #[error("file descriptor {fd} of the sandbox shim must be {wanted}")]
+    Stream {
+        /// Which one.
+        fd: i32,
+        /// What it has to be.
+        wanted: &'static str,
+    },
+    /// A path of the policy does not exist, or a symbolic link is in its way.
+    #[error("could not open `{}` for the sandbox", path.display())]
+    Path {
+        /// The path.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Something of the policy lies in a directory of the host, at a place that
+    /// does not exist or is reached through a symbolic link.
+    #[error("nothing can be mounted over `{}`", path.display())]
+    Cover {
+        /// The path.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A path of the policy is not absolute or has `..` in it.
+    #[error("`{}` is not a plain absolute path", path.display())]
+    NotPlain {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The process could not join the cgroup that was made for it.
+    #[error("could not join the cgroup `{}`", path.display())]
+    Cgroup {
+        /// The file that was written to.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another step failed.
+    #[error("could not {operation}")]
+    System {
+        /// What was being done.
+        operation: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A program could not be executed.
+    #[error("could not start `{}`", program.display())]
+    Start {
+        /// Which one.
+        program: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Does the shim's work; `args` are what follows the entry of the spec. Ends in
+/// a new program or in the end of the process; an error is for standard error
+/// and has an [exit code](Error::exit_code).
+///
+/// Call it first thing in `main`: it expects to be the only thread.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> Result<Infallible, Error> {
+    let mut args = args.into_iter();
+    let role = args.next().ok_or(Error::Arguments)?;
+    let mut next = || args.next().ok_or(Error::Arguments);
+    if role == OUTER {
+        let spec = PathBuf::from(next()?);
+        let program = next()?;
+        outer::run(&spec, &program, args)
+    } else if role == INNER {
+        let processes = next()?;
+        let program = next()?;
+        inner::run(&processes, &program, args)
+    } else {
+        Err(Error::Arguments)
+    }
+}
+
+impl Error {
+    /// What a shell would say: 127 for a command that does not exist inside,
+    /// 126 for one that cannot be executed; 125 if it did not come to that.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Start { source, .. } => match source.kind() {
+                io::ErrorKind::NotFound => 127,
+                io::ErrorKind::PermissionDenied => 126,
+                _ => 125,
+            },
+            _ => 125,
+        }
+    }
+}
+
+fn system<E: Into<io::Error>>(operation: &'static str) -> impl Fn(E) -> Error {
+    move |source| Error::System {
+        operation,
+        source: source.into(),
+    }
+}

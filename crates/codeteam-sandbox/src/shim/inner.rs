@@ -1,0 +1,110 @@
+//! The first process inside: the command's parent, and the reaper of all.
+
+use std::convert::Infallible;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::process::{Command, Stdio, exit};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{
+    DumpableBehavior, Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions, WaitStatus,
+    pidfd_open, set_dumpable_behavior, set_parent_process_death_signal, setrlimit, wait,
+};
+
+use super::{Error, system};
+
+/// How long the dead whose parents are gone may wait to be collected. Nothing
+/// wakes this process for them: a thread would, but with only one thread there
+/// is no moment in which a signal from inside could end it.
+const SWEEP: Duration = Duration::from_millis(500);
+
+/// What it ends with when the lifeline is cut. Nobody is left to read it.
+const CUT: i32 = 125;
+
+pub(super) fn run(
+    processes: &OsStr,
+    program: &OsStr,
+    args: impl Iterator<Item = OsString>,
+) -> Result<Infallible, Error> {
+    let processes = processes.to_str().and_then(|text| text.parse().ok());
+    // Nothing inside can look into this process, nor take its descriptors.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(system("hide from the command"))?;
+    // In case bubblewrap alone is killed, for want of memory say. Its end is
+    // the orchestrator's signal to cut the lifeline, so that coming too late
+    // here is no harm.
+    set_parent_process_death_signal(Some(Signal::KILL)).map_err(system("hang on to bubblewrap"))?;
+    // Not before: outside it would count every process of the user.
+    let limit = Rlimit {
+        current: processes,
+        maximum: processes,
+    };
+    setrlimit(Resource::Nproc, limit).map_err(system("limit the processes"))?;
+    let lifeline = io::stdin();
+    let mut watched = [PollFd::new(&lifeline, PollFlags::empty())];
+    if wait_for(&mut watched, Duration::ZERO)? {
+        exit(CUT);
+    }
+    let child = start(program, args)?;
+    let ended = pidfd_open(child, PidfdFlags::empty()).map_err(system("watch the command"))?;
+    let mut watched = [
+        PollFd::new(&lifeline, PollFlags::empty()),
+        PollFd::new(&ended, PollFlags::IN),
+    ];
+    loop {
+        wait_for(&mut watched, SWEEP)?;
+        if !watched[0].revents().is_empty() {
+            exit(CUT);
+        }
+        reap(child)?;
+    }
+}
+
+/// Whether one of them has something to tell within that time.
+fn wait_for(watched: &mut [PollFd<'_>], time: Duration) -> Result<bool, Error> {
+    let time = Timespec {
+        tv_sec: time.as_secs().cast_signed(),
+        tv_nsec: time.subsec_nanos().into(),
+    };
+    match poll(watched, Some(&time)) {
+        Ok(count) => Ok(count > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(system("watch the lifeline")(error)),
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is where the confined command is started"
+)]
+fn start(program: &OsStr, args: impl Iterator<Item = OsString>) -> Result<Pid, Error> {
+    let child = Command::new(program)
+        .args(args)
+        .stdin(Stdio::null())
+        .spawn()
+        .map_err(|source| Error::Start {
+            program: program.into(),
+            source,
+        })?;
+    Ok(Pid::from_child(&child))
+}
+
+/// Collects everything that has ended inside, and ends with the command.
+fn reap(child: Pid) -> Result<(), Error> {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) if pid == child => exit(code(status)),
+            Ok(Some(_)) | Err(Errno::INTR) => {}
+            Ok(None) => return Ok(()),
+            Err(error) => return Err(system("wait for the command")(error)),
+        }
+    }
+}
+
+/// As a shell says it: a signal is 128 more than its number.
+fn code(status: WaitStatus) -> i32 {
+    let signal = status.terminating_signal().map(|signal| 128 + signal);
+    status.exit_status().or(signal).unwrap_or(CUT)
+}

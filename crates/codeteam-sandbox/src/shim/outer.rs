@@ -1,0 +1,244 @@
+//! Outside: from a spec to bubblewrap, in one process.
+
+use std::convert::Infallible;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, Seek as _, Write as _};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Component, Path};
+use std::process::Command;
+
+use rustix::fs::{
+    CWD, FileType, MemfdFlags, Mode, OFlags, ResolveFlags, fstat, major, memfd_create, minor, open,
+    openat2,
+};
+use rustix::mount::{MountFlags, MountPropagationFlags, mount_bind, mount_change, mount_remount};
+use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
+use rustix::thread::{self, UnshareFlags};
+
+use super::{Error, system};
+use crate::bwrap::{self, Source};
+use crate::policy::{Entry, Limits, Policy};
+use crate::spec::{INNER, Spec};
+
+/// Where the shim is inside.
+const SHIM: &str = "/run/codeteam/shim";
+
+pub(super) fn run(
+    spec: &Path,
+    program: &OsStr,
+    args: impl Iterator<Item = OsString>,
+) -> Result<Infallible, Error> {
+    // Whatever the orchestrator has inherited and not marked itself.
+    close_fds::set_fds_cloexec(3, &[]);
+    check_streams()?;
+    let spec = Spec::take(spec).map_err(|source| Error::Spec {
+        path: spec.to_owned(),
+        source,
+    })?;
+    check_paths(&spec.policy)?;
+    for path in &spec.cgroups {
+        fs::write(path, "0").map_err(|source| Error::Cgroup {
+            path: path.clone(),
+            source,
+        })?;
+    }
+    limit(&spec.policy.limits)?;
+    if geteuid().is_root() {
+        protect_devices().map_err(system("protect the devices of the host"))?;
+    }
+
+    let mut given = Given(Vec::new());
+    let own = open("/proc/self/exe", OFlags::PATH, Mode::empty())
+        .map_err(system("open the shim's own program"))?;
+    let own = given.keep(own);
+    let options = bwrap::options(&spec.policy, |source| given.open(source))?;
+    // First, so that nothing of the policy can be below it.
+    let shim = ["--ro-bind-fd".into(), own.to_string().into(), SHIM.into()];
+    let mut bytes = Vec::new();
+    for option in shim.iter().chain(&options) {
+        bytes.extend_from_slice(option.as_bytes());
+        bytes.push(0);
+    }
+    let options = given.open(Source::Data(&bytes))?;
+    Err(become_bwrap(&spec, options, program, args))
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "no process is spawned: this one becomes bubblewrap"
+)]
+fn become_bwrap(
+    spec: &Spec,
+    options: RawFd,
+    program: &OsStr,
+    args: impl Iterator<Item = OsString>,
+) -> Error {
+    let source = Command::new(&spec.bwrap)
+        .env_clear()
+        .arg("--args")
+        .arg(options.to_string())
+        .args(["--", SHIM])
+        .args(&spec.entry)
+        .arg(INNER)
+        .arg(spec.policy.limits.processes.to_string())
+        .arg(program)
+        .args(args)
+        .exec();
+    Error::Start {
+        program: spec.bwrap.clone(),
+        source,
+    }
+}
+
+/// What bwrap binds into the `/dev` of a command.
+const DEVICES: &[&str] = &[
+    "/dev/full",
+    "/dev/null",
+    "/dev/random",
+    "/dev/tty",
+    "/dev/urandom",
+    "/dev/zero",
+];
+
+/// The devices inside are those of the host, and when root starts a sandbox the
+/// user inside owns them: `chmod 0 /dev/null` would be felt by everybody. So
+/// bwrap is given a view of the host in which they are mounted read-only, which
+/// does not keep anyone from reading and writing them. bwrap itself cannot do
+/// it: what it makes read-only it also makes no device.
+#[expect(
+    deprecated,
+    reason = "it is unsafe only for descriptor tables, and there is one thread"
+)]
+fn protect_devices() -> rustix::io::Result<()> {
+    thread::unshare(UnshareFlags::NEWNS)?;
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount_change("/", private)?;
+    for &device in DEVICES {
+        mount_bind(device, device)?;
+        let flags = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID;
+        mount_remount(device, flags, c"")?;
+    }
+    Ok(())
+}
+
+/// Standard input is the lifeline, the others are pipes or nothing.
+fn check_streams() -> Result<(), Error> {
+    let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
+    let is_lifeline = |kind, _| kind == FileType::Socket;
+    let is_harmless = |kind, is_null| kind == FileType::Fifo || is_null;
+    check_stream(stdin.as_fd(), "a lifeline", is_lifeline)?;
+    check_stream(stdout.as_fd(), "a pipe or /dev/null", is_harmless)?;
+    check_stream(stderr.as_fd(), "a pipe or /dev/null", is_harmless)
+}
+
+fn check_stream(
+    stream: BorrowedFd<'_>,
+    wanted: &'static str,
+    accept: impl Fn(FileType, bool) -> bool,
+) -> Result<(), Error> {
+    let stat = fstat(stream).map_err(system("look at the standard streams"))?;
+    let kind = FileType::from_raw_mode(stat.st_mode);
+    let device = (major(stat.st_rdev), minor(stat.st_rdev));
+    if accept(kind, kind == FileType::CharacterDevice && device == (1, 3)) {
+        return Ok(());
+    }
+    let fd = stream.as_raw_fd();
+    Err(Error::Stream { fd, wanted })
+}
+
+/// bwrap resolves where it mounts by name. Where the contents of the place are
+/// not ours, that must mean what it says: no symbolic links, nothing created.
+fn check_paths(policy: &Policy) -> Result<(), Error> {
+    for (at, entry) in policy.entries.iter().enumerate() {
+        let target = entry.target();
+        check_plain(target)?;
+        let below = policy.entries[..at]
+            .iter()
+            .rfind(|earlier| target.starts_with(earlier.target()));
+        if let Some(Entry::Bind {
+            source,
+            target: base,
+            ..
+        }) = below
+            && let Ok(rest) = target.strip_prefix(base)
+        {
+            let path = source.join(rest);
+            open_plainly(&path).map_err(|source| Error::Cover { path, source })?;
+        }
+    }
+    check_plain(&policy.cwd)
+}
+
+fn check_plain(path: &Path) -> Result<(), Error> {
+    let mut components = path.components();
+    let is_plain = components.next() == Some(Component::RootDir)
+        && components.all(|component| matches!(component, Component::Normal(_)));
+    if is_plain {
+        return Ok(());
+    }
+    Err(Error::NotPlain {
+        path: path.to_owned(),
+    })
+}
+
+/// All but the number of processes, which means something else outside.
+fn limit(limits: &Limits) -> Result<(), Error> {
+    let all = [
+        (Resource::Core, 0),
+        (Resource::As, limits.address_space),
+        (Resource::Fsize, limits.file_size),
+        (Resource::Nofile, limits.open_files),
+    ];
+    for (resource, wanted) in all {
+        // Never more than the caller has; only root could raise it.
+        let most = getrlimit(resource).maximum.unwrap_or(u64::MAX);
+        let value = Some(wanted.min(most));
+        let limit = Rlimit {
+            current: value,
+            maximum: value,
+        };
+        setrlimit(resource, limit).map_err(system("set the limits"))?;
+    }
+    Ok(())
+}
+
+/// The descriptors that bubblewrap inherits. They are never closed here.
+struct Given(Vec<OwnedFd>);
+
+impl Given {
+    fn keep(&mut self, fd: OwnedFd) -> RawFd {
+        let number = fd.as_raw_fd();
+        self.0.push(fd);
+        number
+    }
+
+    fn open(&mut self, source: Source<'_>) -> Result<RawFd, Error> {
+        let fd = match source {
+            Source::Path(path) => {
+                check_plain(path)?;
+                open_plainly(path).map_err(|source| Error::Path {
+                    path: path.to_owned(),
+                    source,
+                })?
+            }
+            Source::Data(bytes) => in_memory(bytes).map_err(system("pass data to bubblewrap"))?,
+        };
+        Ok(self.keep(fd))
+    }
+}
+
+/// Opens a path no component of which is a symbolic link.
+fn open_plainly(path: &Path) -> io::Result<OwnedFd> {
+    let how = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    Ok(openat2(CWD, path, OFlags::PATH, Mode::empty(), how)?)
+}
+
+fn in_memory(bytes: &[u8]) -> io::Result<OwnedFd> {
+    let mut file = File::from(memfd_create("codeteam", MemfdFlags::empty())?);
+    file.write_all(bytes)?;
+    file.rewind()?;
+    Ok(file.into())
+}

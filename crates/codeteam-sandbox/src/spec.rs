@@ -1,0 +1,63 @@
+//! What the orchestrator tells the shim, in a file that only it can read.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::policy::Policy;
+
+/// Everything the shim needs to know but the command itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Spec {
+    /// The bubblewrap to use; see [`probe()`](crate::probe()).
+    pub(crate) bwrap: PathBuf,
+    /// The arguments that bring the running program into
+    /// [`shim::main`](crate::shim::main).
+    pub(crate) entry: Vec<String>,
+    /// What the command may do.
+    pub(crate) policy: Policy,
+    /// The files that put a process into the command's cgroups; see
+    /// [`Cgroup::join`](crate::cgroup::Cgroup::join).
+    pub(crate) cgroups: Vec<PathBuf>,
+}
+
+impl Spec {
+    /// Writes it to a file that must not exist yet. The shim removes the file
+    /// when it has read it.
+    pub(crate) fn write(&self, path: &Path) -> io::Result<()> {
+        let text = serde_json::to_vec(self)?;
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)?;
+        file.write_all(&text)
+    }
+
+    /// The arguments for the running program to run `program` confined, once
+    /// the spec is written to `path`.
+    pub(crate) fn arguments<'a>(
+        &self,
+        path: &Path,
+        program: &OsStr,
+        args: impl IntoIterator<Item = &'a OsString>,
+    ) -> Vec<OsString> {
+        let own = self.entry.iter().map(OsString::from);
+        own.chain([OUTER.into(), path.into(), program.into()])
+            .chain(args.into_iter().cloned())
+            .collect()
+    }
+
+    pub(crate) fn take(path: &Path) -> io::Result<Self> {
+        let text = fs::read(path)?;
+        fs::remove_file(path)?;
+        Ok(serde_json::from_slice(&text)?)
+    }
+}
+
+pub(crate) const OUTER: &str = "outer";
+pub(crate) const INNER: &str = "inner";

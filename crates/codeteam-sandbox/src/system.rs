@@ -1,0 +1,113 @@
+//! What every command sees of this host: its programs and libraries, and of its
+//! configuration what they cannot do without.
+//!
+//! An allowlist. `/etc` in particular holds secrets that are readable to the
+//! user inside when root starts a sandbox, so single files of it are named.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::policy::{Access, Entry, HOME, Kind, UID, USER};
+
+/// Directories at the root that are links into `/usr`, or directories like it.
+const MERGED: &[&str] = &["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+
+/// Public files of `/etc`. Not all of `/etc/ssl`: it has private keys too.
+const CONFIGURATION: &[&str] = &[
+    "/etc/alternatives",
+    "/etc/ca-certificates",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/localtime",
+    "/etc/nsswitch.conf",
+    "/etc/os-release",
+    "/etc/pki/ca-trust",
+    "/etc/pki/tls/certs",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+];
+
+/// What the kernel shows of itself, or lets be written, only to the owner of the host's root, who is
+/// the user inside when root starts a sandbox. (`bwrap` covers what is dangerous
+/// to write to.)
+const KERNEL: &[&str] = &[
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/fs",
+    "/proc/kcore",
+    "/proc/key-users",
+    "/proc/keys",
+    "/proc/kmsg",
+    "/proc/kpagecgroup",
+    "/proc/kpagecount",
+    "/proc/kpageflags",
+    "/proc/latency_stats",
+    "/proc/mtrr",
+    "/proc/pressure",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/proc/slabinfo",
+    "/proc/sysrq-trigger",
+    "/proc/timer_list",
+    "/proc/vmallocinfo",
+];
+
+/// The bottom of a command's filesystem on this host.
+pub fn root() -> Vec<Entry> {
+    let mut entries = Vec::new();
+    entries.extend(directory(Path::new("/usr")));
+    for path in MERGED.iter().map(Path::new) {
+        match fs::read_link(path) {
+            Ok(to) => entries.push(Entry::Link {
+                target: path.to_owned(),
+                to,
+            }),
+            Err(_) => entries.extend(directory(path)),
+        }
+    }
+    for path in CONFIGURATION.iter().map(Path::new) {
+        // A link, such as the time zone, appears as what it points to.
+        if let Ok(source) = path.canonicalize() {
+            entries.push(Entry::Bind {
+                source,
+                target: path.to_owned(),
+                access: Access::ReadOnly,
+            });
+        }
+    }
+    let hosts = "127.0.0.1 localhost sandbox\n::1 localhost\n";
+    entries.push(file("/etc/hosts", hosts.to_owned()));
+    let user = format!("{USER}:x:{UID}:{UID}::{HOME}:/bin/sh\n");
+    entries.push(file("/etc/passwd", user));
+    entries.push(file("/etc/group", format!("{USER}:x:{UID}:\n")));
+    entries.push(Entry::Link {
+        target: "/var/tmp".into(),
+        to: "/tmp".into(),
+    });
+    entries.extend(KERNEL.iter().map(Path::new).filter_map(hidden));
+    entries
+}
+
+fn directory(path: &Path) -> Option<Entry> {
+    path.is_dir().then(|| Entry::Bind {
+        source: path.to_owned(),
+        target: path.to_owned(),
+        access: Access::ReadOnly,
+    })
+}
+
+fn file(target: &str, text: String) -> Entry {
+    let target = PathBuf::from(target);
+    Entry::File { target, text }
+}
+
+fn hidden(path: &Path) -> Option<Entry> {
+    let kind = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => Kind::Directory,
+        Ok(_) => Kind::File,
+        Err(_) => return None,
+    };
+    let target = path.to_owned();
+    Some(Entry::Hidden { target, kind })
+}

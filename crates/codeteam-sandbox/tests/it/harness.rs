@@ -1,0 +1,188 @@
+//! A host with something to steal, and a command let loose in it.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use codeteam_sandbox::{
+    Access, Backend, Confined, Lifeline, Limits, Policy, Profile, Shim, probe, system,
+};
+
+pub(crate) const BOTH: [Profile; 2] = [Profile::Worker, Profile::Executor];
+
+/// What every secret on the host says, and nobody inside may ever print.
+pub(crate) const SECRET: &str = "the-secret-of-the-host";
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "bubblewrap is where the tests' own PATH says"
+)]
+pub(crate) fn backend() -> &'static Backend {
+    static BACKEND: OnceLock<Backend> = OnceLock::new();
+    BACKEND.get_or_init(|| {
+        let shim = Shim {
+            program: env!("CARGO_BIN_EXE_sandbox-shim").into(),
+            entry: Vec::new(),
+        };
+        let path = std::env::var_os("PATH").unwrap();
+        match probe(&path, shim, Path::new(env!("CARGO_TARGET_TMPDIR"))) {
+            Ok(backend) => backend,
+            Err(missing) => panic!("{missing}: {missing:?}"),
+        }
+    })
+}
+
+/// A directory on the host with a work tree and things beside it.
+pub(crate) struct Host {
+    directory: tempfile::TempDir,
+}
+
+/// How a command ended, and what it said.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ended {
+    /// Everything it said.
+    pub(crate) fn said(&self) -> String {
+        format!("{}{}", self.stdout, self.stderr)
+    }
+}
+
+impl Host {
+    pub(crate) fn new() -> Self {
+        // Not below /tmp, which is another one inside.
+        let host = Self {
+            directory: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(),
+        };
+        fs::create_dir_all(host.tree().join("src")).unwrap();
+        fs::write(host.tree().join(".git"), "gitdir: ../git\n").unwrap();
+        fs::write(host.tree().join("src/main.txt"), "hello\n").unwrap();
+        host
+    }
+
+    pub(crate) fn path(&self, relative: &str) -> PathBuf {
+        self.directory.path().canonicalize().unwrap().join(relative)
+    }
+
+    /// The work tree: the only thing a command sees of this host, writable.
+    pub(crate) fn tree(&self) -> PathBuf {
+        self.path("tree")
+    }
+
+    /// Writes a file beside the work tree.
+    pub(crate) fn write(&self, relative: &str, text: &str) -> PathBuf {
+        let path = self.path(relative);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    pub(crate) fn policy(&self, profile: Profile) -> Policy {
+        self.limited(profile, Limits::default())
+    }
+
+    pub(crate) fn limited(&self, profile: Profile, limits: Limits) -> Policy {
+        let mut policy = Policy::new(profile, system::root(), limits);
+        policy.show(&self.tree(), Access::Writable);
+        policy.show(&self.tree().join(".git"), Access::ReadOnly);
+        policy.cwd = self.tree();
+        policy
+    }
+
+    pub(crate) fn confine(&self, policy: Policy, program: &str, args: &[&str]) -> Confined {
+        self.confine_with(backend(), policy, program, args)
+    }
+
+    pub(crate) fn confine_with(
+        &self,
+        backend: &Backend,
+        policy: Policy,
+        program: &str,
+        args: &[&str],
+    ) -> Confined {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let spec = self.path(&format!("spec-{number}"));
+        let args: Vec<OsString> = args.iter().map(OsString::from).collect();
+        backend
+            .confine(policy, &spec, OsStr::new(program), &args)
+            .unwrap()
+    }
+
+    /// Runs a shell script confined to its end.
+    pub(crate) fn sh(&self, profile: Profile, script: &str) -> Ended {
+        self.run(self.policy(profile), "sh", &["-c", script])
+    }
+
+    pub(crate) fn run(&self, policy: Policy, program: &str, args: &[&str]) -> Ended {
+        let confined = self.confine(policy, program, args);
+        let (_lifeline, mut child) = spawn(&confined);
+        end(&mut child)
+    }
+}
+
+/// Starts a confined command. The environment is the one of the tests: nothing
+/// of it may arrive.
+pub(crate) fn spawn(confined: &Confined) -> (Lifeline, Child) {
+    let (lifeline, stdin) = Lifeline::new().unwrap();
+    let child = command(&confined.program, &confined.args)
+        .env("HOST_SECRET", SECRET)
+        .stdin(stdin)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    (lifeline, child)
+}
+
+pub(crate) fn end(child: &mut Child) -> Ended {
+    let mut stderr = child.stderr.take().unwrap();
+    let errors = std::thread::spawn(move || {
+        let mut text = Vec::new();
+        stderr.read_to_end(&mut text).unwrap();
+        String::from_utf8_lossy(&text).into_owned()
+    });
+    let mut stdout = Vec::new();
+    child
+        .stdout
+        .take()
+        .unwrap()
+        .read_to_end(&mut stdout)
+        .unwrap();
+    Ended {
+        stdout: String::from_utf8_lossy(&stdout).into_owned(),
+        stderr: errors.join().unwrap(),
+        code: child.wait().unwrap().code(),
+    }
+}
+
+/// The same script on the host, to show that the attack works there.
+pub(crate) fn unconfined(directory: &Path, script: &str) -> Ended {
+    let mut child = command(Path::new("sh"), &["-c".into(), script.into()])
+        .current_dir(directory)
+        .env("HOST_SECRET", SECRET)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    end(&mut child)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the harness spawns for all tests"
+)]
+pub(crate) fn command(program: &Path, args: &[OsString]) -> Command {
+    let mut command = Command::new(program);
+    command.args(args);
+    command
+}

@@ -1,0 +1,194 @@
+//! Nothing survives: not the command's end, not the orchestrator's.
+
+use std::ffi::OsString;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::unix::process::CommandExt as _;
+use std::process::{ChildStdout, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use codeteam_sandbox::{Lifeline, Profile};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::harness::{BOTH, Host, backend, command, end, spawn};
+
+/// A word by which processes are found again on the host.
+fn mark() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("survivor-{}-{number}-end", std::process::id())
+}
+
+/// The processes of the host with the mark in their command line.
+fn survivors(mark: &str) -> Vec<String> {
+    std::fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok())
+        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
+        .filter(|line| line.contains(mark))
+        .collect()
+}
+
+/// A command that hides its children in sessions of their own, deaf to signals
+/// and with no stream open but standard output.
+fn hydra(mark: &str) -> String {
+    format!(
+        "trap '' TERM HUP INT
+         for i in 1 2 3; do
+             setsid sh -c 'trap \"\" TERM HUP INT; (setsid sleep 1000 {mark} 2>/dev/null &
+                 exec perl -e \"sleep 1000\" {mark})' &
+         done
+         echo ready"
+    )
+}
+
+/// Whether everybody who held the other end of the pipe is gone.
+fn closes(mut stdout: ChildStdout) -> bool {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let timeout = Timespec::try_from(left).unwrap();
+        let mut watched = [PollFd::new(&stdout, PollFlags::IN)];
+        if poll(&mut watched, Some(&timeout)).unwrap() == 0 {
+            return false;
+        }
+        if stdout.read(&mut [0; 4096]).unwrap() == 0 {
+            return true;
+        }
+    }
+}
+
+#[test]
+fn daemons_end_with_the_command() {
+    for profile in BOTH {
+        let host = Host::new();
+        let mark = mark();
+        let ended = host.sh(profile, &hydra(&mark));
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "ready\n"));
+        assert_eq!(survivors(&mark), [""; 0]);
+    }
+}
+
+#[test]
+fn everything_ends_with_the_lifeline() {
+    for profile in BOTH {
+        let host = Host::new();
+        let mark = mark();
+        let script = format!("{}; sleep 1000", hydra(&mark));
+        let confined = host.confine(host.policy(profile), "sh", &["-c", &script]);
+        let (lifeline, mut child) = spawn(&confined);
+        let mut line = String::new();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        stdout.read_line(&mut line).unwrap();
+        assert!(!survivors(&mark).is_empty());
+        drop(lifeline);
+        // When bubblewrap has ended there is nobody left at all.
+        child.wait().unwrap();
+        assert_eq!(survivors(&mark), [""; 0]);
+    }
+}
+
+#[test]
+fn everything_ends_with_bubblewrap() {
+    let host = Host::new();
+    let mark = mark();
+    let script = format!("{}; sleep 1000", hydra(&mark));
+    let confined = host.confine(host.policy(Profile::Worker), "sh", &["-c", &script]);
+    let (_lifeline, mut child) = spawn(&confined);
+    let mut stdout = child.stdout.take().unwrap();
+    let mut ready = [0; 6];
+    stdout.read_exact(&mut ready).unwrap();
+    child.kill().unwrap();
+    assert!(closes(stdout));
+    child.wait().unwrap();
+    assert_eq!(survivors(&mark), [""; 0]);
+}
+
+#[test]
+fn a_command_that_comes_too_late_never_starts() {
+    let host = Host::new();
+    let confined = host.confine(
+        host.policy(Profile::Worker),
+        "sh",
+        &["-c", "echo x > started"],
+    );
+    let (lifeline, stdin) = Lifeline::new().unwrap();
+    drop(lifeline);
+    let mut child = command(&confined.program, &confined.args)
+        .stdin(stdin)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    assert_eq!(end(&mut child).code, Some(125));
+    assert!(!host.tree().join("started").exists());
+}
+
+/// Waits in the one way that hits a moment to the microsecond.
+fn spin(until: Instant) {
+    while Instant::now() < until {
+        std::hint::spin_loop();
+    }
+}
+
+/// How often the moment of a kill is moved, from the spawn to well after the
+/// start: enough to hit every phase, and no more than a test may take.
+const KILLS: u32 = 100;
+const STEP: Duration = Duration::from_micros(250);
+
+#[test]
+fn the_orchestrators_death_leaves_nothing_whenever_it_comes() {
+    let host = Host::new();
+    let mark = mark();
+    let script = format!("{}; sleep 1000", hydra(&mark));
+    for kill in 0..KILLS {
+        let confined = host.confine(host.policy(Profile::Worker), "sh", &["-c", &script]);
+        let mut args = vec![OsString::from("orchestrate")];
+        args.extend(confined.args.iter().cloned());
+        let spawned = Instant::now();
+        let mut orchestrator = command(&confined.program, &args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let stdout = orchestrator.stdout.take().unwrap();
+        spin(spawned + STEP * kill);
+        orchestrator.kill().unwrap();
+        orchestrator.wait().unwrap();
+        assert!(closes(stdout), "kill {kill}: {:?}", survivors(&mark));
+        assert_eq!(survivors(&mark), [""; 0], "kill {kill}");
+    }
+}
+
+#[test]
+fn killing_the_group_leaves_nothing_whenever_it_comes() {
+    let host = Host::new();
+    let mark = mark();
+    let script = format!("{}; sleep 1000", hydra(&mark));
+    // Without a cgroup, which slows the start down and may hide a moment.
+    let backend = backend().clone().without_cgroups();
+    for kill in 0..KILLS {
+        let policy = host.policy(Profile::Executor);
+        let confined = host.confine_with(&backend, policy, "sh", &["-c", &script]);
+        let (lifeline, stdin) = Lifeline::new().unwrap();
+        let spawned = Instant::now();
+        let mut child = command(&confined.program, &confined.args)
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let stdout = child.stdout.take().unwrap();
+        let group = Pid::from_child(&child);
+        spin(spawned + STEP * kill);
+        kill_process_group(group, Signal::KILL).unwrap();
+        drop(lifeline);
+        child.wait().unwrap();
+        assert!(closes(stdout), "kill {kill}: {:?}", survivors(&mark));
+        assert_eq!(survivors(&mark), [""; 0], "kill {kill}");
+    }
+}

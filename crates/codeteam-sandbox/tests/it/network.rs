@@ -1,0 +1,117 @@
+//! What a command reaches, as the other end sees it.
+
+use std::io::ErrorKind;
+use std::net::{TcpListener, UdpSocket};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener};
+
+use crate::harness::{BOTH, Host, unconfined};
+
+#[test]
+fn the_hosts_loopback_is_another_one() {
+    let host = Host::new();
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let attack = format!(
+        "perl -MIO::Socket::INET -e '
+            for my $host (\"127.0.0.1\", \"localhost\") {{
+                print \"connected\\n\" if IO::Socket::INET->new(\"$host:{tcp}\");
+            }}
+            my $udp = IO::Socket::INET->new(PeerAddr => \"127.0.0.1:{udp}\", Proto => \"udp\");
+            $udp->send(\"hello\") if $udp;'",
+        tcp = tcp.local_addr().unwrap().port(),
+        udp = udp.local_addr().unwrap().port(),
+    );
+    assert_eq!(
+        unconfined(&host.tree(), &attack).stdout,
+        "connected\nconnected\n"
+    );
+    udp.recv(&mut [0; 8]).unwrap();
+    tcp.accept().unwrap();
+    tcp.accept().unwrap();
+
+    tcp.set_nonblocking(true).unwrap();
+    udp.set_nonblocking(true).unwrap();
+    for profile in BOTH {
+        assert_eq!(host.sh(profile, &attack).stdout, "");
+        assert_eq!(tcp.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+        let received = udp.recv(&mut [0; 8]);
+        assert_eq!(received.unwrap_err().kind(), ErrorKind::WouldBlock);
+    }
+}
+
+#[test]
+fn there_is_no_way_out() {
+    // Addresses for documentation: nobody is there, even without a sandbox.
+    let host = Host::new();
+    let attack = "perl -MIO::Socket::INET -e '
+            for my $peer (\"192.0.2.1:443\", \"198.51.100.1:80\", \"169.254.169.254:80\") {
+                IO::Socket::INET->new(PeerAddr => $peer, Timeout => 1);
+                print \"$!\\n\";
+            }
+            my $udp = IO::Socket::INET->new(PeerAddr => \"192.0.2.1:53\", Proto => \"udp\");
+            print \"$!\\n\";'
+        sed -n '3,$s/:.*//p' /proc/net/dev | tr -d ' '; tail -n +2 /proc/net/route
+        getent hosts codeteam.invalid || echo unresolved";
+    let unreachable = "Network is unreachable\n".repeat(4);
+    for profile in BOTH {
+        let ended = host.sh(profile, attack);
+        assert_eq!(
+            ended.stdout,
+            format!("{unreachable}lo\nunresolved\n"),
+            "{ended:?}"
+        );
+    }
+}
+
+#[test]
+fn sockets_in_files_and_abstract_ones_are_not_reached() {
+    let host = Host::new();
+    // One beside the work tree, one in the middle of it.
+    let files = ["docker.sock", "tree/server.sock"].map(|name| host.path(name));
+    let name = format!("codeteam-{}", std::process::id());
+    let abstracted = SocketAddr::from_abstract_name(&name).unwrap();
+    let mut listeners = Vec::from(
+        files
+            .each_ref()
+            .map(|path| UnixListener::bind(path).unwrap()),
+    );
+    listeners.push(UnixListener::bind_addr(&abstracted).unwrap());
+    let attack = format!(
+        "perl -MSocket -e 'for my $path (\"{}\", \"{}\", \"\\0{name}\") {{
+            my $s;
+            socket($s, AF_UNIX, SOCK_STREAM, 0) and connect($s, pack(\"S a*\", AF_UNIX, $path))
+                and print \"connected\\n\";
+        }}'",
+        files[0].display(),
+        files[1].display(),
+    );
+    assert_eq!(
+        unconfined(&host.tree(), &attack).stdout,
+        "connected\n".repeat(3)
+    );
+    for listener in &listeners {
+        listener.accept().unwrap();
+        listener.set_nonblocking(true).unwrap();
+    }
+    for profile in BOTH {
+        assert_eq!(host.sh(profile, &attack).stdout, "");
+        for listener in &listeners {
+            assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+        }
+    }
+}
+
+#[test]
+fn a_test_server_on_the_own_loopback_works() {
+    let host = Host::new();
+    let script = "perl -MIO::Socket::INET -e '
+        my $server = IO::Socket::INET->new(Listen => 1, LocalAddr => \"127.0.0.1\") or die;
+        my $client = IO::Socket::INET->new(\"localhost:\" . $server->sockport) or die;
+        print $client \"x\\n\"; $client->flush; my $peer = $server->accept; print scalar <$peer>;
+        socketpair(my $a, my $b, 1, 1, 0) or die; print \"pair\\n\"'";
+    for profile in BOTH {
+        let ended = host.sh(profile, script);
+        assert_eq!(ended.stdout, "x\npair\n", "{ended:?}");
+    }
+}
