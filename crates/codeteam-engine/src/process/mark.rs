@@ -33,6 +33,16 @@ const GIVE_UP: Duration = Duration::from_secs(2);
 /// but not `run-10`. An empty prefix covers nothing. The calling process is
 /// never killed. Without `/proc` nothing is found.
 pub fn sweep(mark_prefix: &str) -> usize {
+    sweep_among(mark_prefix, None)
+}
+
+/// The same among the processes that are younger than `oldest`, which is all there can be of what
+/// it started. A machine may have thousands of others, and this is done after every command.
+pub(super) fn sweep_younger(mark_prefix: &str, oldest: Pid) -> usize {
+    sweep_among(mark_prefix, Some(oldest))
+}
+
+fn sweep_among(mark_prefix: &str, oldest: Option<Pid>) -> usize {
     let prefix = mark_prefix.trim_end_matches('/').as_bytes();
     if prefix.is_empty() {
         return 0;
@@ -40,7 +50,7 @@ pub fn sweep(mark_prefix: &str) -> usize {
     let started = Instant::now();
     let mut killed = BTreeSet::new();
     loop {
-        let found = marked(prefix);
+        let found = marked(prefix, oldest);
         if found.is_empty() || started.elapsed() > GIVE_UP {
             return killed.len();
         }
@@ -60,19 +70,33 @@ pub(super) fn of(env: &[(OsString, OsString)]) -> Option<&str> {
         .filter(|mark| !mark.trim_end_matches('/').is_empty())
 }
 
-fn marked(prefix: &[u8]) -> Vec<Pid> {
+fn marked(prefix: &[u8], oldest: Option<Pid>) -> Vec<Pid> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
+    };
+    // Process ids count up, until they start again from below: then everyone is looked at.
+    let oldest = oldest.map_or(0, Pid::as_raw_pid);
+    let from = if newest_pid().is_some_and(|newest| newest >= oldest) {
+        oldest
+    } else {
+        0
     };
     let user = rustix::process::geteuid().as_raw();
     let itself = rustix::process::getpid();
     entries
         .flatten()
-        .filter(|entry| entry.metadata().is_ok_and(|found| found.uid() == user))
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter_map(Pid::from_raw)
+        .filter_map(|entry| Some((entry.file_name().to_str()?.parse::<i32>().ok()?, entry)))
+        .filter(|(pid, _)| *pid > from)
+        .filter(|(_, entry)| entry.metadata().is_ok_and(|found| found.uid() == user))
+        .filter_map(|(pid, _)| Pid::from_raw(pid))
         .filter(|pid| *pid != itself && carries(*pid, prefix))
         .collect()
+}
+
+/// The process id that was given out last.
+fn newest_pid() -> Option<i32> {
+    let text = fs::read_to_string("/proc/loadavg").ok()?;
+    text.split_whitespace().last()?.parse().ok()
 }
 
 /// Whether the process carries the mark now. Zombies carry nothing.

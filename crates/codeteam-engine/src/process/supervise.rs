@@ -246,7 +246,7 @@ impl Group {
 
     fn kill(&self) {
         self.signal(Signal::KILL);
-        mark::sweep(&self.mark);
+        mark::sweep_younger(&self.mark, self.leader);
     }
 
     /// Whether the child has ended. It stays a zombie.
