@@ -176,10 +176,10 @@ mod tests {
             },
         ];
         let mut policy = Policy::new(Profile::Executor, root, Limits::default());
-        policy.show(Path::new("/work/tree"), Access::Writable);
-        policy.hide(Path::new("/work/tree/.env"), Kind::File);
-        policy.hide(Path::new("/work/tree/internal"), Kind::Directory);
-        policy.cwd = "/work/tree".into();
+        policy.show(Path::new("/project/tree"), Access::Writable);
+        policy.hide(Path::new("/project/tree/.env"), Kind::File);
+        policy.hide(Path::new("/project/tree/internal"), Kind::Directory);
+        policy.cwd = "/project/tree".into();
         expect![[r"
 
             --unshare-user
@@ -218,15 +218,15 @@ mod tests {
             --perms 0700
             --size 536870912
             --tmpfs /home/agent
-            --bind-fd 12 /work/tree
+            --bind-fd 12 /project/tree
             --perms 0444
-            --ro-bind-data 13 /work/tree/.env
+            --ro-bind-data 13 /project/tree/.env
             --perms 0555
-            --tmpfs /work/tree/internal
-            --remount-ro /work/tree/internal
+            --tmpfs /project/tree/internal
+            --remount-ro /project/tree/internal
             --remount-ro /dev
             --remount-ro /
-            --chdir /work/tree
+            --chdir /project/tree
             --add-seccomp-fd 14
             --add-seccomp-fd 15
             --add-seccomp-fd 16"]]
