@@ -1,7 +1,10 @@
 //! `codeteam diff`: the diff of a run, or of one of its tasks.
 
+use std::collections::BTreeSet;
+
 use codeteam_core::Run;
-use codeteam_core::ids::TaskId;
+use codeteam_core::ids::{Commit, TaskId};
+use codeteam_engine::Engine;
 use codeteam_engine::git::Oid;
 
 use crate::cli::{RunName, Scene};
@@ -25,39 +28,9 @@ pub(crate) struct Args {
 pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let engine = scene.with_runs()?;
     let run = engine.load(&engine.find(args.run.run.as_deref())?)?;
-    let under_way = args
-        .task
-        .as_deref()
-        .and_then(|task| change_under_way(&run, task));
-    let (text, files) = if let Some(change) = under_way {
-        let text = engine
-            .bodies
-            .get(change.diff.as_str())
-            .map_err(|e| Problem::environment("the diff cannot be read").caused_by(&e))?;
-        (text, change.files.clone())
-    } else {
-        let (from, to) = match &args.task {
-            None => (run.base.commit.0.clone(), run.tip.commit.0.clone()),
-            Some(task) => committed(&run, task)?,
-        };
-        let oid = |text: &str| {
-            Oid::parse(text).ok_or_else(|| Problem::internal(format!("`{text}` is no commit")))
-        };
-        let (from, to) = (oid(&from)?, oid(&to)?);
-        let from = if args.task.is_some() {
-            engine.repo.resolve(&format!("{from}~1"))?
-        } else {
-            from
-        };
-        let diff = engine
-            .repo
-            .diff(&engine.repo.tree_of(&from)?, &engine.repo.tree_of(&to)?)?;
-        let files = diff
-            .files
-            .iter()
-            .map(|f| f.path.display().to_string())
-            .collect();
-        (diff.text, files)
+    let (text, files) = match &args.task {
+        None => between(&engine, &run.base.commit, &run.tip.commit)?,
+        Some(task) => of_task(&engine, &run, task)?,
     };
     if scene.json {
         let value = serde_json::json!({
@@ -75,24 +48,52 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     Ok(Exit::Done)
 }
 
-fn change_under_way<'a>(run: &'a Run, task: &str) -> Option<&'a codeteam_core::frame::FrameChange> {
-    let frames = run.frames.values().chain(run.failed.values());
-    frames
-        .into_iter()
-        .find(|f| f.path.name() == task)?
-        .change
-        .as_ref()
+/// A patch, and the files it touches.
+type Patch = (Vec<u8>, Vec<String>);
+
+/// What a task has changed: what it is at now, or each of its commits.
+fn of_task(engine: &Engine, run: &Run, task: &str) -> Result<Patch, Problem> {
+    let mut frames = run.frames.values().chain(run.failed.values());
+    let frame = frames.find(|f| f.path.name() == task);
+    if let Some(change) = frame.and_then(|f| f.change.as_ref()) {
+        let text = engine
+            .bodies
+            .get(change.diff.as_str())
+            .map_err(|e| Problem::environment("the diff cannot be read").caused_by(&e))?;
+        return Ok((text, change.files.clone()));
+    }
+    let commits = run
+        .tasks
+        .get(&TaskId::from(task))
+        .map(|r| r.commits.clone());
+    let commits = commits
+        .filter(|commits| !commits.is_empty())
+        .ok_or_else(|| {
+            Problem::user(format!("there is no change of `{task}` in {}", run.id))
+                .hint(format!("`codeteam show {}` lists its tasks", run.id))
+        })?;
+    let (mut text, mut files) = (Vec::new(), BTreeSet::new());
+    for commit in &commits {
+        // Other tasks' commits may lie between two of this one's.
+        let before = engine.repo.resolve(&format!("{commit}~1"))?;
+        let (patch, touched) = between(engine, &before.as_str().into(), commit)?;
+        text.extend(patch);
+        files.extend(touched);
+    }
+    Ok((text, files.into_iter().collect()))
 }
 
-/// The first and the last commit of a task.
-fn committed(run: &Run, task: &str) -> Result<(String, String), Problem> {
-    let record = run.tasks.get(&TaskId::from(task));
-    let commits = record.map(|r| r.commits.clone()).unwrap_or_default();
-    match (commits.first(), commits.last()) {
-        (Some(first), Some(last)) => Ok((first.0.clone(), last.0.clone())),
-        _ => Err(
-            Problem::user(format!("there is no change of `{task}` in {}", run.id))
-                .hint(format!("`codeteam show {}` lists its tasks", run.id)),
-        ),
-    }
+fn between(engine: &Engine, from: &Commit, to: &Commit) -> Result<Patch, Problem> {
+    let tree = |commit: &Commit| -> Result<Oid, Problem> {
+        let oid = Oid::parse(commit.as_str())
+            .ok_or_else(|| Problem::internal(format!("`{commit}` is no commit")))?;
+        Ok(engine.repo.tree_of(&oid)?)
+    };
+    let diff = engine.repo.diff(&tree(from)?, &tree(to)?)?;
+    let files = diff
+        .files
+        .iter()
+        .map(|f| f.path.display().to_string())
+        .collect();
+    Ok((diff.text, files))
 }
