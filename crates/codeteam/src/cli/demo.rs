@@ -16,6 +16,7 @@ use crate::cli::{Calls, Scene, drive};
 use crate::exit::Exit;
 use crate::output::{Style, say};
 use crate::problem::Problem;
+use crate::progress::Detail;
 
 /// Marks a folder as one a demo may replace.
 const MARKER: &str = ".made-by-codeteam-demo";
@@ -44,12 +45,14 @@ pub(crate) fn main(args: &Args, mut scene: Scene) -> Result<Exit, Problem> {
         git: format!("git -C {}", sample.display()),
     };
     let style = Style::detect();
-    say(&format!("{} {DEMO_GOAL}", style.bold("goal:")));
-    say(&format!(
-        "A sample project is in {}; the workers are scripted, all else is real.",
-        sample.display()
-    ));
-    say("");
+    if scene.detail >= Detail::Normal {
+        say(&format!("{} {DEMO_GOAL}", style.bold("goal:")));
+        say(&format!(
+            "A sample project is in {}; the workers are scripted, all else is real.",
+            sample.display()
+        ));
+        say("");
+    }
     let project = scene.project()?;
     let prepared = project.prepare(&Request {
         goal: DEMO_GOAL.to_owned(),
@@ -64,7 +67,7 @@ pub(crate) fn main(args: &Args, mut scene: Scene) -> Result<Exit, Problem> {
         &drive::observer(&scene),
     )?;
     let exit = drive::closing(&scene, &engine, &id, &stop)?;
-    if exit == Exit::Done && !scene.json {
+    if exit == Exit::Done && !scene.json && scene.detail >= Detail::Normal {
         let Calls { codeteam, .. } = &scene.calls;
         say(&format!("  story   {codeteam} log"));
         say(&format!(
