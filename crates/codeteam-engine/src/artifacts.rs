@@ -208,7 +208,8 @@ fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
         .file_name()
         .map(|n| n.to_string_lossy().into_owned())
         .unwrap_or_default();
-    let temporary = path.with_file_name(format!(".{name}.new"));
+    // Two runs may share a plan; each writes a file of its own first.
+    let temporary = path.with_file_name(format!(".{name}.{}.new", std::process::id()));
     fs::write(&temporary, bytes).map_err(io("write", &temporary))?;
     fs::rename(&temporary, path).map_err(io("put in place", path))
 }

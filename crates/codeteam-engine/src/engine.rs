@@ -15,6 +15,7 @@ use codeteam_core::ids::{RunId, TaskId, Time, Tree};
 use codeteam_core::input::Decision;
 use codeteam_core::plan::{self, Plan};
 use codeteam_core::schedule::Status;
+use codeteam_core::workflow::StepKind;
 use codeteam_core::{Event, Run, budget};
 
 use crate::bodies::{self, Bodies};
@@ -176,10 +177,22 @@ impl Engine {
         })
     }
 
-    /// Everything a new run pins. Nothing is written yet.
+    /// Everything a new run pins, and the folders that make its names its own.
     pub fn plan_run(&self, prepared: Prepared, at: Time) -> Result<RunStarted, Error> {
-        let run = self.free_id(&prepared.goal, at)?;
-        let plan_id = self.free_plan_id();
+        let run = self.new_id(&prepared.goal, at)?;
+        let steps = prepared.compiled.workflow.steps.values();
+        let plans = steps
+            .clone()
+            .any(|s| matches!(s.kind, StepKind::Each { .. }));
+        let named = prepared
+            .plan
+            .as_ref()
+            .is_some_and(|p| !p.plan_id.is_empty());
+        let plan_id = if plans && !named {
+            self.new_plan_id()?
+        } else {
+            String::new()
+        };
         let mut plan = prepared.plan;
         if let Some(plan) = plan.as_mut().filter(|plan| plan.plan_id.is_empty()) {
             plan.plan_id.clone_from(&plan_id);
@@ -333,24 +346,26 @@ impl Engine {
         env
     }
 
-    /// The next number of a plan: `feature-0021`.
-    fn free_plan_id(&self) -> String {
+    /// The next number of a plan, `feature-0021`, with its folder: of two runs that start at the
+    /// same moment only one can make it.
+    fn new_plan_id(&self) -> Result<String, Error> {
         let number = |entry: fs::DirEntry| -> Option<u32> {
-            entry
-                .file_name()
-                .to_str()?
-                .strip_prefix("feature-")?
-                .parse()
-                .ok()
+            let name = entry.file_name();
+            name.to_str()?.strip_prefix("feature-")?.parse().ok()
         };
-        let folder = fs::read_dir(self.folder.join("planning"));
-        let last = folder
+        let folder = self.folder.join("planning");
+        let entries = fs::read_dir(&folder)
             .into_iter()
             .flatten()
-            .filter_map(Result::ok)
-            .filter_map(number)
-            .max();
-        format!("feature-{:04}", last.unwrap_or(0).saturating_add(1))
+            .filter_map(Result::ok);
+        let mut next = entries.filter_map(number).max().unwrap_or(0);
+        loop {
+            next = next.saturating_add(1);
+            let id = format!("feature-{next:04}");
+            if claim(&folder, &id)? {
+                return Ok(id);
+            }
+        }
     }
 
     /// The bytes a run takes on the disk: its worktrees, and all bodies of the project.
@@ -359,8 +374,9 @@ impl Engine {
         crate::maintenance::size(&self.workspaces_of(run)) + crate::maintenance::size(&bodies)
     }
 
-    /// An id for a run that neither the log nor a branch has: the time and the goal's first words.
-    fn free_id(&self, goal: &str, at: Time) -> Result<RunId, Error> {
+    /// An id for a run that neither the log nor a branch has, with its folder: the time and the
+    /// goal's first words.
+    fn new_id(&self, goal: &str, at: Time) -> Result<RunId, Error> {
         let base = format!("{}_{}", stamp(at), slug(goal));
         self.room_for(&self.config.git.branch_pattern.replace("{run}", &base))?;
         for n in 1..1_000 {
@@ -375,7 +391,7 @@ impl Engine {
                     .repo
                     .read_ref(&format!("refs/heads/{branch}"))?
                     .is_some();
-            if !taken {
+            if !taken && claim(&self.folder.join("runs"), &id)? {
                 return Ok(RunId(id));
             }
         }
@@ -395,6 +411,21 @@ impl Engine {
             }
         }
         Ok(())
+    }
+}
+
+/// Makes a folder that must not exist yet; says whether it was this call that made it.
+fn claim(parent: &Path, name: &str) -> Result<bool, Error> {
+    let folder = parent.join(name);
+    let made = fs::create_dir_all(parent).and_then(|()| fs::create_dir(&folder));
+    match made {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
+        Err(source) => Err(Error::Io {
+            doing: "make the folder",
+            path: folder,
+            source,
+        }),
     }
 }
 
