@@ -39,17 +39,32 @@ fn main() -> Outcome<()> {
         .map(|n| Writer::start(&store, &format!("crowd-{n}")))
         .collect::<Outcome<Vec<_>>>()?;
 
+    let mut moving = vec![Writer::start(&store, "newest-moving")?];
+    moving[0].moves = true;
+
     let (mut floors, mut ours, mut groups) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut moved, mut moved_groups) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         floors.push(floor.round()?);
         ours.push(round(&store, &mut alone)?);
+        moved.push(round(&store, &mut moving)?);
+        set_moving(&mut crowd, false);
         groups.push(round(&store, &mut crowd)?);
+        set_moving(&mut crowd, true);
+        moved_groups.push(round(&store, &mut crowd)?);
     }
     let (floor, ours, group) = (median(floors), median(ours), median(groups));
     report("bare commits/s", floor, None);
     report("appends/s, one thread", ours, Some((ours / floor, 0.8)));
     let name = format!("appends/s, {CROWD} threads");
     report(&name, group, Some((group / ours, 5.0)));
+    let (moved, moved_group) = (median(moved), median(moved_groups));
+    report("one thread, row changes", moved, Some((moved / floor, 0.8)));
+    report(
+        "crowd, rows change",
+        moved_group,
+        Some((moved_group / moved, 5.0)),
+    );
 
     let seconds = load(&store)?;
     report("s to load 100k events", seconds, Some((0.5 / seconds, 1.0)));
@@ -96,12 +111,18 @@ impl Floor {
 struct Writer {
     lease: Lease,
     seq: u64,
+    /// Whether every append changes what the run's row says, as most do.
+    moves: bool,
 }
 
 impl Writer {
     fn start(store: &Store, run: &str) -> Outcome<Self> {
         let lease = store.take_lease(run, &Owner::this_process("bench"), 0, i64::MAX)?;
-        let mut writer = Self { lease, seq: 0 };
+        let mut writer = Self {
+            lease,
+            seq: 0,
+            moves: false,
+        };
         writer.append(store, vec![event()])?;
         Ok(writer)
     }
@@ -118,10 +139,16 @@ impl Writer {
                 goal: "measure".into(),
                 created_at: 0,
                 status: "running".into(),
-                headline: "2 of 5 tasks".into(),
+                headline: format!("{} of 5 tasks", if self.moves { self.seq } else { 2 }),
             }),
         })?;
         Ok(())
+    }
+}
+
+fn set_moving(writers: &mut [Writer], moves: bool) {
+    for writer in writers {
+        writer.moves = moves;
     }
 }
 

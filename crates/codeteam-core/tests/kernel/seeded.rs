@@ -194,6 +194,70 @@ fn edit_plan(world: &mut World, luck: &mut Luck) {
     world.feed(&Input::PlanEdited { at, by, plan });
 }
 
+/// Dies after every append, before anything that is due is done, and again after every effect,
+/// before anyone hears of it. Each effect is then done once more, and lands.
+fn play_dying_always(seed: u64) -> World {
+    let mut luck = Luck::new(seed);
+    let workflow = ALL[usize::try_from(seed % 4).unwrap()];
+    let mut start = Start::of(workflow).cap(usize::try_from(1 + luck.below(4)).unwrap());
+    if workflow != SEQUENCE {
+        start.plan = Some(some_plan(&mut luck, workflow == PHASES));
+    }
+    start.compiled.workflow.on_exhausted = Exhausted::Fail;
+    let trouble = *luck.pick(&[0, 5, 15]);
+    let mut world = World::begin(&start);
+    for turn in 0..TURNS {
+        if world.run.is_terminal() {
+            return world;
+        }
+        let trouble = if turn < TROUBLED { trouble } else { 0 };
+        world.crash();
+        let flights: Vec<Effect> = world.flights.values().cloned().collect();
+        if !flights.is_empty() {
+            let effect = luck.pick(&flights).clone();
+            let _unheard = perform(&mut world, &mut luck, &effect, trouble);
+            world.crash();
+        }
+        go_on(&mut world, &mut luck, trouble);
+    }
+    panic!(
+        "seed {seed} does not end: {:?}",
+        codeteam_core::due(&world.run)
+    );
+}
+
+fn dying_always(of: u64) {
+    for seed in (of..1_000).step_by(4) {
+        let world = play_dying_always(seed);
+        let lost = world
+            .log
+            .iter()
+            .filter(|line| line.contains("attempt_lost"))
+            .count();
+        assert!(lost > 1, "seed {seed} lost {lost} attempts only");
+    }
+}
+
+#[test]
+fn tasks_one_by_one_survive_dying_after_every_append_and_every_effect() {
+    dying_always(0);
+}
+
+#[test]
+fn a_sequence_survives_dying_after_every_append_and_every_effect() {
+    dying_always(1);
+}
+
+#[test]
+fn a_halting_run_survives_dying_after_every_append_and_every_effect() {
+    dying_always(2);
+}
+
+#[test]
+fn phases_survive_dying_after_every_append_and_every_effect() {
+    dying_always(3);
+}
+
 /// Plays every fourth seed, and sees to it that luck has reached these kinds of events.
 fn share(of: u64, reached: &[&str]) {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();

@@ -41,7 +41,7 @@ pub(super) fn append(conn: &Connection, append: &Append) -> Result<Head, Failure
     Ok(head)
 }
 
-/// The same for a run of which the writer knows already that all checks pass and the row stays.
+/// The same for a run of which the writer knows already that all checks pass.
 pub(super) fn append_known(
     conn: &Connection,
     append: &Append,
@@ -62,6 +62,13 @@ pub(super) fn append_known(
         };
     }
     Ok(head)
+}
+
+/// Changes the row of a run that is known.
+pub(super) fn update_run(conn: &Connection, head: Head, row: &RunUpdate) -> Result<(), Failure> {
+    conn.prepare_cached("UPDATE runs SET goal = ?2, status = ?3, headline = ?4 WHERE key = ?1")?
+        .execute((head.key, &row.goal, &row.status, &row.headline))?;
+    Ok(())
 }
 
 /// Leaves a message for whoever holds the run.

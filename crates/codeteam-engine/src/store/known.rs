@@ -37,17 +37,21 @@ impl Known {
         self.runs.clear();
     }
 
-    /// Where the run's chain ends, if an append fits what is known so well that only its events
-    /// need to be written.
+    /// Where the run's chain ends, if an append fits what is known so well that nothing needs to be
+    /// checked.
     pub(super) fn head(&self, append: &Append) -> Option<Head> {
         let run = self
             .runs
             .get(&append.run)
             .filter(|_| append.consumed.is_empty())?;
-        let fits = run.token == append.token
-            && run.head.seq == append.expected_seq
-            && (append.row.is_none() || append.row == run.row);
+        let fits = run.token == append.token && run.head.seq == append.expected_seq;
         fits.then_some(run.head)
+    }
+
+    /// Whether an append says something else in the run's row than is there.
+    pub(super) fn changes_row(&self, append: &Append) -> bool {
+        let known = self.runs.get(&append.run).and_then(|run| run.row.as_ref());
+        append.row.is_some() && append.row.as_ref() != known
     }
 
     /// Remembers an append that went through.

@@ -212,7 +212,12 @@ impl Job for AppendTask {
 
     fn execute(&mut self, conn: &Connection, known: &mut Known, path: &Path) -> Result<(), Error> {
         let appended = match known.head(&self.append) {
-            Some(head) => append::append_known(conn, &self.append, head),
+            Some(head) => {
+                let row = self.append.row.as_ref();
+                let changed = row.filter(|_| known.changes_row(&self.append));
+                let updated = changed.map_or(Ok(()), |row| append::update_run(conn, head, row));
+                updated.and_then(|()| append::append_known(conn, &self.append, head))
+            }
             None => append::append(conn, &self.append),
         };
         let head = appended.map_err(|failure| failure.at(path, "append to"))?;
