@@ -111,6 +111,7 @@ fn kernel(n: usize) -> (u128, u128) {
         plan_id: String::new(),
         max_tasks: n,
         confinement: String::new(),
+        sandbox: codeteam_core::event::Sandbox::default(),
     }));
     feed(&mut run, &began);
     let clock = Instant::now();

@@ -54,6 +54,9 @@ pub struct Assignment {
     pub tree: Tree,
     /// Whether it may change files.
     pub writable: bool,
+    /// Files that it is not shown, as patterns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<String>,
     /// How long it may take.
     pub timeout_ms: u64,
     /// What it may cost.
@@ -134,6 +137,7 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
         tree: frame.tree.clone(),
         writable: role.kind == Kind::Implementer,
         timeout_ms: step.timeout_ms,
+        exclude: role.exclude.clone(),
         max_cost_microusd: role.max_cost_microusd,
         feedback,
         attachments: frame

@@ -272,6 +272,22 @@ pub struct RunStarted {
     /// What workers and gates are confined by, for people to read.
     #[serde(default)]
     pub confinement: String,
+    /// What workers and gates are confined by.
+    #[serde(default)]
+    pub sandbox: Sandbox,
+}
+
+/// What workers and gates are confined by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sandbox {
+    /// Nothing: they have the user's own rights.
+    #[default]
+    None,
+    /// Bubblewrap.
+    Bubblewrap,
+    /// Podman or docker.
+    Container,
 }
 
 /// How a frame or a run ended.

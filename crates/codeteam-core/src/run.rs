@@ -13,7 +13,7 @@ use rpds::RedBlackTreeMapSync;
 
 pub use self::fold::apply;
 use crate::budget::{self, Budget, Reservation};
-use crate::event::Outcome;
+use crate::event::{Outcome, Sandbox};
 use crate::frame::{Children, Frame, Item, Tip};
 use crate::ids::{
     AttemptId, Commit, FramePath, PhaseId, RoleName, RunId, StepId, TaskId, Time, fnv,
@@ -47,6 +47,8 @@ pub struct Run {
     pub tip: Tip,
     /// What confines its workers.
     pub confinement: String,
+    /// The same for the engine.
+    pub sandbox: Sandbox,
     /// The plan, once there is one.
     pub plan: Option<Arc<Plan>>,
     /// Where each task stands in the plan.
@@ -126,6 +128,7 @@ impl Default for Run {
             branch: String::new(),
             tip: Tip::default(),
             confinement: String::new(),
+            sandbox: Sandbox::default(),
             plan: None,
             positions: Arc::default(),
             plan_id: String::new(),

@@ -1,5 +1,9 @@
 //! `.codeteam/config.yml`: what a project says about itself.
 
+mod sandbox;
+
+pub use self::sandbox::{Cache, CacheMode, Host, Sandbox, Setup, absolute};
+
 use std::path::{Path, PathBuf};
 
 use codeteam_core::budget;
@@ -41,6 +45,10 @@ pub struct Config {
     pub limits: Limits,
     /// How branches are named.
     pub git: Git,
+    /// How workers and gates are confined.
+    pub sandbox: Sandbox,
+    /// What makes a fresh worktree ready for work.
+    pub setup: Option<Setup>,
 }
 
 /// What is verified.
@@ -99,20 +107,31 @@ impl Default for Git {
     }
 }
 
+/// What a user says for all projects, in `codeteam/config.yml` below the place for configuration.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct User {
+    /// How workers and gates are confined.
+    sandbox: Sandbox,
+}
+
 impl Config {
-    /// Reads the project's configuration; a missing file is an empty one.
-    pub fn load(folder: &Path) -> Result<Self, Error> {
-        for name in ["config.yml", "config.yaml"] {
-            let path = folder.join(name);
-            match std::fs::read_to_string(&path) {
-                Ok(text) => {
-                    return Self::parse(&path.display().to_string(), &text);
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(source) => return Err(Error::Read { path, source }),
-            }
-        }
-        Ok(Self::default())
+    /// Reads the project's configuration and the user's; a missing file is an empty one.
+    pub fn load(folder: &Path, config_home: Option<&Path>) -> Result<Self, Error> {
+        let mut config = match read(folder)? {
+            Some((file, text)) => Self::parse(&file, &text)?,
+            None => Self::default(),
+        };
+        let user = match config_home {
+            Some(home) => read(&home.join("codeteam"))?,
+            None => None,
+        };
+        let user: User = match user {
+            Some((file, text)) => codeteam_core::yaml::parse(&file, &text)?,
+            None => User::default(),
+        };
+        config.sandbox = config.sandbox.over(user.sandbox);
+        Ok(config)
     }
 
     fn parse(file: &str, text: &str) -> Result<Self, Error> {
@@ -163,6 +182,19 @@ impl Limits {
     }
 }
 
+/// The configuration file of a folder, with its name.
+fn read(folder: &Path) -> Result<Option<(String, String)>, Error> {
+    for name in ["config.yml", "config.yaml"] {
+        let path = folder.join(name);
+        match std::fs::read_to_string(&path) {
+            Ok(text) => return Ok(Some((path.display().to_string(), text))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(source) => return Err(Error::Read { path, source }),
+        }
+    }
+    Ok(None)
+}
+
 /// US dollars in millionths.
 #[expect(
     clippy::cast_possible_truncation,
@@ -180,13 +212,18 @@ mod tests {
     #[test]
     fn a_missing_file_is_an_empty_one_and_a_wrong_key_has_a_line() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(Config::load(folder.path()).unwrap().checks().is_empty());
+        assert!(
+            Config::load(folder.path(), None)
+                .unwrap()
+                .checks()
+                .is_empty()
+        );
         std::fs::write(
             folder.path().join("config.yml"),
             "verification:\n  comands: []\n",
         )
         .unwrap();
-        let error = Config::load(folder.path()).unwrap_err().to_string();
+        let error = Config::load(folder.path(), None).unwrap_err().to_string();
         assert!(
             error.contains("config.yml:2:") && error.contains("comands"),
             "{error}"
@@ -198,7 +235,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let text = "verification:\n  commands:\n    - { name: Unit Tests, command: pytest }\n    - command: ruff check .\n";
         std::fs::write(folder.path().join("config.yaml"), text).unwrap();
-        let checks = Config::load(folder.path()).unwrap().checks();
+        let checks = Config::load(folder.path(), None).unwrap().checks();
         assert_eq!(checks[0].name, "Unit Tests");
         assert_eq!(checks[1].name, "ruff check .");
     }

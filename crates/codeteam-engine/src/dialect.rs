@@ -37,6 +37,8 @@ pub struct Program {
     pub args: Vec<OsString>,
     /// Variables it needs.
     pub env: Vec<(OsString, OsString)>,
+    /// Files it reads, beside its assignment.
+    pub reads: Vec<PathBuf>,
 }
 
 /// How one worker is spoken to.

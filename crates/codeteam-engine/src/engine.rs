@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use codeteam_core::event::RunStarted;
+use codeteam_core::event::{RunStarted, Sandbox};
 use codeteam_core::ids::{RunId, TaskId, Time, Tree};
 use codeteam_core::input::Decision;
 use codeteam_core::plan::{self, Plan};
@@ -20,6 +20,7 @@ use codeteam_core::{Event, Run, budget};
 
 use crate::bodies::{self, Bodies};
 use crate::config::{self, Config};
+use crate::confine::{Confinement, Missing};
 use crate::env::Env;
 use crate::git::{self, Head, Identity, Repo};
 use crate::process::{Launcher, MARK, Unconfined};
@@ -45,14 +46,13 @@ pub struct Engine {
     pub config: Config,
     /// What codeteam takes from its environment.
     pub env: Env,
-    /// What confines workers and gates.
-    pub launcher: Arc<dyn Launcher>,
     /// codeteam's own program.
     pub codeteam: PathBuf,
     /// Worktrees that nobody has touched since they were last looked at.
     pub untouched: Untouched,
     identity: OnceLock<Identity>,
     workspaces: PathBuf,
+    launchers: Mutex<BTreeMap<Sandbox, Arc<dyn Launcher>>>,
 }
 
 /// Why the engine cannot go on.
@@ -105,6 +105,8 @@ pub enum Error {
     NoScript(PathBuf),
     #[error("there is no plan `{}`", .0.display())]
     NoPlan(PathBuf),
+    #[error("workers and gates cannot be confined here")]
+    Sandbox(#[from] Missing),
 }
 
 /// What a run is to be.
@@ -124,6 +126,8 @@ pub struct Request {
     pub base: Option<git::Oid>,
     /// Limits over those of the configuration.
     pub limits: budget::Limits,
+    /// What confines workers and gates, if not what is configured.
+    pub sandbox: Option<Sandbox>,
 }
 
 impl Engine {
@@ -169,11 +173,11 @@ impl Engine {
             folder,
             config,
             env,
-            launcher: Arc::new(Unconfined),
             codeteam,
             untouched: Untouched::default(),
             identity: OnceLock::new(),
             workspaces,
+            launchers: Mutex::default(),
         })
     }
 
@@ -214,7 +218,8 @@ impl Engine {
             limits: prepared.limits,
             plan_id,
             max_tasks: prepared.max_tasks,
-            confinement: self.launcher.describe().to_owned(),
+            confinement: self.launcher(prepared.sandbox)?.describe().to_owned(),
+            sandbox: prepared.sandbox,
         })
     }
 
@@ -299,6 +304,28 @@ impl Engine {
         }
         let found = self.repo.identity()?;
         Ok(self.identity.get_or_init(|| found))
+    }
+
+    /// What confines workers and gates, found to work the first time it is asked for.
+    pub fn launcher(&self, sandbox: Sandbox) -> Result<Arc<dyn Launcher>, Missing> {
+        let mut known = self
+            .launchers
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(launcher) = known.get(&sandbox) {
+            return Ok(Arc::clone(launcher));
+        }
+        let launcher: Arc<dyn Launcher> = match sandbox {
+            Sandbox::None => Arc::new(Unconfined),
+            Sandbox::Bubblewrap | Sandbox::Container => Arc::new(Confinement::bubblewrap(
+                &self.env,
+                &self.config.sandbox,
+                &self.codeteam,
+                &self.workspaces.join(".sandbox"),
+            )?),
+        };
+        known.insert(sandbox, Arc::clone(&launcher));
+        Ok(launcher)
     }
 
     /// The folder of a run's workspaces.

@@ -8,6 +8,7 @@
 pub mod artifacts;
 pub mod bodies;
 pub mod config;
+pub mod confine;
 pub mod dialect;
 pub mod driver;
 pub mod engine;

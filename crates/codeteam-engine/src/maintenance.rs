@@ -207,7 +207,7 @@ impl Check {
 pub fn examine(repo: &Repo, env: &Env) -> Vec<Check> {
     let folder = repo.top_level().join(".codeteam");
     let mut checks = Vec::new();
-    checks.push(match Config::load(&folder) {
+    checks.push(match Config::load(&folder, env.config_home.as_deref()) {
         Err(error) => Check::bad("config", with_causes(&error), "mend the file"),
         Ok(config) if config.checks().is_empty() => Check {
             remedy: Some(

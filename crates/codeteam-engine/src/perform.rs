@@ -7,6 +7,7 @@
 mod checks;
 mod halt;
 mod integrate;
+mod view;
 mod worker;
 
 pub use self::halt::Halt;
@@ -17,6 +18,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use codeteam_core::assignment::{Assignment, assignment};
+use codeteam_core::event::Sandbox;
 use codeteam_core::frame::{Frame, Item, Tip};
 use codeteam_core::ids::{AttemptId, BodyId, RunId, Time, Tree};
 use codeteam_core::input::Input;
@@ -26,7 +28,7 @@ use codeteam_core::{Effect, Run};
 use crate::bodies;
 use crate::engine::Engine;
 use crate::git;
-use crate::process::Cancel;
+use crate::process::{Cancel, Launcher};
 use crate::workspace::{self, Ignored, Workspace};
 
 /// Something due, with everything needed to do it.
@@ -46,6 +48,8 @@ pub struct Job {
     pub task: String,
     /// The patch from the base to the frame's tree, if it has a change.
     pub change: Option<BodyId>,
+    /// What confines the run's workers and gates.
+    pub sandbox: Sandbox,
     /// What to do.
     pub what: What,
 }
@@ -187,6 +191,7 @@ pub fn job(run: &Run, effect: &Effect) -> Option<Job> {
         base: frame.base.clone(),
         task: task_name(frame),
         change: frame.change.as_ref().map(|change| change.diff.clone()),
+        sandbox: run.sandbox,
         what,
     })
 }
@@ -297,9 +302,26 @@ impl Job {
         Ok(Arc::new(workspace))
     }
 
+    /// A work tree of their own for checks: nothing that a worker left beside the files of its
+    /// change is there, and what they build is not in the worker's way.
+    fn prepare_gate(&self, engine: &Engine, tree: &Tree) -> Result<Workspace, Error> {
+        let root = engine.workspaces_of(&self.run);
+        let name = format!("{}.gate", workspace_name(&self.id.frame));
+        let own = self.frame_workspace(engine)?;
+        let workspace = Workspace::open(&engine.repo, &root, &name)?.borrowing(&own);
+        let (wanted, base) = (oid(&tree.0)?, oid(&self.base.commit.0)?);
+        workspace.prepare(&wanted, &base, Ignored::Keep)?;
+        Ok(workspace)
+    }
+
     /// Whether nothing has been committed to the run's branch yet.
     fn is_first_commit(&self, onto: &Tip) -> bool {
         *onto == self.started_from
+    }
+
+    /// What confines what this job runs.
+    fn launcher(&self, engine: &Engine) -> Result<Arc<dyn Launcher>, Halt> {
+        engine.launcher(self.sandbox).map_err(Halt::NoSandbox)
     }
 
     /// The mark of every process this job starts.

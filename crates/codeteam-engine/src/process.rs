@@ -30,7 +30,8 @@ use std::time::Duration;
 
 pub use ansi::plain;
 pub use cancel::Cancel;
-pub use launch::{Launcher, Profile, Unconfined};
+pub(crate) use launch::mark_only;
+pub use launch::{Hold, Launch, Launcher, Profile, Unconfined, View};
 pub use mark::{MARK, sweep};
 pub use supervise::run;
 
@@ -104,7 +105,7 @@ pub enum Error {
 }
 
 /// A command, complete: nothing is inherited from codeteam but what is written
-/// here.
+/// here. It reads nothing: no worker may ever wait for a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandSpec {
     /// A path, or a name looked up in the `PATH` of `env`.
@@ -115,17 +116,8 @@ pub struct CommandSpec {
     pub cwd: PathBuf,
     /// The whole environment. It must contain [`MARK`].
     pub env: Vec<(OsString, OsString)>,
-    /// What the command reads.
-    pub stdin: Stdin,
-}
-
-/// What a command reads from its standard input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Stdin {
-    /// Nothing: the end of the file at once. No worker may ever wait for a
-    /// terminal.
-    #[default]
-    Null,
+    /// What it sees of the host if it is confined.
+    pub view: View,
 }
 
 /// How much a command may take.

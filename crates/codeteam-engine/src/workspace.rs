@@ -43,6 +43,7 @@ pub struct Workspace {
     name: String,
     directory: PathBuf,
     collector: PrivateDir,
+    borrowed: Vec<PathBuf>,
 }
 
 /// What [`Workspace::prepare`] found.
@@ -91,7 +92,15 @@ impl Workspace {
             root: root.to_owned(),
             name: name.to_owned(),
             directory,
+            borrowed: Vec::new(),
         })
+    }
+
+    /// The same, which also knows what was collected in `other`.
+    #[must_use]
+    pub fn borrowing(mut self, other: &Workspace) -> Workspace {
+        self.borrowed.push(other.collector.objects());
+        self
     }
 
     /// The work tree.
@@ -108,6 +117,12 @@ impl Workspace {
     /// a sandbox has to let it read.
     pub fn object_dirs(&self) -> Result<Vec<PathBuf>, Error> {
         let mut directories = vec![self.collector.objects()];
+        directories.extend(self.borrowed_dirs()?);
+        Ok(directories)
+    }
+
+    fn borrowed_dirs(&self) -> Result<Vec<PathBuf>, Error> {
+        let mut directories = self.borrowed.clone();
         directories.extend(self.repo.object_dirs()?);
         Ok(directories)
     }

@@ -50,3 +50,4 @@ pub use backend::{Backend, Confined, Shim};
 pub use lifeline::Lifeline;
 pub use policy::{Access, Entry, Kind, Limits, Policy, Profile};
 pub use probe::probe;
+pub use toolchains::Toolchains;

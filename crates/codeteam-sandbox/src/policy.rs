@@ -126,7 +126,8 @@ pub struct Limits {
     pub scratch: u64,
 }
 
-const MIB: u64 = 1024 * 1024;
+/// Bytes of a megabyte.
+pub const MIB: u64 = 1024 * 1024;
 
 impl Default for Limits {
     fn default() -> Self {

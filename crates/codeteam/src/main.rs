@@ -12,8 +12,15 @@ mod progress;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use codeteam_engine::confine;
+use codeteam_engine::perform::with_causes;
 
 fn main() -> ExitCode {
+    // Before anything else: the sandbox starts this program in its own place, and it must be the
+    // only thread then.
+    if let Some(code) = shim() {
+        return code;
+    }
     let args = cli::Args::parse();
     let style = output::Style::detect();
     match cli::dispatch(args) {
@@ -23,4 +30,16 @@ fn main() -> ExitCode {
             problem.exit().into()
         }
     }
+}
+
+/// Does the work of the sandbox's shim, if that is what this process was started for. It comes back
+/// only if something is wrong.
+fn shim() -> Option<ExitCode> {
+    let mut args = std::env::args_os().skip(1);
+    if args.next()? != confine::SHIM {
+        return None;
+    }
+    let Err(error) = confine::shim::main(args);
+    output::say(&with_causes(&error));
+    Some(ExitCode::from(error.exit_code()))
 }

@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 
+use codeteam_engine::confine::Missing;
 use codeteam_engine::driver;
 use codeteam_engine::engine::Error as EngineError;
 use codeteam_engine::perform::Halt;
@@ -152,9 +153,17 @@ impl From<EngineError> for Problem {
             ),
             EngineError::NoPlan(_) => Self::user(error.to_string())
                 .hint("name the plan's file with `--plan`, or leave it out to have one made"),
+            EngineError::Sandbox(missing) => no_sandbox(&missing),
             error => Self::environment(error.to_string()).caused_by(&error),
         }
     }
+}
+
+/// Nothing was started: say what is missing.
+fn no_sandbox(missing: &Missing) -> Problem {
+    Problem::environment("workers and gates cannot be confined here, so nothing was started")
+        .caused_by(missing)
+        .hint("`codeteam doctor` tries it again and says what works")
 }
 
 impl From<git::Error> for Problem {
@@ -231,6 +240,8 @@ impl From<Halt> for Problem {
     fn from(halt: Halt) -> Self {
         let problem = Self::environment(halt.to_string());
         match halt {
+            Halt::NoSandbox(missing) => no_sandbox(&missing)
+                .hint("then `codeteam resume`; everything acknowledged is kept"),
             Halt::DiskFull { .. } => {
                 problem.hint("make room, then `codeteam resume`; everything acknowledged is kept")
             }

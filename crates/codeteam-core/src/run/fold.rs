@@ -324,6 +324,7 @@ fn begin(run: &mut Run, started: &RunStarted) {
     run.tip = base.clone();
     run.branch.clone_from(branch);
     run.confinement.clone_from(&started.confinement);
+    run.sandbox = started.sandbox;
     run.max_tasks = started.max_tasks;
     run.plan_id.clone_from(&started.plan_id);
     run.budget = Budget {

@@ -115,6 +115,7 @@ impl Compiler<'_> {
                 .collect(),
             prompt: raw.prompt,
             model: raw.model,
+            exclude: raw.exclude,
             max_cost_microusd: raw.max_cost_microusd,
         };
         self.roles.insert(role.name.clone(), role);
@@ -493,6 +494,8 @@ struct FileRole {
     #[serde(default)]
     prompt: String,
     model: Option<String>,
+    #[serde(default)]
+    exclude: Vec<String>,
     max_cost_microusd: Option<u64>,
 }
 

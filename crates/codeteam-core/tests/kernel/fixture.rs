@@ -72,6 +72,7 @@ impl Start {
             plan_id: String::new(),
             max_tasks: 100,
             confinement: "none".to_owned(),
+            sandbox: codeteam_core::event::Sandbox::default(),
         })
     }
 }

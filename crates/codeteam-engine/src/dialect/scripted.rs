@@ -1,5 +1,7 @@
 //! The scripted worker: `codeteam agent`, playing a script.
 
+use std::path::PathBuf;
+
 use codeteam_core::assignment::Assignment;
 use codeteam_core::budget::Usage;
 use codeteam_core::failure::{Quota, Stage};
@@ -29,6 +31,10 @@ impl Dialect for Scripted {
             program: argument(&around.codeteam),
             args,
             env: Vec::new(),
+            reads: [around.codeteam.clone()]
+                .into_iter()
+                .chain(assignment.model.iter().map(PathBuf::from))
+                .collect(),
         }
     }
 

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use codeteam_core::budget;
+use codeteam_core::event::Sandbox;
 use codeteam_core::frame::Tip;
 use codeteam_core::ids::{Commit, TaskId, Tree, WorkerName};
 use codeteam_core::plan::{self, Plan};
@@ -42,6 +43,7 @@ pub struct Prepared {
     pub(super) earlier: BTreeMap<TaskId, Status>,
     pub(super) limits: budget::Limits,
     pub(super) max_tasks: usize,
+    pub(super) sandbox: Sandbox,
 }
 
 impl Prepared {
@@ -67,7 +69,7 @@ impl Project {
     /// The project that `start` is in.
     pub fn find(start: &Path, env: Env) -> Result<Self, Error> {
         let mut project = Self::find_anyway(start, env)?;
-        project.config = Config::load(&project.folder)?;
+        project.config = Config::load(&project.folder, project.env.config_home.as_deref())?;
         Ok(project)
     }
 
@@ -75,7 +77,7 @@ impl Project {
     pub(super) fn find_anyway(start: &Path, env: Env) -> Result<Self, Error> {
         let (repo, head) = discover(start, &env)?;
         let folder = repo.top_level().join(".codeteam");
-        let config = Config::load(&folder).unwrap_or_default();
+        let config = Config::load(&folder, env.config_home.as_deref()).unwrap_or_default();
         Ok(Self {
             repo,
             head,
@@ -113,6 +115,10 @@ impl Project {
             },
             limits: self.config.limits.budget().replaced_by(request.limits),
             max_tasks: max_tasks(&self.config),
+            sandbox: request
+                .sandbox
+                .or(self.config.sandbox.backend)
+                .unwrap_or(Sandbox::Bubblewrap),
         })
     }
 

@@ -2,16 +2,20 @@
 
 use std::collections::VecDeque;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use codeteam_core::event::CheckResult;
 use codeteam_core::ids::{BodyId, Tree};
 use codeteam_core::input::Input;
 use codeteam_core::workflow::{Check, CheckKind};
+use codeteam_sandbox::Access;
 
-use super::{Context, Error, Job, now};
-use crate::process::{self, CommandSpec, Exit, Limits, Profile, Status, Stdin};
+use super::{Context, Error, Job, now, view};
+use crate::process::{
+    self, CommandSpec, Exit, Launcher, Limits, Profile, Status, Unconfined, View,
+};
+use crate::workspace::Workspace;
 
 /// How many lines of a check's output go into reports and feedback.
 const SUMMARY_LINES: usize = 40;
@@ -24,12 +28,11 @@ pub(super) fn check(
     checks: &[Check],
     context: &Context<'_>,
 ) -> Result<Input, Error> {
-    let workspace = job.prepare(context.engine, tree)?;
-    let root = workspace.tree_dir();
+    let workspace = job.prepare_gate(context.engine, tree)?;
     let mut results = Vec::new();
     for check in checks {
         (context.lines)(&job.id, &format!("checking: {}", check.name));
-        results.push(run_check(job, check, &root, context)?);
+        results.push(run_check(job, check, &workspace, context)?);
     }
     let id = job.id.clone();
     Ok(Input::GateFinished {
@@ -43,9 +46,10 @@ pub(super) fn check(
 fn run_check(
     job: &Job,
     check: &Check,
-    root: &Path,
+    workspace: &Workspace,
     context: &Context<'_>,
 ) -> Result<CheckResult, Error> {
+    let root = &workspace.tree_dir();
     let plain = |passed: bool, summary: String| CheckResult {
         name: check.name.clone(),
         passed,
@@ -55,7 +59,13 @@ fn run_check(
     Ok(match &check.what {
         CheckKind::Command(command) => {
             let limits = limits(check.timeout_ms);
-            let (exit, output) = shell(job, command, root, &limits, Profile::Executor, context)?;
+            let shell = Shell {
+                command,
+                cwd: root.clone(),
+                view: view::of(workspace, Access::Writable)?,
+                launcher: &*job.launcher(context.engine)?,
+            };
+            let (exit, output) = shell.run(job, &limits, context)?;
             let passed = exit.status == Status::Exited(0);
             let said = how_it_ended(&exit, check.timeout_ms);
             let summary = if passed {
@@ -95,9 +105,15 @@ fn run_check(
 }
 
 pub(super) fn publish(job: &Job, command: &str, context: &Context<'_>) -> Result<Input, Error> {
-    let root = context.engine.repo.top_level().to_owned();
     let limits = limits(10 * 60 * 1_000);
-    let (exit, output) = shell(job, command, &root, &limits, Profile::Executor, context)?;
+    // It pushes and opens pull requests, with what the user has for that. A person has said so.
+    let shell = Shell {
+        command,
+        cwd: context.engine.repo.top_level().to_owned(),
+        view: View::default(),
+        launcher: &Unconfined,
+    };
+    let (exit, output) = shell.run(job, &limits, context)?;
     let ok = exit.status == Status::Exited(0);
     let output = summary(&output.tail, &how_it_ended(&exit, 10 * 60 * 1_000));
     Ok(Input::Published {
@@ -114,44 +130,52 @@ struct Output {
     tail: VecDeque<String>,
 }
 
-fn shell(
-    job: &Job,
-    command: &str,
-    cwd: &Path,
-    limits: &Limits,
-    profile: Profile,
-    context: &Context<'_>,
-) -> Result<(Exit, Output), Error> {
-    let engine = context.engine;
-    let branch = [("CODETEAM_BRANCH".into(), job.branch.clone().into())].to_vec();
-    let spec = CommandSpec {
-        program: "sh".into(),
-        args: vec!["-c".into(), command.into()],
-        cwd: cwd.to_owned(),
-        env: engine.child_env(&job.mark(engine), branch),
-        stdin: Stdin::Null,
-    };
-    let mut output = Output {
-        all: Vec::new(),
-        tail: VecDeque::new(),
-    };
-    let exit = process::run(
-        &*engine.launcher,
-        profile,
-        &spec,
-        limits,
-        &context.cancel,
-        &mut |line| {
-            output.all.extend_from_slice(line.text.as_bytes());
-            output.all.push(b'\n');
-            if output.tail.len() == SUMMARY_LINES {
-                output.tail.pop_front();
-            }
-            output.tail.push_back(line.text.to_string());
-            (context.lines)(&job.id, &line.text);
-        },
-    )?;
-    Ok((exit, output))
+/// A command for `sh`.
+struct Shell<'a> {
+    command: &'a str,
+    cwd: PathBuf,
+    view: View,
+    launcher: &'a dyn Launcher,
+}
+
+impl Shell<'_> {
+    fn run(
+        self,
+        job: &Job,
+        limits: &Limits,
+        context: &Context<'_>,
+    ) -> Result<(Exit, Output), Error> {
+        let engine = context.engine;
+        let branch = [("CODETEAM_BRANCH".into(), job.branch.clone().into())].to_vec();
+        let spec = CommandSpec {
+            program: "sh".into(),
+            args: vec!["-c".into(), self.command.into()],
+            cwd: self.cwd,
+            env: engine.child_env(&job.mark(engine), branch),
+            view: self.view,
+        };
+        let mut output = Output {
+            all: Vec::new(),
+            tail: VecDeque::new(),
+        };
+        let exit = process::run(
+            self.launcher,
+            Profile::Executor,
+            &spec,
+            limits,
+            &context.cancel,
+            &mut |line| {
+                output.all.extend_from_slice(line.text.as_bytes());
+                output.all.push(b'\n');
+                if output.tail.len() == SUMMARY_LINES {
+                    output.tail.pop_front();
+                }
+                output.tail.push_back(line.text.to_string());
+                (context.lines)(&job.id, &line.text);
+            },
+        )?;
+        Ok((exit, output))
+    }
 }
 
 fn limits(timeout_ms: u64) -> Limits {

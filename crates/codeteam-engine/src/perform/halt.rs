@@ -36,6 +36,9 @@ pub enum Halt {
         /// The commit that is missing.
         tip: String,
     },
+    /// Nothing may run, because nothing can be confined.
+    #[error("workers and gates cannot be confined here")]
+    NoSandbox(#[source] codeteam_sandbox::probe::Missing),
 }
 
 /// What libraries and git say then.

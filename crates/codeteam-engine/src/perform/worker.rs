@@ -11,12 +11,13 @@ use codeteam_core::failure::{Facts, Stage};
 use codeteam_core::frame::FrameChange;
 use codeteam_core::ids::{BodyId, PatchId, Tree};
 use codeteam_core::input::{Input, WorkerEnd, WorkerReport};
+use codeteam_sandbox::Access;
 use serde::{Deserialize, Serialize};
 
-use super::{Context, Error, Job, now, oid};
+use super::{Context, Error, Job, now, oid, view};
 use crate::dialect::{self, Fold, Surroundings};
 use crate::engine::Engine;
-use crate::process::{self, CommandSpec, Limits, Line, Profile, Stdin, Stream};
+use crate::process::{self, CommandSpec, Limits, Line, Profile, Stream, View};
 use crate::workspace::{self, Workspace};
 
 /// The longest line of a worker that is kept.
@@ -42,12 +43,16 @@ pub(super) fn work(
         assignment: files.assignment.clone(),
     };
     let program = dialect.command(assignment, &around);
+    let mut view = view(assignment, &workspace, engine)?;
+    for file in program.reads.into_iter().chain([files.assignment.clone()]) {
+        view.show(file, Access::ReadOnly);
+    }
     let spec = CommandSpec {
         program: program.program,
         args: program.args,
         cwd: workspace.tree_dir(),
         env: engine.child_env(&job.mark(engine), program.env),
-        stdin: Stdin::Null,
+        view,
     };
     let limits = Limits {
         wall: Duration::from_millis(assignment.timeout_ms),
@@ -58,7 +63,7 @@ pub(super) fn work(
     let mut fold = dialect.fold();
     let mut transcript = Transcript::create(&files.transcript)?;
     let exit = process::run(
-        &*engine.launcher,
+        &*job.launcher(engine)?,
         Profile::Worker,
         &spec,
         &limits,
@@ -102,6 +107,23 @@ pub(super) fn work(
         id: job.id.clone(),
         report: Box::new(report),
     })
+}
+
+/// What a worker is shown: its work tree, which only those who are asked for a change may write.
+fn view(assignment: &Assignment, workspace: &Workspace, engine: &Engine) -> Result<View, Error> {
+    let access = if assignment.writable {
+        Access::Writable
+    } else {
+        Access::ReadOnly
+    };
+    let mut view = if assignment.exclude.is_empty() {
+        view::of(workspace, access)?
+    } else {
+        view::without(workspace, access, &assignment.exclude)
+    };
+    let allowed = &engine.config.sandbox.allow_files;
+    view::hide_configuration(&mut view, &workspace.tree_dir(), allowed);
+    Ok(view)
 }
 
 /// The tree and the change in a worktree, or what the worker must be told about it.

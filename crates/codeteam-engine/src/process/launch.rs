@@ -1,27 +1,78 @@
 //! How a command is confined: the one interface the sandbox fills in.
 //!
-//! A launcher only rewrites the command (a sandbox puts its own program in
-//! front). It never spawns, and never touches limits or output.
+//! A launcher says what is spawned in place of a command, and what holds it to life. It never
+//! spawns, and never touches limits of time or output.
 
-use super::{CommandSpec, Error};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Stdio;
 
-/// For whom a command runs, which decides what it may see and reach.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Profile {
-    /// A worker: talks to its model, edits its worktree.
-    Worker,
-    /// A gate command: the project's own code, run by the orchestrator.
-    Executor,
+pub use codeteam_sandbox::Profile;
+use codeteam_sandbox::{Access, Entry, Kind};
+
+use super::{CommandSpec, Error, MARK};
+
+/// What a confined command is shown of the host, beside the system itself and the toolchains.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct View {
+    /// Laid over one another in this order.
+    pub entries: Vec<Entry>,
+}
+
+impl View {
+    /// Shows a path at its own place. The way to it may lead through links of the user's own;
+    /// what it leads to now is what is shown.
+    pub fn show(&mut self, path: PathBuf, access: Access) {
+        let source = path.canonicalize().unwrap_or_else(|_| path.clone());
+        self.entries.push(Entry::Bind {
+            source,
+            target: path,
+            access,
+        });
+    }
+
+    /// Covers a path that is shown.
+    pub fn hide(&mut self, target: PathBuf, kind: Kind) {
+        self.entries.push(Entry::Hidden { target, kind });
+    }
 }
 
 /// Turns a command into one that runs confined.
 pub trait Launcher: Send + Sync {
-    /// The command to spawn in place of `spec`. Its environment must keep the
-    /// mark, so that leftovers are found from outside the sandbox too.
-    fn wrap(&self, spec: CommandSpec, profile: Profile) -> Result<CommandSpec, Error>;
+    /// What to spawn in place of `spec`.
+    fn launch(&self, spec: &CommandSpec, profile: Profile) -> Result<Launch, Error>;
 
     /// What a person is told about the confinement, in one sentence.
     fn describe(&self) -> &str;
+}
+
+/// What is really spawned.
+pub struct Launch {
+    /// The program.
+    pub program: OsString,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// Its whole environment, with the mark in it.
+    pub env: Vec<(OsString, OsString)>,
+    /// Where it starts.
+    pub cwd: PathBuf,
+    /// What it reads.
+    pub stdin: Stdio,
+    /// What holds it to life; `None` if nothing but its process group and its mark does.
+    pub hold: Option<Box<dyn Hold>>,
+}
+
+/// Holds a confined command to life. Dropping it ends the command as well.
+pub trait Hold: Send {
+    /// The command was spawned.
+    fn started(&mut self);
+
+    /// Ends the command and everything it started.
+    fn cut(&mut self);
+
+    /// Whether the sandbox came about, now that the command has ended: otherwise nothing of the
+    /// command was run, and what is on its standard error is the sandbox's own complaint.
+    fn was_confined(&mut self) -> bool;
 }
 
 /// No confinement at all.
@@ -29,11 +80,24 @@ pub trait Launcher: Send + Sync {
 pub struct Unconfined;
 
 impl Launcher for Unconfined {
-    fn wrap(&self, spec: CommandSpec, _profile: Profile) -> Result<CommandSpec, Error> {
-        Ok(spec)
+    fn launch(&self, spec: &CommandSpec, _profile: Profile) -> Result<Launch, Error> {
+        Ok(Launch {
+            program: spec.program.clone(),
+            args: spec.args.clone(),
+            env: spec.env.clone(),
+            cwd: spec.cwd.clone(),
+            stdin: Stdio::null(),
+            hold: None,
+        })
     }
 
     fn describe(&self) -> &'static str {
         "not confined: workers and gates run with your own rights"
     }
+}
+
+/// The one variable that what is spawned outside keeps.
+pub(crate) fn mark_only(env: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
+    let is_mark = |(name, _): &&(OsString, OsString)| name == MARK;
+    env.iter().filter(is_mark).cloned().collect()
 }

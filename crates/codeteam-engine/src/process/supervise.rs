@@ -17,7 +17,8 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
 use super::streams::Streams;
 use super::{
-    Cancel, CommandSpec, Error, Exit, Launcher, Limits, Line, Profile, Status, Stdin, mark,
+    Cancel, CommandSpec, Error, Exit, Hold, Launch, Launcher, Limits, Line, Profile, Status,
+    Stream, mark,
 };
 
 /// How long the streams of an ended child may stay open before those who hold
@@ -51,28 +52,49 @@ pub fn run(
     let mark = mark::of(&spec.env).ok_or_else(|| Error::Unmarked {
         program: program.clone(),
     })?;
-    let command = launcher.wrap(spec.clone(), profile)?;
+    let launch = launcher.launch(spec, profile)?;
     let started = Instant::now();
-    let mut group = Group::spawn(&command, mark.to_owned())?;
+    let mut group = Group::spawn(launch, mark.to_owned())?;
+    let mut last_words = String::new();
+    let mut sink = |line: Line<'_>| {
+        if line.stream == Stream::Stderr {
+            last_words.replace_range(.., &line.text);
+        }
+        sink(line);
+    };
     let mut streams = Streams::of(&mut group.child, limits);
     let phase = Phase::Running {
         until: started.checked_add(limits.wall),
     };
-    let verdict = attend(&group, phase, limits.grace, cancel, &mut streams, sink)
-        .map_err(|failure| failure.of(program.clone(), group.leader))?;
+    let verdict = attend(
+        &mut group,
+        phase,
+        limits.grace,
+        cancel,
+        &mut streams,
+        &mut sink,
+    )
+    .map_err(|failure| failure.of(program.clone(), group.leader))?;
     let wall = started.elapsed();
     let status = group.reap().map_err(|source| Error::Watch {
-        program,
+        program: program.clone(),
         operation: "collect the exit status",
         source,
     })?;
-    Ok(streams.account(verdict.unwrap_or_else(|| own_status(status)), wall))
+    if verdict.is_none() && !group.came_about() {
+        return Err(Error::Confine {
+            program,
+            reason: last_words,
+        });
+    }
+    let own = || own_status(status, group.hold.is_some());
+    Ok(streams.account(verdict.unwrap_or_else(own), wall))
 }
 
 /// Serves the child until it has ended and its streams are closed or given up.
 /// Answers with what ended it, if that was not the child itself.
 fn attend(
-    group: &Group,
+    group: &mut Group,
     mut phase: Phase,
     grace: Duration,
     cancel: &Cancel,
@@ -207,6 +229,7 @@ struct Group {
     child: Child,
     leader: Pid,
     mark: String,
+    hold: Option<Box<dyn Hold>>,
     reaped: bool,
 }
 
@@ -215,26 +238,35 @@ impl Group {
         clippy::disallowed_methods,
         reason = "this is the one place that spawns workers and gate commands"
     )]
-    fn spawn(spec: &CommandSpec, mark: String) -> Result<Self, Error> {
-        let stdin = match spec.stdin {
-            Stdin::Null => Stdio::null(),
-        };
-        let child = Command::new(&spec.program)
-            .args(&spec.args)
-            .current_dir(&spec.cwd)
+    fn spawn(launch: Launch, mark: String) -> Result<Self, Error> {
+        let Launch {
+            program,
+            args,
+            env,
+            cwd,
+            stdin,
+            mut hold,
+        } = launch;
+        let child = Command::new(&program)
+            .args(args)
+            .current_dir(&cwd)
             .env_clear()
-            .envs(spec.env.iter().map(|(name, value)| (name, value)))
+            .envs(env)
             .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
             .spawn()
-            .map_err(|source| spawn_error(spec, source))?;
+            .map_err(|source| spawn_error(program.into(), cwd, source))?;
+        if let Some(hold) = &mut hold {
+            hold.started();
+        }
         let leader = Pid::from_child(&child);
         Ok(Self {
             child,
             leader,
             mark,
+            hold,
             reaped: false,
         })
     }
@@ -244,9 +276,19 @@ impl Group {
         let _ = rustix::process::kill_process_group(self.leader, signal);
     }
 
-    fn kill(&self) {
+    fn kill(&mut self) {
+        if let Some(hold) = &mut self.hold {
+            hold.cut();
+        }
         self.signal(Signal::KILL);
-        mark::sweep_younger(&self.mark, self.leader);
+        if self.hold.is_none() {
+            mark::sweep_younger(&self.mark, self.leader);
+        }
+    }
+
+    /// Whether the command was run, and not only what should have confined it.
+    fn came_about(&mut self) -> bool {
+        self.hold.as_mut().is_none_or(|hold| hold.was_confined())
     }
 
     /// Whether the child has ended. It stays a zombie.
@@ -274,14 +316,10 @@ impl Drop for Group {
     }
 }
 
-fn spawn_error(spec: &CommandSpec, source: io::Error) -> Error {
-    let program = PathBuf::from(&spec.program);
+fn spawn_error(program: PathBuf, cwd: PathBuf, source: io::Error) -> Error {
     // The system gives the same error for a missing directory.
-    if !spec.cwd.is_dir() {
-        return Error::NoDirectory {
-            program,
-            cwd: spec.cwd.clone(),
-        };
+    if !cwd.is_dir() {
+        return Error::NoDirectory { program, cwd };
     }
     match source.kind() {
         io::ErrorKind::NotFound => Error::NotFound { program },
@@ -309,8 +347,10 @@ fn clear(mut woken: &PipeReader) -> io::Result<()> {
     woken.read(&mut [0; 16]).map(drop)
 }
 
-fn own_status(status: ExitStatus) -> Status {
+/// A sandbox tells of a signal as a shell does, by a code past 128.
+fn own_status(status: ExitStatus, confined: bool) -> Status {
     match (status.code(), status.signal()) {
+        (Some(code @ 129..=192), _) if confined => Status::Signalled(code - 128),
         (Some(code), _) => Status::Exited(code),
         (None, signal) => Status::Signalled(signal.unwrap_or_default()),
     }

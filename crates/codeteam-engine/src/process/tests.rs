@@ -28,7 +28,7 @@ fn sh(mark: &str, script: &str) -> CommandSpec {
             ("PATH".into(), "/usr/bin:/bin".into()),
             (MARK.into(), format!("{}/{mark}", this_test_run()).into()),
         ],
-        stdin: Stdin::Null,
+        view: View::default(),
     }
 }
 

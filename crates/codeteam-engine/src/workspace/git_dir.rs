@@ -17,7 +17,7 @@ impl Workspace {
         let directory = self.directory.join("collect");
         // The index must stay readable by `git::PrivateDir::index`.
         write(&directory, self.repo.format(), "[index]\n\tversion = 2\n")?;
-        write_alternates(&directory, &self.repo.object_dirs()?)
+        write_alternates(&directory, &self.borrowed_dirs()?)
     }
 
     /// Makes `git` and `tree/.git` anew: whatever a worker did there is gone.

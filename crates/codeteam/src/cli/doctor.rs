@@ -2,7 +2,6 @@
 
 use codeteam_engine::engine::Engine;
 use codeteam_engine::maintenance::{self, Check};
-use codeteam_engine::process::{Launcher as _, Unconfined};
 
 use crate::cli::Scene;
 use crate::exit::Exit;
@@ -34,7 +33,6 @@ pub(crate) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
         "workers",
         format!("scripted (version {})", env!("CARGO_PKG_VERSION")),
     ));
-    checks.push(Check::note("sandbox", Unconfined.describe().to_owned()));
     let healthy = checks.iter().all(|c| c.ok);
     if scene.json {
         output::json(&checks)?;

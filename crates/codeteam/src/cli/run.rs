@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use codeteam_agent::scripted::Script;
 use codeteam_core::budget;
+use codeteam_core::event::{RunStarted, Sandbox};
 use codeteam_engine::config::microusd;
 use codeteam_engine::driver;
 use codeteam_engine::engine::{Engine, Request};
@@ -33,6 +34,9 @@ pub(crate) struct Args {
     /// The script of the scripted worker.
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
+    /// Run workers and gates with your own rights, not confined.
+    #[arg(long)]
+    no_sandbox: bool,
     #[command(flatten)]
     limits: Limits,
     /// Stay when only a person can go on, even without a terminal.
@@ -103,6 +107,7 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
         plan,
         base: base.as_ref().map(|(_, tip)| tip.clone()),
         limits: args.limits.budget(),
+        sandbox: args.no_sandbox.then_some(Sandbox::None),
     })?;
     if prepared.lacks_script() {
         // What the demo does has no place in a project of the user's.
@@ -120,7 +125,7 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
     }
     let engine = scene.open(project)?;
     let started = engine.plan_run(prepared, now())?;
-    warn(scene, &engine)?;
+    warn(scene, &engine, &started)?;
     if let Some((branch, tip)) = &base
         && scene.detail >= Detail::Normal
     {
@@ -152,7 +157,7 @@ fn workflow(scene: &Scene, name: String) -> String {
 }
 
 /// What a person should know before a run starts, but need not stop it.
-pub(crate) fn warn(scene: &Scene, engine: &Engine) -> Result<(), Problem> {
+pub(crate) fn warn(scene: &Scene, engine: &Engine, started: &RunStarted) -> Result<(), Problem> {
     if scene.detail < Detail::Normal {
         return Ok(());
     }
@@ -174,6 +179,8 @@ pub(crate) fn warn(scene: &Scene, engine: &Engine) -> Result<(), Problem> {
             "no checks are configured (`verification.commands` in `.codeteam/config.yml`), so only reviewers judge",
         );
     }
-    note(engine.launcher.describe());
+    if started.sandbox == Sandbox::None {
+        note(&started.confinement);
+    }
     Ok(())
 }

@@ -1,0 +1,153 @@
+//! Confines what the engine spawns, by the backend that a run has pinned.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use codeteam_sandbox::{
+    Backend, Confined, Lifeline, Policy, Profile, Shim, Toolchains, probe, system,
+};
+
+pub use codeteam_sandbox::probe::Missing;
+pub use codeteam_sandbox::shim;
+
+use crate::config;
+use crate::env::Env;
+use crate::process::{CommandSpec, Error, Hold, Launch, Launcher, MARK, mark_only};
+
+/// The hidden subcommand that brings codeteam's own program into the sandbox's shim.
+pub const SHIM: &str = "sandbox-shim";
+
+/// The variables that are the sandbox's to set.
+const OWN: &[&str] = &["HOME", "PATH", MARK];
+
+/// A backend that was found to work, and what every command sees of this host.
+pub struct Confinement {
+    backend: Backend,
+    base: Policy,
+    specs: PathBuf,
+    description: String,
+}
+
+impl Confinement {
+    /// Finds bubblewrap and tries it. `specs` is a folder for small files that no confined command
+    /// sees; what crashes have left there is removed.
+    pub fn bubblewrap(
+        env: &Env,
+        sandbox: &config::Sandbox,
+        codeteam: &Path,
+        specs: &Path,
+    ) -> Result<Self, Missing> {
+        fs::create_dir_all(specs)?;
+        sweep(specs);
+        let shim = Shim {
+            program: codeteam.to_owned(),
+            entry: vec![SHIM.to_owned()],
+        };
+        let backend = probe(&env.path, shim, specs)?;
+        let mut base = Policy::new(Profile::Executor, system::root(), sandbox.limits());
+        if let Some(home) = &env.home {
+            Toolchains::find(&env.path, home).add_to(&mut base);
+        }
+        let description = describe(&backend);
+        Ok(Self {
+            backend,
+            base,
+            specs: specs.to_owned(),
+            description,
+        })
+    }
+
+    fn policy(&self, spec: &CommandSpec, profile: Profile) -> Policy {
+        let mut policy = self.base.clone();
+        policy.profile = profile;
+        policy.entries.extend(spec.view.entries.iter().cloned());
+        policy.cwd.clone_from(&spec.cwd);
+        let is_own = |name: &OsStr| OWN.iter().any(|own| name == *own);
+        for (name, value) in spec.env.iter().filter(|(name, _)| !is_own(name)) {
+            policy.set_env(name, value);
+        }
+        policy
+    }
+}
+
+impl Launcher for Confinement {
+    fn launch(&self, spec: &CommandSpec, profile: Profile) -> Result<Launch, Error> {
+        let failed = |source: std::io::Error| Error::Confine {
+            program: spec.program.clone().into(),
+            reason: source.to_string(),
+        };
+        let policy = self.policy(spec, profile);
+        let path = self.specs.join(unique());
+        let confined = self
+            .backend
+            .confine(policy, &path, &spec.program, &spec.args)
+            .map_err(failed)?;
+        let (lifeline, stdin) = Lifeline::new().map_err(failed)?;
+        Ok(Launch {
+            program: confined.program.clone().into(),
+            args: confined.args.clone(),
+            env: mark_only(&spec.env),
+            cwd: "/".into(),
+            stdin,
+            hold: Some(Box::new(Held {
+                lifeline: Some(lifeline),
+                _confined: confined,
+            })),
+        })
+    }
+
+    fn describe(&self) -> &str {
+        &self.description
+    }
+}
+
+/// What holds one command to life. The lifeline goes first.
+struct Held {
+    lifeline: Option<Lifeline>,
+    _confined: Confined,
+}
+
+impl Hold for Held {
+    fn started(&mut self) {}
+
+    fn cut(&mut self) {
+        self.lifeline = None;
+    }
+
+    fn was_confined(&mut self) -> bool {
+        true
+    }
+}
+
+/// In one sentence, for people.
+fn describe(backend: &Backend) -> String {
+    let limited = backend.limited();
+    let mut text = "confined by bubblewrap".to_owned();
+    if !limited.memory {
+        text.push_str(" (without a limit of memory: no cgroup can be had here)");
+    }
+    text
+}
+
+/// The name of a file that no other command of this user has.
+fn unique() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("{}-{number}", std::process::id())
+}
+
+/// Removes the files of processes that are gone. One whose process id was given to another stays
+/// until the next time.
+fn sweep(specs: &Path) {
+    let files = fs::read_dir(specs).into_iter().flatten().flatten();
+    for file in files {
+        let name = file.file_name();
+        let owner = name.to_str().and_then(|name| name.split_once('-'));
+        let is_left = owner.is_some_and(|(pid, _)| !Path::new("/proc").join(pid).exists());
+        if is_left {
+            let _ = fs::remove_file(file.path());
+        }
+    }
+}
