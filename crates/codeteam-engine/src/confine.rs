@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use codeteam_sandbox::{
-    Backend, Confined, Lifeline, Policy, Profile, Shim, Toolchains, probe, system,
+    Access, Backend, Confined, Entry, Lifeline, Policy, Profile, Shim, Toolchains, probe, system,
 };
 
 pub use codeteam_sandbox::probe::Missing;
@@ -49,6 +49,12 @@ impl Confinement {
         let mut base = Policy::new(Profile::Executor, system::root(), sandbox.limits());
         if let Some(home) = &env.home {
             Toolchains::find(&env.path, home).add_to(&mut base);
+        }
+        for path in &sandbox.toolchains {
+            let found = config::absolute(path, env.home.as_deref());
+            if let Some(path) = found.filter(|path| path.exists()) {
+                show_toolchain(&mut base, &path);
+            }
         }
         let description = describe(&backend);
         Ok(Self {
@@ -118,6 +124,23 @@ impl Hold for Held {
 
     fn was_confined(&mut self) -> bool {
         true
+    }
+}
+
+/// Shows a toolchain at its own place; its programs are found if it has a `bin`.
+fn show_toolchain(policy: &mut Policy, path: &Path) {
+    policy.entries.push(Entry::Bind {
+        source: path.canonicalize().unwrap_or_else(|_| path.to_owned()),
+        target: path.to_owned(),
+        access: Access::ReadOnly,
+    });
+    let bin = path.join("bin");
+    let before = policy.env.get(OsStr::new("PATH")).cloned();
+    let before = before.unwrap_or_default();
+    let all = std::env::split_paths(&before);
+    let joined = std::env::join_paths(std::iter::once(bin.clone()).chain(all));
+    if let (true, Ok(joined)) = (bin.is_dir(), joined) {
+        policy.set_env("PATH", joined);
     }
 }
 

@@ -4,6 +4,7 @@
 //! that another driver, or a remote one, can call it. It never chooses: whatever happens becomes
 //! an [`Input`], and every effect is idempotent by its id.
 
+mod caches;
 mod checks;
 mod halt;
 mod integrate;

@@ -11,7 +11,7 @@ use codeteam_core::input::Input;
 use codeteam_core::workflow::{Check, CheckKind};
 use codeteam_sandbox::Access;
 
-use super::{Context, Error, Job, now, view};
+use super::{Context, Error, Job, caches, now, view};
 use crate::process::{
     self, CommandSpec, Exit, Launcher, Limits, Profile, Status, Unconfined, View,
 };
@@ -59,10 +59,12 @@ fn run_check(
     Ok(match &check.what {
         CheckKind::Command(command) => {
             let limits = limits(check.timeout_ms);
+            let mut view = view::of(workspace, Access::Writable)?;
+            caches::show(&mut view, job, context.engine)?;
             let shell = Shell {
                 command,
                 cwd: root.clone(),
-                view: view::of(workspace, Access::Writable)?,
+                view,
                 launcher: &*job.launcher(context.engine)?,
             };
             let (exit, output) = shell.run(job, &limits, context)?;

@@ -14,7 +14,7 @@ use codeteam_core::input::{Input, WorkerEnd, WorkerReport};
 use codeteam_sandbox::Access;
 use serde::{Deserialize, Serialize};
 
-use super::{Context, Error, Job, now, oid, view};
+use super::{Context, Error, Job, caches, now, oid, view};
 use crate::dialect::{self, Fold, Surroundings};
 use crate::engine::Engine;
 use crate::process::{self, CommandSpec, Limits, Line, Profile, Stream, View};
@@ -44,6 +44,7 @@ pub(super) fn work(
     };
     let program = dialect.command(assignment, &around);
     let mut view = view(assignment, &workspace, engine)?;
+    caches::show(&mut view, job, engine)?;
     for file in program.reads.into_iter().chain([files.assignment.clone()]) {
         view.show(file, Access::ReadOnly);
     }

@@ -64,7 +64,7 @@ fn a_limit_on_money_counts_what_workers_say_they_spent() {
 fn interrupted_is_130_and_nothing_is_left_running() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let project = Project::new();
-        let go = project.home().join("go");
+        let go = project.go();
         let script = project.script(&waiting_for(go.to_str().unwrap()));
         let before = project.checkout();
         let mut run = project.start(&["-v", "run", "x", "--script", &script]);
@@ -87,7 +87,7 @@ fn interrupted_is_130_and_nothing_is_left_running() {
 #[test]
 fn a_second_interrupt_ends_it_at_once_and_resume_finds_nothing_left() {
     let project = Project::new();
-    let go = project.home().join("go");
+    let go = project.go();
     let script = waiting_for(go.to_str().unwrap());
     // A worker that does not go when it is asked to keeps the first one waiting.
     let script = script.replace(
@@ -111,13 +111,13 @@ fn a_second_interrupt_ends_it_at_once_and_resume_finds_nothing_left() {
 fn a_check_under_way_is_ended_too() {
     let project = Project::new();
     let script = project.script(THREE_TASKS);
-    project.config("verification:\n  commands:\n    - { name: slow, command: 'echo checking now; while [ ! -e $HOME/go ]; do sleep 0.01; done' }\n");
+    project.config(&format!("verification:\n  commands:\n    - {{ name: slow, command: 'echo checking now; while [ ! -e {} ]; do sleep 0.01; done' }}\n", project.go().display()));
     let mut run = project.start(&["-v", "run", "x", "--script", &script]);
     run.until("checking now");
     run.signal(Signal::INT);
     run.end().expect(130);
     assert_eq!(project.survivors(), Vec::<String>::new());
-    std::fs::write(project.home().join("go"), "").unwrap();
+    std::fs::write(project.go(), "").unwrap();
     project.run(&["resume"]).expect(0);
 }
 

@@ -125,11 +125,10 @@ fn an_abort_ends_a_run_that_nobody_drives() {
 /// A script and a plan of two tasks that begin on the same commit: each waits until the other has
 /// begun, then writes its file.
 pub(crate) fn meeting(project: &Project, left: &str, right: &str) -> (String, String) {
-    let home = project.home();
+    // A cache that all workers of a run share.
     let meet = |own: &str, other: &str| {
-        let (own, other) = (home.join(own), home.join(other));
-        let (own, other) = (own.display(), other.display());
-        format!("      - run: touch {own}\n      - wait_for: {{ path: {other} }}\n")
+        let there = "/home/agent/meet";
+        format!("      - run: touch {there}/{own}\n      - wait_for: {{ path: {there}/{other} }}\n")
     };
     let coder = |task: &str, path: &str, meeting: &str| {
         format!(

@@ -12,7 +12,7 @@ const STALE: (&str, &str) = ("CODETEAM_LEASE_STALE_MS", "-1");
 
 /// A run whose coder waits for the file `go` in the home, with the coder at work.
 fn at_work(project: &Project) -> Live {
-    let go = project.home().join("go");
+    let go = project.go();
     let script = project.script(&waiting_for(go.to_str().unwrap()));
     let mut run = project.start(&["-v", "run", "x", "--script", &script]);
     run.until("waiting now");
@@ -20,7 +20,7 @@ fn at_work(project: &Project) -> Live {
 }
 
 fn go(project: &Project) {
-    std::fs::write(project.home().join("go"), "").unwrap();
+    std::fs::write(project.go(), "").unwrap();
 }
 
 /// The run is whole: done, three commits, and a log that tells it all once.
@@ -147,18 +147,21 @@ fn a_worker_dies_with_codeteam() {
     let project = Project::new();
     let run = at_work(&project);
     let workers = project.survivors();
-    let [worker] = workers.as_slice() else {
-        panic!("{workers:?}")
+    assert!(!workers.is_empty());
+    let open = |worker: &String| {
+        let pid = worker.split_once(' ').unwrap().0.parse().unwrap();
+        pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()).unwrap()
     };
-    let pid = worker.split_once(' ').unwrap().0.parse().unwrap();
-    let handle = pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()).unwrap();
+    let handles: Vec<_> = workers.iter().map(open).collect();
     run.kill();
     let timeout = Timespec {
         tv_sec: 30,
         tv_nsec: 0,
     };
-    let ended = poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&timeout));
-    assert_eq!(ended, Ok(1), "it lives on");
+    for handle in &handles {
+        let ended = poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&timeout));
+        assert_eq!(ended, Ok(1), "it lives on");
+    }
 }
 
 #[test]

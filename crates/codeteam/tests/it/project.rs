@@ -35,8 +35,30 @@ impl Project {
             folder: tempfile::tempdir().unwrap(),
         };
         std::fs::create_dir_all(project.root()).unwrap();
-        std::fs::create_dir_all(project.home()).unwrap();
+        std::fs::create_dir_all(project.shown_folder()).unwrap();
+        std::fs::create_dir_all(project.home().join("meet")).unwrap();
+        project.user_config(&format!(
+            "sandbox:\n  toolchains: [ {} ]\n  caches: [ {{ path: ~/meet, mode: copy }} ]\n",
+            project.shown_folder().display()
+        ));
         project
+    }
+
+    /// A folder that workers and checks see, and cannot write.
+    pub(crate) fn shown_folder(&self) -> PathBuf {
+        self.home().join("shown")
+    }
+
+    /// A file that workers and checks can wait for.
+    pub(crate) fn go(&self) -> PathBuf {
+        self.shown_folder().join("go")
+    }
+
+    /// The user's own configuration.
+    pub(crate) fn user_config(&self, text: &str) {
+        let folder = self.home().join(".config/codeteam");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("config.yml"), text).unwrap();
     }
 
     pub(crate) fn root(&self) -> PathBuf {
@@ -222,14 +244,16 @@ impl Project {
         found
     }
 
-    /// Processes that carry a mark of this project's runs.
+    /// Processes of this project's runs: at work in one of its worktrees, or marked.
     pub(crate) fn survivors(&self) -> Vec<String> {
         let home = format!("HOME={}", self.home().display());
         let marked = |pid: &str| {
+            let cwd = std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
             let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
             let environ: Vec<_> = environ.split(|b| *b == 0).collect();
-            environ.contains(&home.as_bytes())
-                && environ.iter().any(|v| v.starts_with(b"CODETEAM_MARK="))
+            let has_mark = environ.contains(&home.as_bytes())
+                && environ.iter().any(|v| v.starts_with(b"CODETEAM_MARK="));
+            has_mark || cwd.starts_with(self.home())
         };
         entries(Path::new("/proc"))
             .iter()

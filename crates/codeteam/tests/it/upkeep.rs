@@ -84,7 +84,7 @@ fn a_pruned_run_can_be_taken_up_again() {
 #[test]
 fn a_run_under_way_is_not_pruned() {
     let project = Project::new();
-    let go = project.home().join("go");
+    let go = project.go();
     let script = project.script(&waiting_for(go.to_str().unwrap()));
     let mut run = project.start(&["-v", "run", "x", "--script", &script]);
     run.until("waiting now");
@@ -130,7 +130,9 @@ fn a_diff_of_all_and_of_one_task() {
 fn a_diff_is_a_patch_whatever_the_files_are() {
     let project = Project::new();
     let files = r#"printf 'caf\351\n' > latin.txt; printf '\000\001' > bin.dat; printf x > "a b.txt"; printf x > "$(printf 'new\nline')"; ln -s /nowhere link; mkfifo pipe"#;
-    let files = project.beside("files.sh", files);
+    let path = project.shown_folder().join("files.sh");
+    std::fs::write(&path, files).unwrap();
+    let files = path.display();
     let script = THREE_TASKS.replacen(
         "plays:\n",
         &format!("plays:\n  - match: {{ role: coder }}\n    do: [ {{ run: sh {files} }}, {{ submit: {{ summary: Strange }} }} ]\n"),
@@ -152,22 +154,22 @@ fn a_diff_of_a_task_under_way() {
     let project = Project::new();
     let review = "  - match: { role: reviewer }\n    do: [ { submit: { verdict: approve, reason: Good } } ]\n";
     let wait = format!(
-        "  - match: {{ role: reviewer }}\n    do: [ {{ text: looking at it }}, {{ wait_for: {{ path: {}/go }} }}, {{ submit: {{ verdict: approve, reason: Good }} }} ]\n",
-        project.home().display()
+        "  - match: {{ role: reviewer }}\n    do: [ {{ text: looking at it }}, {{ wait_for: {{ path: {} }} }}, {{ submit: {{ verdict: approve, reason: Good }} }} ]\n",
+        project.go().display()
     );
     let script = project.script(&THREE_TASKS.replace(review, &wait));
     let mut run = project.start(&["-v", "run", "x", "--script", &script]);
     run.until("looking at it");
     let diff = project.run(&["diff", "--task", "one"]).expect(0).stdout;
     assert!(diff.contains("+one"), "{diff}");
-    std::fs::write(project.home().join("go"), "").unwrap();
+    std::fs::write(project.go(), "").unwrap();
     run.end().expect(0);
 }
 
 #[test]
 fn a_followed_log_ends_with_the_run() {
     let project = Project::new();
-    let go = project.home().join("go");
+    let go = project.go();
     let script = project.script(&waiting_for(go.to_str().unwrap()));
     let mut run = project.start(&["-v", "run", "x", "--script", &script]);
     run.until("waiting now");
