@@ -14,6 +14,7 @@ pub mod driver;
 pub mod engine;
 pub mod env;
 pub mod git;
+pub mod logins;
 pub mod maintenance;
 pub mod perform;
 pub mod process;

@@ -1,0 +1,196 @@
+//! The user's subscription logins, lent to the workers that need them.
+//!
+//! A worker gets a private copy of its CLI's login and of nothing else: no settings, no history,
+//! no key, no other CLI's login. The CLI renews it as it would anywhere. Servers accept a renewed
+//! token once, so it goes back to the user's file at once and from there to every other worker
+//! (see [`Logins::sync`]). Copies are compared, replaced and given back under one lock.
+//!
+//! A copy is written by a worker, so only the tokens in it are believed: they are put into the
+//! user's file, which otherwise stays as it is. A copy that cannot be believed is
+//! [`Outcome::Refused`]; an `Err` is about the user's own file or codeteam's.
+
+pub mod clis;
+mod credentials;
+mod error;
+mod files;
+pub mod keys;
+mod lent;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub use clis::Cli;
+pub use error::Error;
+
+use clis::Moved;
+use lent::Lent;
+
+/// The user's logins, and who has them. A clone is another handle to the same.
+#[derive(Debug, Clone)]
+pub struct Logins(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    /// Where the user has each CLI's files.
+    directories: BTreeMap<&'static str, PathBuf>,
+    lock: PathBuf,
+    loans: Mutex<Loans>,
+}
+
+#[derive(Debug, Default)]
+struct Loans {
+    lent: BTreeMap<u64, Lent>,
+    next: u64,
+}
+
+/// A login that one worker has, until it is given back. If it is dropped instead, the copy stays
+/// for [`Logins::recover`].
+#[derive(Debug)]
+pub struct Loan {
+    logins: Logins,
+    number: u64,
+    cli: &'static Cli,
+    directory: PathBuf,
+}
+
+/// What came of giving a login back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The worker had the login that the user has.
+    Unchanged,
+    /// The worker had renewed it, and now the user has it too.
+    Renewed,
+    /// The user has a newer one, or has logged out.
+    Kept,
+    /// The worker's copy was not believed.
+    Refused {
+        /// The copy.
+        path: PathBuf,
+        /// What was wrong with it.
+        reason: &'static str,
+    },
+}
+
+impl Logins {
+    /// The logins below the user's `home`, or where the user's `variable`s say they are. `state`
+    /// is codeteam's own directory.
+    pub fn new(home: &Path, state: &Path, variable: impl Fn(&str) -> Option<OsString>) -> Logins {
+        let moved = |name| {
+            variable(name)
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute())
+        };
+        let directory = |cli: &'static Cli| match cli.moved_by {
+            Moved::Directory(name) => moved(name).unwrap_or_else(|| home.join(cli.directory)),
+            Moved::Home(name) => moved(name).as_deref().unwrap_or(home).join(cli.directory),
+        };
+        Logins(Arc::new(Inner {
+            directories: clis::ALL.map(|cli| (cli.name, directory(cli))).into(),
+            lock: state.join("logins.lock"),
+            loans: Mutex::default(),
+        }))
+    }
+
+    /// Copies the user's login into `directory`, which must be one worker's alone; `None` if the
+    /// user has none.
+    pub fn lend(&self, cli: &'static Cli, directory: &Path) -> Result<Option<Loan>, Error> {
+        if let Some(left) = Lent::find(cli, directory)? {
+            self.settle(left)?;
+        }
+        let Some(users) = self.0.directories.get(cli.name) else {
+            return Ok(None);
+        };
+        let user = users.join(cli.credentials.file);
+        let Some(lent) = Lent::begin(cli, &user, directory)? else {
+            return Ok(None);
+        };
+        let directory = lent.copy.directory();
+        let mut loans = self.loans();
+        let number = loans.next;
+        loans.next += 1;
+        loans.lent.insert(number, lent);
+        Ok(Some(Loan {
+            logins: self.clone(),
+            number,
+            cli,
+            directory,
+        }))
+    }
+
+    /// Takes renewed logins back and passes them on to everybody else who has them. To be called
+    /// about once a second while anybody has; that costs a few `stat`s if nothing has changed.
+    /// Every login is seen to, and the first error is returned; the next call tries again.
+    pub fn sync(&self) -> Result<(), Error> {
+        let mut result = Ok(());
+        let mut loans = self.loans();
+        // What the first round takes back, the second one passes on.
+        for _ in 0..2 {
+            for lent in loans.lent.values_mut().filter(|lent| lent.is_touched()) {
+                let synced = files::lock(&self.0.lock).and_then(|_lock| lent.sync());
+                result = result.and(synced);
+            }
+        }
+        result
+    }
+
+    /// Gives back what a killed codeteam has lent in `directory`, and removes the copies. Nobody
+    /// may be working there.
+    pub fn recover(&self, directory: &Path) -> Result<Vec<(&'static Cli, Outcome)>, Error> {
+        let mut outcomes = Vec::new();
+        for cli in clis::ALL {
+            if let Some(lent) = Lent::find(cli, directory)? {
+                outcomes.push((cli, self.settle(lent)?));
+            }
+        }
+        Ok(outcomes)
+    }
+
+    fn settle(&self, mut lent: Lent) -> Result<Outcome, Error> {
+        let _lock = files::lock(&self.0.lock)?;
+        let outcome = lent.give()?;
+        lent.end()?;
+        Ok(outcome)
+    }
+
+    fn loans(&self) -> MutexGuard<'_, Loans> {
+        let loans = self.0.loans.lock();
+        loans.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Loan {
+    /// Whose login it is.
+    pub fn cli(&self) -> &'static Cli {
+        self.cli
+    }
+
+    /// What the worker must be able to write: directories of the host, and where they belong
+    /// relative to its home. Whole directories, because a CLI may replace its file by a rename,
+    /// which cannot be done to a mounted file.
+    pub fn binds(&self) -> Vec<(PathBuf, PathBuf)> {
+        vec![(self.directory.clone(), self.cli.directory.into())]
+    }
+
+    /// What the worker's environment must have.
+    pub fn env(&self) -> &'static [(&'static str, &'static str)] {
+        self.cli.env
+    }
+
+    /// Gives the login back and removes the copy; its worker must have ended. If this fails, the
+    /// copy stays for [`Logins::recover`].
+    pub fn give_back(self) -> Result<Outcome, Error> {
+        let lent = self.logins.loans().lent.remove(&self.number);
+        lent.map_or(Ok(Outcome::Unchanged), |lent| self.logins.settle(lent))
+    }
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        self.logins.loans().lent.remove(&self.number);
+    }
+}

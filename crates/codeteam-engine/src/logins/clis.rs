@@ -1,0 +1,216 @@
+//! What is known of each CLI's login and keys, as data.
+//!
+//! Everything here was seen in claude 2.1.197, codex 0.166.0 and gemini 0.61.0, run with made-up
+//! logins and keys against a local server. Each of them started with nothing but its credential
+//! file in an empty home, renewed an expired token and went on to its API.
+
+/// A CLI that people log in to.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Cli {
+    /// What it is called.
+    pub name: &'static str,
+    /// Where it keeps its files, relative to the home.
+    pub directory: &'static str,
+    /// What the user may have moved that directory with.
+    pub moved_by: Moved,
+    /// The login in that directory.
+    pub credentials: Credentials,
+    /// What its environment needs for it to look for a login without being asked to.
+    pub env: &'static [(&'static str, &'static str)],
+    /// What it asks with a login, as `host:port`.
+    pub api_hosts: &'static [&'static str],
+    /// Where it renews a login, as `host:port`.
+    pub login_hosts: &'static [&'static str],
+    /// How it works with a key instead.
+    pub keys: Keyed,
+}
+
+/// A variable that moves a CLI's files.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Moved {
+    /// It names the directory itself.
+    Directory(&'static str),
+    /// It names a home to find the directory in.
+    Home(&'static str),
+}
+
+/// A file that holds a login, as a JSON object. Places in it are JSON pointers.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Credentials {
+    /// Its name.
+    pub file: &'static str,
+    /// The members that are the login. What else is in the file stays with the user: keys, and
+    /// the logins of MCP servers.
+    pub members: &'static [&'static str],
+    /// What changes when the login is renewed, all of it text.
+    pub tokens: &'static [&'static str],
+    /// What tells a newer login from an older one.
+    pub time: Time,
+    /// What must not change, if the file says whose login it is.
+    pub account: Option<&'static str>,
+}
+
+/// Where a login's time is, and how it is written.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Time {
+    /// In milliseconds since the epoch.
+    Milliseconds(&'static str),
+    /// As text, like `2026-01-02T03:04:05Z`.
+    Text(&'static str),
+}
+
+/// How a CLI works with a key.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Keyed {
+    /// Where the user may have one. The first that is set counts.
+    pub keys: &'static [Key],
+    /// How the CLI is pointed at another server.
+    pub base_url: BaseUrl,
+    /// The server it would ask otherwise.
+    pub upstream: &'static str,
+}
+
+/// A kind of key.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Key {
+    /// The user's variable.
+    pub variable: &'static str,
+    /// The variable in which the CLI needs some value, or it does not start.
+    pub placeholder: &'static str,
+    /// The header it is sent in.
+    pub header: &'static str,
+    /// What precedes it there.
+    pub prefix: &'static str,
+}
+
+/// How a CLI is told which server to ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BaseUrl {
+    /// By an environment variable.
+    Variable(&'static str),
+    /// By an option of its configuration: `-c option="url"`.
+    Option(&'static str),
+}
+
+/// Every CLI that is known.
+pub const ALL: [&Cli; 3] = [&CLAUDE, &CODEX, &GEMINI];
+
+/// Replaces its file by renaming another, and notices one that was replaced. If the server calls
+/// a token spent, it empties the tokens in the file and leaves it there.
+pub const CLAUDE: Cli = Cli {
+    name: "claude",
+    directory: ".claude",
+    moved_by: Moved::Directory("CLAUDE_CONFIG_DIR"),
+    credentials: Credentials {
+        file: ".credentials.json",
+        members: &["claudeAiOauth"],
+        tokens: &["/claudeAiOauth/accessToken", "/claudeAiOauth/refreshToken"],
+        time: Time::Milliseconds("/claudeAiOauth/expiresAt"),
+        account: None,
+    },
+    env: &[],
+    api_hosts: &["api.anthropic.com:443"],
+    login_hosts: &["platform.claude.com:443"],
+    keys: Keyed {
+        keys: &[
+            Key {
+                variable: "ANTHROPIC_API_KEY",
+                placeholder: "ANTHROPIC_API_KEY",
+                header: "x-api-key",
+                prefix: "",
+            },
+            bearer("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN"),
+            // With its own placeholder it also says that it is a login's token.
+            bearer("CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
+        ],
+        base_url: BaseUrl::Variable("ANTHROPIC_BASE_URL"),
+        upstream: "https://api.anthropic.com",
+    },
+};
+
+/// Writes its file in place. With `openai_base_url` it takes a key from `CODEX_API_KEY` alone, and
+/// it does not heed `OPENAI_BASE_URL`.
+pub const CODEX: Cli = Cli {
+    name: "codex",
+    directory: ".codex",
+    moved_by: Moved::Directory("CODEX_HOME"),
+    credentials: Credentials {
+        file: "auth.json",
+        members: &["auth_mode", "tokens", "last_refresh"],
+        tokens: &[
+            "/tokens/id_token",
+            "/tokens/access_token",
+            "/tokens/refresh_token",
+        ],
+        time: Time::Text("/last_refresh"),
+        account: Some("/tokens/account_id"),
+    },
+    env: &[],
+    api_hosts: &["chatgpt.com:443"],
+    login_hosts: &["auth.openai.com:443"],
+    keys: Keyed {
+        keys: &[
+            bearer("CODEX_API_KEY", "CODEX_API_KEY"),
+            bearer("OPENAI_API_KEY", "CODEX_API_KEY"),
+        ],
+        base_url: BaseUrl::Option("openai_base_url"),
+        upstream: "https://api.openai.com/v1",
+    },
+};
+
+/// Writes its file in place. It also asks `www.googleapis.com` for the user's name and tells
+/// `play.googleapis.com` about itself, and goes on when it may not. With a key it needs
+/// `security.auth.selectedType` to be `gemini-api-key` in its settings.
+pub const GEMINI: Cli = Cli {
+    name: "gemini",
+    directory: ".gemini",
+    moved_by: Moved::Home("GEMINI_CLI_HOME"),
+    credentials: Credentials {
+        file: "oauth_creds.json",
+        members: &[
+            "access_token",
+            "refresh_token",
+            "id_token",
+            "token_type",
+            "scope",
+            "expiry_date",
+        ],
+        tokens: &["/access_token", "/refresh_token"],
+        time: Time::Milliseconds("/expiry_date"),
+        account: None,
+    },
+    env: &[("GOOGLE_GENAI_USE_GCA", "true")],
+    api_hosts: &["cloudcode-pa.googleapis.com:443"],
+    login_hosts: &["oauth2.googleapis.com:443"],
+    keys: Keyed {
+        keys: &[Key {
+            variable: "GEMINI_API_KEY",
+            placeholder: "GEMINI_API_KEY",
+            header: "x-goog-api-key",
+            prefix: "",
+        }],
+        base_url: BaseUrl::Variable("GOOGLE_GEMINI_BASE_URL"),
+        upstream: "https://generativelanguage.googleapis.com",
+    },
+};
+
+const fn bearer(variable: &'static str, placeholder: &'static str) -> Key {
+    Key {
+        variable,
+        placeholder,
+        header: "authorization",
+        prefix: "Bearer ",
+    }
+}
+
+impl Cli {
+    /// The one with this name.
+    pub fn named(name: &str) -> Option<&'static Cli> {
+        ALL.into_iter().find(|cli| cli.name == name)
+    }
+
+    /// All that a worker with a login of this CLI has to reach, as `host:port`.
+    pub fn egress(&self) -> impl Iterator<Item = &'static str> {
+        self.api_hosts.iter().chain(self.login_hosts).copied()
+    }
+}
