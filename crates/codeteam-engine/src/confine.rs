@@ -19,12 +19,10 @@ use crate::process::{CommandSpec, Error, Hold, Launch, Launcher, MARK, mark_only
 /// The hidden subcommand that brings codeteam's own program into the sandbox's shim.
 pub const SHIM: &str = "sandbox-shim";
 
-/// The variables that are the sandbox's to set.
-const OWN: &[&str] = &["HOME", "PATH", MARK];
-
 /// A backend that was found to work, and what every command sees of this host.
 pub struct Confinement {
     backend: Backend,
+    brief: Backend,
     base: Policy,
     specs: PathBuf,
     description: String,
@@ -58,6 +56,7 @@ impl Confinement {
         }
         let description = describe(&backend);
         Ok(Self {
+            brief: backend.clone().without_cgroups(),
             backend,
             base,
             specs: specs.to_owned(),
@@ -70,8 +69,7 @@ impl Confinement {
         policy.profile = profile;
         policy.entries.extend(spec.view.entries.iter().cloned());
         policy.cwd.clone_from(&spec.cwd);
-        let is_own = |name: &OsStr| OWN.iter().any(|own| name == *own);
-        for (name, value) in spec.env.iter().filter(|(name, _)| !is_own(name)) {
+        for (name, value) in spec.env.iter().filter(|(name, _)| name != MARK) {
             policy.set_env(name, value);
         }
         policy
@@ -86,8 +84,12 @@ impl Launcher for Confinement {
         };
         let policy = self.policy(spec, profile);
         let path = self.specs.join(unique());
-        let confined = self
-            .backend
+        let backend = if spec.brief {
+            &self.brief
+        } else {
+            &self.backend
+        };
+        let confined = backend
             .confine(policy, &path, &spec.program, &spec.args)
             .map_err(failed)?;
         let (lifeline, stdin) = Lifeline::new().map_err(failed)?;

@@ -25,7 +25,8 @@ use crate::env::Env;
 use crate::git::{self, Head, Identity, Repo};
 use crate::process::{Launcher, MARK, Unconfined};
 use crate::store::{self, Store};
-use crate::{driver, workflows, workspace};
+use crate::workspace::{self, Workspace};
+use crate::{driver, workflows};
 
 /// How many tasks a plan may have if the configuration does not say.
 pub const MAX_TASKS: usize = 1_000;
@@ -316,7 +317,7 @@ impl Engine {
             return Ok(Arc::clone(launcher));
         }
         let launcher: Arc<dyn Launcher> = match sandbox {
-            Sandbox::None => Arc::new(Unconfined),
+            Sandbox::None => Arc::new(self.unconfined()),
             Sandbox::Bubblewrap | Sandbox::Container => Arc::new(Confinement::bubblewrap(
                 &self.env,
                 &self.config.sandbox,
@@ -326,6 +327,35 @@ impl Engine {
         };
         known.insert(sandbox, Arc::clone(&launcher));
         Ok(launcher)
+    }
+
+    /// What runs a command on the host, as the user would.
+    pub(crate) fn unconfined(&self) -> Unconfined {
+        let mut env = vec![("PATH".into(), self.env.path.clone())];
+        env.extend(
+            self.env
+                .home
+                .iter()
+                .map(|home| ("HOME".into(), home.clone().into())),
+        );
+        Unconfined { env }
+    }
+
+    /// A workspace of a run. What a worker has written in there is looked at only by what is
+    /// confined as the run's workers are.
+    pub(crate) fn workspace(
+        &self,
+        run: &RunId,
+        sandbox: Sandbox,
+        name: &str,
+    ) -> Result<Workspace, workspace::Error> {
+        let workspace = Workspace::open(&self.repo, &self.workspaces_of(run), name)?;
+        match sandbox {
+            Sandbox::None => Ok(workspace),
+            Sandbox::Bubblewrap | Sandbox::Container => {
+                workspace.confined(&self.launcher(sandbox)?)
+            }
+        }
     }
 
     /// The folder of a run's workspaces.
@@ -361,14 +391,10 @@ impl Engine {
         more: Vec<(OsString, OsString)>,
     ) -> Vec<(OsString, OsString)> {
         let mut env: Vec<(OsString, OsString)> = vec![
-            ("PATH".into(), self.env.path.clone()),
             ("LANG".into(), "C.UTF-8".into()),
             ("TERM".into(), "dumb".into()),
             (MARK.into(), mark.into()),
         ];
-        if let Some(home) = &self.env.home {
-            env.push(("HOME".into(), home.clone().into_os_string()));
-        }
         env.extend(more);
         env
     }

@@ -14,7 +14,7 @@ use crate::env::Env;
 use crate::git::{Oid, Repo};
 use crate::perform::with_causes;
 use crate::store::{self, Owner, Store};
-use crate::workspace::{self, Workspace};
+use crate::workspace;
 
 /// What pruning did, or would do.
 #[derive(Debug, Default, Serialize)]
@@ -78,7 +78,8 @@ pub fn prune(engine: &Engine, dry_run: bool) -> Result<Pruned, Error> {
                 pruned.bytes += bytes;
                 continue;
             }
-            let closed = Workspace::open(&engine.repo, &root, &name)
+            let closed = engine
+                .workspace(&id, run.sandbox, &name)
                 .and_then(|workspace| close(engine, &id, &workspace, &name, &run.tip));
             match closed {
                 Ok(kept) => {
@@ -96,6 +97,7 @@ pub fn prune(engine: &Engine, dry_run: bool) -> Result<Pruned, Error> {
             workspace::empty_trash(&root)?;
             // Only attempts' files are left, of a run that has ended.
             let _ = fs::remove_dir_all(root.join(".attempts"));
+            let _ = fs::remove_dir_all(root.join(".caches"));
             let _ = fs::remove_dir(&root);
         }
     }

@@ -266,8 +266,9 @@ impl Job {
     fn workspace(&self, engine: &Engine) -> Result<Workspace, Error> {
         if matches!(self.what, What::Work(_)) && self.id.slot > 0 {
             let name = format!("{}.s{}", workspace_name(&self.id.frame), self.id.slot);
-            let root = engine.workspaces_of(&self.run);
-            return Ok(Workspace::open(&engine.repo, &root, &name)?);
+            // The tree may be known to the frame's own workspace only.
+            let own = self.frame_workspace(engine)?;
+            return Ok(self.open(engine, &name)?.borrowing(&own));
         }
         self.frame_workspace(engine)
     }
@@ -275,8 +276,7 @@ impl Job {
     /// The workspace that the frame's change is made in, and kept in until it is integrated. If it
     /// was lost, the change is made again from its patch.
     fn frame_workspace(&self, engine: &Engine) -> Result<Workspace, Error> {
-        let root = engine.workspaces_of(&self.run);
-        let workspace = Workspace::open(&engine.repo, &root, &workspace_name(&self.id.frame))?;
+        let workspace = self.open(engine, &workspace_name(&self.id.frame))?;
         if let Some(change) = &self.change
             && workspace.is_missing()
         {
@@ -295,10 +295,6 @@ impl Job {
         if engine.untouched.take(&workspace.tree_dir(), tree) {
             return Ok(Arc::new(workspace));
         }
-        if self.id.slot > 0 {
-            // The tree may be known to the frame's own workspace only.
-            self.frame_workspace(engine)?.transfer(&wanted, &base)?;
-        }
         workspace.prepare(&wanted, &base, Ignored::Keep)?;
         Ok(Arc::new(workspace))
     }
@@ -306,10 +302,9 @@ impl Job {
     /// A work tree of their own for checks: nothing that a worker left beside the files of its
     /// change is there, and what they build is not in the worker's way.
     fn prepare_gate(&self, engine: &Engine, tree: &Tree) -> Result<Workspace, Error> {
-        let root = engine.workspaces_of(&self.run);
         let name = format!("{}.gate", workspace_name(&self.id.frame));
         let own = self.frame_workspace(engine)?;
-        let workspace = Workspace::open(&engine.repo, &root, &name)?.borrowing(&own);
+        let workspace = self.open(engine, &name)?.borrowing(&own);
         let (wanted, base) = (oid(&tree.0)?, oid(&self.base.commit.0)?);
         workspace.prepare(&wanted, &base, Ignored::Keep)?;
         Ok(workspace)
@@ -318,6 +313,13 @@ impl Job {
     /// Whether nothing has been committed to the run's branch yet.
     fn is_first_commit(&self, onto: &Tip) -> bool {
         *onto == self.started_from
+    }
+
+    fn open(&self, engine: &Engine, name: &str) -> Result<Workspace, Error> {
+        match engine.workspace(&self.run, self.sandbox, name) {
+            Err(workspace::Error::Sandbox(missing)) => Err(Halt::NoSandbox(missing).into()),
+            opened => Ok(opened?),
+        }
     }
 
     /// What confines what this job runs.

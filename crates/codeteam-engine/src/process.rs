@@ -114,10 +114,14 @@ pub struct CommandSpec {
     pub args: Vec<OsString>,
     /// The directory to run in.
     pub cwd: PathBuf,
-    /// The whole environment. It must contain [`MARK`].
+    /// The environment, beside what the launcher knows best (`PATH`, `HOME`). It must contain
+    /// [`MARK`] to be [`run`].
     pub env: Vec<(OsString, OsString)>,
     /// What it sees of the host if it is confined.
     pub view: View,
+    /// Whether it is so short and tame that a limit for all its processes together is not worth
+    /// the milliseconds it takes to set up.
+    pub brief: bool,
 }
 
 /// How much a command may take.

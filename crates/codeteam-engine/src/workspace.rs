@@ -28,11 +28,13 @@ mod state;
 mod tests;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub use error::Error;
 pub use snapshot::{Removed, Snapshot, empty_trash, restore};
 
 use crate::git::{self, Diff, IndexEntry, Oid, PrivateDir, Repo, Scope};
+use crate::process::Launcher;
 use state::State;
 
 /// A workspace, which may not exist on disk yet.
@@ -96,10 +98,19 @@ impl Workspace {
         })
     }
 
+    /// The same, whose work tree is only touched by confined processes.
+    pub fn confined(mut self, launcher: &Arc<dyn Launcher>) -> Result<Workspace, Error> {
+        let objects = self.borrowed_dirs()?;
+        self.collector = self.collector.confined(Arc::clone(launcher), objects);
+        Ok(self)
+    }
+
     /// The same, which also knows what was collected in `other`.
     #[must_use]
     pub fn borrowing(mut self, other: &Workspace) -> Workspace {
-        self.borrowed.push(other.collector.objects());
+        let objects = other.collector.objects();
+        self.collector.also_reads(&objects);
+        self.borrowed.push(objects);
         self
     }
 

@@ -12,8 +12,8 @@ use crate::policy::{Access, Policy};
 
 /// Programs whose installation is looked for.
 const TOOLS: &[&str] = &[
-    "bun", "cargo", "deno", "go", "java", "node", "npm", "pnpm", "python", "python3", "ruby",
-    "rustc", "uv", "yarn",
+    "bun", "cargo", "deno", "git", "go", "java", "node", "npm", "pnpm", "python", "python3",
+    "ruby", "rustc", "uv", "yarn",
 ];
 
 /// Toolchains of this host.

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use codeteam_core::Event;
-use codeteam_core::event::Outcome;
+use codeteam_core::event::{Outcome, Sandbox};
 use codeteam_core::frame::{Frame, Stage, Tip};
 use codeteam_core::ids::{FramePath, RunId};
 
@@ -50,9 +50,10 @@ impl Driver<'_> {
                 continue;
             }
             let (engine, run) = (Arc::clone(&self.engine), self.run.id.clone());
+            let sandbox = self.run.sandbox;
             let observer = Arc::clone(&self.observer);
             let close = move || {
-                if let Err(error) = close_frame(&engine, &run, &frame, &base) {
+                if let Err(error) = close_frame(&engine, &run, &frame, &base, sandbox) {
                     let why = with_causes(&error);
                     observer.warn(&format!(
                         "the worktree of `{frame}` was left in place: {why}"
@@ -103,11 +104,13 @@ impl Driver<'_> {
         for name in workspaces_in(&root) {
             if kept
                 .iter()
-                .any(|k| name == *k || name.starts_with(&format!("{k}.s")))
+                .any(|kept| name == *kept || is_beside(&name, kept))
             {
                 continue;
             }
-            let closed = Workspace::open(&self.engine.repo, &root, &name)
+            let closed = self
+                .engine
+                .workspace(&self.run.id, self.run.sandbox, &name)
                 .and_then(|w| close(&self.engine, &self.run.id, &w, &name, &self.run.tip.clone()));
             if let Err(error) = closed {
                 let why = with_causes(&error);
@@ -118,10 +121,17 @@ impl Driver<'_> {
         if kept.is_empty() {
             // Nothing in these folders is needed once the run has ended.
             let _ = std::fs::remove_dir_all(root.join(".attempts"));
+            let _ = std::fs::remove_dir_all(root.join(".caches"));
             let _ = std::fs::remove_dir(root.join(".trash"));
             let _ = std::fs::remove_dir(&root);
         }
     }
+}
+
+/// Whether a workspace is one beside a frame's own, such as a reviewer's.
+fn is_beside(name: &str, own: &str) -> bool {
+    name.strip_prefix(own)
+        .is_some_and(|rest| rest.starts_with('.'))
 }
 
 /// The run's own frame keeps its worktree unless the run was completed.
@@ -135,22 +145,19 @@ pub(crate) fn close_frame(
     run: &RunId,
     frame: &FramePath,
     known: &Tip,
+    sandbox: Sandbox,
 ) -> Result<Vec<String>, workspace::Error> {
     let root = engine.workspaces_of(run);
     let own = workspace_name(frame);
     let mut kept = Vec::new();
     for name in workspaces_in(&root) {
         let is_own = name == own;
-        if !is_own
-            && !name
-                .strip_prefix(&own)
-                .is_some_and(|rest| rest.starts_with(".s"))
-        {
+        if !is_own && !is_beside(&name, &own) {
             continue;
         }
-        let workspace = Workspace::open(&engine.repo, &root, &name)?;
+        let workspace = engine.workspace(run, sandbox, &name)?;
         if !is_own {
-            // A reviewer's: read-only by its kind, so there is nothing to keep.
+            // A reviewer's or the checks': not where changes are made, so there is nothing to keep.
             workspace.remove()?;
             continue;
         }

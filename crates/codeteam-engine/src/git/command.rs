@@ -24,6 +24,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 
 use super::{Error, ObjectFormat};
+use crate::process::{self, CommandSpec, Hold, Launch, Launcher, Profile, View};
 
 /// The oldest git that has `--attr-source` (2.41), the newest thing used here.
 pub(super) const NEEDED: &str = "2.41";
@@ -112,6 +113,26 @@ pub(super) struct Call {
     env: Vec<(&'static str, OsString)>,
     stdin: Option<Vec<u8>>,
     held: Option<Arc<File>>,
+    confined: Option<Confined>,
+}
+
+/// What keeps a call in.
+#[derive(Clone)]
+struct Confined {
+    launcher: Arc<dyn Launcher>,
+    view: View,
+}
+
+impl std::fmt::Debug for Confined {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.view.fmt(f)
+    }
+}
+
+/// A git process, with what holds it to life if it is confined.
+struct Started {
+    child: Child,
+    hold: Option<Box<dyn Hold>>,
 }
 
 /// What a git process left behind.
@@ -134,6 +155,7 @@ impl Call {
             env: Vec::new(),
             stdin: None,
             held: None,
+            confined: None,
         }
     }
 
@@ -148,6 +170,7 @@ impl Call {
             env: Vec::new(),
             stdin: None,
             held: None,
+            confined: None,
         }
     }
 
@@ -190,6 +213,12 @@ impl Call {
     /// if codeteam is killed.
     pub(super) fn holding(mut self, file: Option<&Arc<File>>) -> Call {
         self.held = file.cloned();
+        self
+    }
+
+    /// Runs it confined. It ends with codeteam then, so that it need not hold anything.
+    pub(super) fn confined(mut self, launcher: Arc<dyn Launcher>, view: View) -> Call {
+        self.confined = Some(Confined { launcher, view });
         self
     }
 
@@ -258,14 +287,18 @@ impl Git {
 
     /// Runs a call whose exit status is part of its answer.
     pub(super) fn attempt(&self, call: &Call) -> Result<Output, Error> {
-        let child = self.spawn(call, None)?;
-        collect(child).map_err(call.spawn_error())
+        let started = self.spawn(call, None)?;
+        collect(started).map_err(call.spawn_error())
     }
 
     /// Runs two calls, the first one's output being the second one's input.
     pub(super) fn pipe(&self, from: &Call, to: &Call) -> Result<(), Error> {
         let mut source = self.spawn(from, None)?;
-        let between = source.stdout.take().map_or_else(Stdio::null, Stdio::from);
+        let between = source
+            .child
+            .stdout
+            .take()
+            .map_or_else(Stdio::null, Stdio::from);
         // If the reader cannot start, the writer ends by itself: its pipe is gone.
         let sink = self.spawn(to, Some(between));
         let sent = collect(source).map_err(from.spawn_error())?;
@@ -282,7 +315,10 @@ impl Git {
         }
     }
 
-    fn spawn(&self, call: &Call, stdin: Option<Stdio>) -> Result<Child, Error> {
+    fn spawn(&self, call: &Call, stdin: Option<Stdio>) -> Result<Started, Error> {
+        if let Some(confined) = &call.confined {
+            return self.spawn_confined(call, confined);
+        }
         let mut command = self.command(call);
         command.stdin(match (stdin, &call.stdin, &call.held) {
             (Some(stdin), _, _) => stdin,
@@ -301,7 +337,50 @@ impl Git {
                 _ => {}
             }
         }
-        Ok(child)
+        Ok(Started { child, hold: None })
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the same place, for what is spawned instead of git"
+    )]
+    fn spawn_confined(&self, call: &Call, confined: &Confined) -> Result<Started, Error> {
+        let plain = self.command(call);
+        let variable =
+            |(name, value): (&OsStr, Option<&OsStr>)| Some((name.to_owned(), value?.to_owned()));
+        let spec = CommandSpec {
+            program: plain.get_program().to_owned(),
+            args: plain.get_args().map(OsStr::to_owned).collect(),
+            cwd: call.directory.clone(),
+            env: plain.get_envs().filter_map(variable).collect(),
+            view: confined.view.clone(),
+            brief: true,
+        };
+        let failed = |error: process::Error| call.spawn_error()(io::Error::other(error));
+        let launch = confined.launcher.launch(&spec, Profile::Executor);
+        let Launch {
+            program,
+            args,
+            env,
+            cwd,
+            stdin,
+            mut hold,
+        } = launch.map_err(failed)?;
+        let child = Command::new(program)
+            .args(args)
+            .env_clear()
+            .envs(env)
+            .current_dir(cwd)
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(call.spawn_error())?;
+        if let Some(hold) = &mut hold {
+            hold.started();
+        }
+        Ok(Started { child, hold })
     }
 
     #[expect(
@@ -372,8 +451,16 @@ fn option(name: &str, path: Option<&Path>) -> Option<OsString> {
     })
 }
 
-fn collect(child: Child) -> io::Result<Output> {
+fn collect(started: Started) -> io::Result<Output> {
+    let Started { child, mut hold } = started;
     let output = child.wait_with_output()?;
+    if hold.as_mut().is_some_and(|hold| !hold.was_confined()) {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(io::Error::other(format!(
+            "could not confine git: {}",
+            said.trim()
+        )));
+    }
     Ok(Output {
         status: output.status,
         stdout: output.stdout,

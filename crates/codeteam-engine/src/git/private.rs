@@ -9,9 +9,12 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use codeteam_sandbox::Access;
+
 use super::command::{Call, Git};
 use super::repo::{OWN_DIRECTORY, oid};
 use super::{Diff, Error, IndexEntry, ObjectFormat, Oid, Repo, diff, index};
+use crate::process::{Launcher, View};
 
 /// A git directory, its index and its objects, beside a work tree.
 #[derive(Debug, Clone)]
@@ -21,6 +24,20 @@ pub struct PrivateDir {
     git_dir: PathBuf,
     work_tree: PathBuf,
     held: Option<Arc<File>>,
+    fence: Option<Fence>,
+}
+
+/// What keeps git in.
+#[derive(Clone)]
+struct Fence {
+    launcher: Arc<dyn Launcher>,
+    objects: Vec<PathBuf>,
+}
+
+impl std::fmt::Debug for Fence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.launcher.describe())
+    }
 }
 
 /// Which files of a work tree are recorded. Ignored ones never are.
@@ -44,6 +61,7 @@ impl Repo {
             git_dir: git_dir.to_owned(),
             work_tree: work_tree.to_owned(),
             held: None,
+            fence: None,
         }
     }
 
@@ -81,7 +99,7 @@ impl PrivateDir {
         self.git
             .run(
                 &self
-                    .in_tree()
+                    .in_tree(Access::Writable)
                     .args(["read-tree", "--reset", "-u"])
                     .arg(tree),
             )
@@ -99,14 +117,15 @@ impl PrivateDir {
     pub fn add_all(&self, scope: Scope) -> Result<(), Error> {
         let call = match scope {
             Scope::Changes => self
-                .in_tree()
+                .in_tree(Access::ReadOnly)
                 // Both pathspecs are constants; nothing else can become magic.
                 .env("GIT_LITERAL_PATHSPECS", "0")
                 .args(["add", "--all", "--", "."])
                 .arg(format!(":(top,exclude){OWN_DIRECTORY}")),
-            Scope::Everything => self
-                .in_tree()
-                .args(["add", "--all", "--ignore-errors", "."]),
+            Scope::Everything => {
+                self.in_tree(Access::ReadOnly)
+                    .args(["add", "--all", "--ignore-errors", "."])
+            }
         };
         let output = self.git.attempt(&call)?;
         if output.status.success() {
@@ -143,7 +162,7 @@ impl PrivateDir {
     /// Removes untracked files that are not ignored. One process.
     pub fn remove_untracked(&self) -> Result<(), Error> {
         self.git
-            .run(&self.in_tree().args(["clean", "-ffdq"]))
+            .run(&self.in_tree(Access::Writable).args(["clean", "-ffdq"]))
             .map(drop)
     }
 
@@ -198,8 +217,34 @@ impl PrivateDir {
         Call::plumbing(&self.git_dir, self.format).holding(self.held.as_ref())
     }
 
-    fn in_tree(&self) -> Call {
-        self.call().work_tree(&self.work_tree)
+    /// The same, whose processes in the work tree are confined and see, beside it and this
+    /// directory, only these objects.
+    #[must_use]
+    pub fn confined(mut self, launcher: Arc<dyn Launcher>, objects: Vec<PathBuf>) -> PrivateDir {
+        self.fence = Some(Fence { launcher, objects });
+        self
+    }
+
+    /// Lets confined processes read more objects.
+    pub fn also_reads(&mut self, objects: &Path) {
+        if let Some(fence) = &mut self.fence {
+            fence.objects.push(objects.to_owned());
+        }
+    }
+
+    /// A call on the work tree, which a worker has written.
+    fn in_tree(&self, access: Access) -> Call {
+        let call = self.call().work_tree(&self.work_tree);
+        let Some(Fence { launcher, objects }) = &self.fence else {
+            return call;
+        };
+        let mut view = View::default();
+        view.show(self.work_tree.clone(), access);
+        view.show(self.git_dir.clone(), Access::Writable);
+        for directory in objects {
+            view.show(directory.clone(), Access::ReadOnly);
+        }
+        call.confined(Arc::clone(launcher), view)
     }
 }
 

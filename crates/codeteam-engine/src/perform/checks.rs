@@ -12,9 +12,7 @@ use codeteam_core::workflow::{Check, CheckKind};
 use codeteam_sandbox::Access;
 
 use super::{Context, Error, Job, caches, now, view};
-use crate::process::{
-    self, CommandSpec, Exit, Launcher, Limits, Profile, Status, Unconfined, View,
-};
+use crate::process::{self, CommandSpec, Exit, Launcher, Limits, Profile, Status, View};
 use crate::workspace::Workspace;
 
 /// How many lines of a check's output go into reports and feedback.
@@ -113,7 +111,7 @@ pub(super) fn publish(job: &Job, command: &str, context: &Context<'_>) -> Result
         command,
         cwd: context.engine.repo.top_level().to_owned(),
         view: View::default(),
-        launcher: &Unconfined,
+        launcher: &context.engine.unconfined(),
     };
     let (exit, output) = shell.run(job, &limits, context)?;
     let ok = exit.status == Status::Exited(0);
@@ -155,6 +153,7 @@ impl Shell<'_> {
             cwd: self.cwd,
             env: engine.child_env(&job.mark(engine), branch),
             view: self.view,
+            brief: false,
         };
         let mut output = Output {
             all: Vec::new(),

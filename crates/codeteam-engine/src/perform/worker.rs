@@ -54,6 +54,7 @@ pub(super) fn work(
         cwd: workspace.tree_dir(),
         env: engine.child_env(&job.mark(engine), program.env),
         view,
+        brief: false,
     };
     let limits = Limits {
         wall: Duration::from_millis(assignment.timeout_ms),

@@ -76,15 +76,19 @@ pub trait Hold: Send {
 }
 
 /// No confinement at all.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Unconfined;
+#[derive(Debug, Clone, Default)]
+pub struct Unconfined {
+    /// What a command that does not say otherwise finds in its environment: the user's `PATH` and
+    /// `HOME`.
+    pub env: Vec<(OsString, OsString)>,
+}
 
 impl Launcher for Unconfined {
     fn launch(&self, spec: &CommandSpec, _profile: Profile) -> Result<Launch, Error> {
         Ok(Launch {
             program: spec.program.clone(),
             args: spec.args.clone(),
-            env: spec.env.clone(),
+            env: self.env.iter().chain(&spec.env).cloned().collect(),
             cwd: spec.cwd.clone(),
             stdin: Stdio::null(),
             hold: None,

@@ -29,6 +29,7 @@ fn sh(mark: &str, script: &str) -> CommandSpec {
             (MARK.into(), format!("{}/{mark}", this_test_run()).into()),
         ],
         view: View::default(),
+        brief: false,
     }
 }
 
@@ -40,7 +41,7 @@ fn this_test_run() -> String {
 fn go(spec: &CommandSpec, limits: &Limits, cancel: &Cancel) -> (Exit, Vec<String>) {
     let mut seen = Vec::new();
     let exit = run(
-        &Unconfined,
+        &Unconfined::default(),
         Profile::Executor,
         spec,
         limits,
@@ -58,22 +59,23 @@ fn output(mark: &str, script: &str) -> Vec<String> {
 #[test]
 fn lines_of_both_streams_come_in_order() {
     let mut seen = Vec::new();
-    // The child goes on to the next stream only when the line was delivered.
+    // The child goes on to the next stream only when the line was delivered. A pipe for each: one
+    // that is still being closed would let it go on too early.
     let dir = tempfile::tempdir().unwrap();
     let mut spec = sh(
         "order",
-        "mkfifo go; for n in 1 2 3; do echo out $n; read x <go; echo err $n >&2; read x <go; done",
+        "mkfifo 1 2 3 4 5 6; echo out 1; read x <1; echo err 1 >&2; read x <2; echo out 2; read x <3; echo err 2 >&2; read x <4; echo out 3; read x <5; echo err 3 >&2; read x <6",
     );
     spec.cwd = dir.path().to_owned();
     let exit = run(
-        &Unconfined,
+        &Unconfined::default(),
         Profile::Worker,
         &spec,
         &LIMITS,
         &Cancel::new(),
         &mut |line| {
             seen.push((line.stream, line.text.into_owned()));
-            fs::write(dir.path().join("go"), "\n").unwrap();
+            fs::write(dir.path().join(seen.len().to_string()), "\n").unwrap();
         },
     )
     .unwrap();
@@ -111,7 +113,7 @@ fn a_huge_line_is_cut() {
     let script = "head -c 100000000 /dev/zero | tr '\\0' a; echo; echo next";
     let mut seen = Vec::new();
     let exit = run(
-        &Unconfined,
+        &Unconfined::default(),
         Profile::Executor,
         &sh("huge", script),
         &Limits {
@@ -135,7 +137,7 @@ fn past_the_total_there_is_one_marker() {
     };
     let mut seen = Vec::new();
     run(
-        &Unconfined,
+        &Unconfined::default(),
         Profile::Executor,
         &sh("total", "echo a; echo b; echo c; echo d"),
         &limits,
@@ -157,7 +159,7 @@ fn past_the_total_there_is_one_marker() {
 fn text_is_plain_and_raw_is_not() {
     let mut seen = Vec::new();
     run(
-        &Unconfined,
+        &Unconfined::default(),
         Profile::Executor,
         &sh("plain", "printf '\\033[31mred\\033[0m\\377\\n'"),
         &LIMITS,
@@ -205,7 +207,7 @@ fn the_working_directory_is_what_was_given() {
 fn errors_name_what_is_missing() {
     let fails = |spec: &CommandSpec| {
         run(
-            &Unconfined,
+            &Unconfined::default(),
             Profile::Worker,
             spec,
             &LIMITS,
@@ -241,7 +243,7 @@ fn errors_name_what_is_missing() {
 #[test]
 fn no_confinement_is_said_plainly() {
     assert_eq!(
-        Unconfined.describe(),
+        Unconfined::default().describe(),
         "not confined: workers and gates run with your own rights"
     );
 }

@@ -8,6 +8,9 @@ use crate::git;
 /// A failed operation on a workspace.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// Nothing that a worker has written can be looked at safely.
+    #[error("worktrees cannot be looked at here")]
+    Sandbox(#[from] crate::confine::Missing),
     /// Git failed.
     #[error(transparent)]
     Git(git::Error),

@@ -37,7 +37,7 @@ fn a_tree_that_ignores_term_is_killed() {
     let cancel = Cancel::new();
     let mut pids = Vec::new();
     let exit = run(
-        &Unconfined,
+        &Unconfined::default(),
         Profile::Worker,
         &sh("deaf", script),
         &limits,
@@ -81,7 +81,7 @@ fn a_cancellation_is_prompt_and_remembered() {
     // It claims success after SIGTERM, as some workers do.
     let script = "trap 'exit 0' TERM; echo ready; sleep 60 & wait";
     let exit = run(
-        &Unconfined,
+        &Unconfined::default(),
         Profile::Worker,
         &sh("cancel", script),
         &LIMITS,
@@ -138,7 +138,7 @@ fn a_sweep_finds_what_codeteam_lost() {
     let (ready, is_ready) = mpsc::channel();
     let lost = thread::spawn(move || {
         run(
-            &Unconfined,
+            &Unconfined::default(),
             Profile::Worker,
             &sh("lost/1", "trap '' TERM; echo $$; sleep 60; sleep 60"),
             &LIMITS,
@@ -160,7 +160,7 @@ fn a_panic_in_the_sink_leaves_nothing_behind() {
     let (ready, is_ready) = mpsc::channel();
     let panicking = thread::spawn(move || {
         run(
-            &Unconfined,
+            &Unconfined::default(),
             Profile::Worker,
             &sh("panic", "trap '' TERM; echo $$; sleep 60"),
             &LIMITS,
