@@ -12,6 +12,7 @@ mod harness;
 mod lifetime;
 mod limits;
 mod network;
+mod ports;
 mod probing;
 mod processes;
 
