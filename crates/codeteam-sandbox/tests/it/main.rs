@@ -7,6 +7,7 @@
     reason = "a test fails by panicking, in its helpers too"
 )]
 
+mod egress;
 mod filesystem;
 mod harness;
 mod lifetime;
