@@ -52,7 +52,7 @@ pub(super) fn serve(
     listener.set_nonblocking(true)?;
     let thread = thread::Builder::new()
         .name("egress".to_owned())
-        .spawn(move || accept_all(&listener, &Stop(stopped), &log, &handle))?;
+        .spawn(move || accept_all(listener, &Stop(stopped), &log, &handle))?;
     Ok(Serving {
         stop: Some(stop),
         thread: Some(thread),
@@ -60,7 +60,7 @@ pub(super) fn serve(
 }
 
 fn accept_all(
-    listener: &TcpListener,
+    listener: TcpListener,
     stop: &Stop,
     log: &Log,
     handle: &(impl Fn(Visit<'_>) + Send + Sync),
@@ -69,7 +69,7 @@ fn accept_all(
     // Leaving the scope waits for all threads in it.
     thread::scope(|scope| {
         let mut number = 0;
-        while let Some(client) = accept(listener, stop) {
+        while let Some(client) = accept(&listener, stop) {
             number += 1;
             let others = open.fetch_add(1, Ordering::SeqCst);
             let open = Count(&open);
@@ -92,6 +92,8 @@ fn accept_all(
                 log(hung_up(number));
             }
         }
+        // Before the connections are, so that nobody comes in between.
+        drop(listener);
     });
 }
 

@@ -129,14 +129,12 @@ fn read_head(from: &mut impl Read) -> String {
     String::from_utf8(head).unwrap()
 }
 
-#[test]
-fn only_exact_pairs_pass() {
-    let (target, port) = listener();
-    let (other, other_port) = listener();
-    let (proxy, records) = proxy(&[format!("allowed.example:{port}")]);
+/// Requests that are not for `allowed.example` and that port, however they look,
+/// and how they are answered.
+fn refused(port: u16, other_port: u16) -> Vec<(String, &'static str)> {
     let connect = |to: &str| format!("CONNECT {to} HTTP/1.1\r\nHost: allowed.example\r\n\r\n");
     let get = |url: &str| format!("GET {url} HTTP/1.1\r\nHost: allowed.example:{port}\r\n\r\n");
-    let refused = [
+    vec![
         (connect(&format!("evil.example:{port}")), "403"),
         (connect(&format!("allowed.example.evil:{port}")), "403"),
         (connect(&format!("evil.allowed.example:{port}")), "403"),
@@ -203,7 +201,15 @@ fn only_exact_pairs_pass() {
             "400",
         ),
         ("\u{16}\u{3}\u{1} hello\r\n\r\n".to_owned(), "400"),
-    ];
+    ]
+}
+
+#[test]
+fn only_exact_pairs_pass() {
+    let (target, port) = listener();
+    let (other, other_port) = listener();
+    let (proxy, records) = proxy(&[format!("allowed.example:{port}")]);
+    let refused = refused(port, other_port);
     let requests: Vec<_> = refused.iter().map(|(request, _)| request.clone()).collect();
     let answers = answers(&requests, |listener| proxy.serve(listener));
     for ((request, wanted), answer) in refused.iter().zip(&answers) {

@@ -92,7 +92,11 @@ fn listeners_that_never_come_are_not_waited_for() {
     assert!(lifeline.listeners(0, PATIENCE).unwrap().is_empty());
     let late = lifeline.listeners(1, Duration::ZERO).unwrap_err();
     assert_eq!(late.kind(), ErrorKind::TimedOut);
-    child.kill().unwrap();
+    drop(lifeline);
+    child.wait().unwrap();
+
+    let confined = host.confine(host.policy(Profile::Worker), "true", &[]);
+    let (lifeline, mut child) = spawn(&confined);
     let ended = lifeline.listeners(1, PATIENCE).unwrap_err();
     assert_eq!(ended.kind(), ErrorKind::UnexpectedEof);
     child.wait().unwrap();
