@@ -1,5 +1,6 @@
 //! What confining costs at the start of a command: the executor profile beside
-//! bare bubblewrap with the same options, and beside no sandbox at all.
+//! bare bubblewrap with the same options, and beside no sandbox at all; and the
+//! worker profile with its proxy beside the executor.
 //!
 //! The machine may be noisy, so they take turns and the medians are compared.
 
@@ -15,10 +16,12 @@ use std::fs::File;
 use std::io::{Seek as _, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use codeteam_sandbox::bwrap::{self, Source};
+use codeteam_sandbox::egress::{Log, Proxy, Rules, Serving};
 use codeteam_sandbox::{Access, Backend, Lifeline, Limits, Policy, Profile, Shim, probe, system};
 use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create, open};
 
@@ -27,6 +30,11 @@ const ROUNDS: usize = 200;
 /// The most that confining should cost, times bare bubblewrap. Root also pays for a view of the
 /// host in which devices are safe, and misses it.
 const GOAL: f64 = 1.3;
+
+/// The most that a worker's network may add to it.
+const NETWORK: Duration = Duration::from_millis(10);
+
+const PORT: u16 = 3128;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -45,15 +53,20 @@ fn main() -> Outcome<()> {
     let backend = probe(&path, shim, &scratch)?;
     let mut policy = Policy::new(Profile::Executor, system::root(), Limits::default());
     policy.show(&scratch.canonicalize()?, Access::Writable);
+    let mut worker = policy.clone();
+    worker.profile = Profile::Worker;
+    worker.ports = vec![PORT];
 
     // Joining a cgroup makes the kernel wait for a moment of quiet, and what
     // forks next too: measured apart, so that it does not fall on the others.
     let single = backend.clone().without_cgroups();
     let (mut nothing, mut bare, mut ours) = (Vec::new(), Vec::new(), Vec::new());
+    let mut served = Vec::new();
     for _ in 0..ROUNDS {
         nothing.push(plain()?);
         bare.push(bubblewrap(&single, &policy)?);
         ours.push(confined(&single, &policy, &scratch)?);
+        served.push(confined(&single, &worker, &scratch)?);
     }
     let mut grouped = Vec::new();
     for _ in 0..ROUNDS / 4 {
@@ -66,6 +79,12 @@ fn main() -> Outcome<()> {
     println!("{nothing:>10.2?}  no sandbox");
     println!("{bare:>10.2?}  bare bubblewrap, the same options");
     println!("{ours:>10.2?}  confined: {ratio:.2} times  goal {GOAL}  {verdict}");
+    let served = median(served);
+    let more = served.saturating_sub(ours);
+    let verdict = if more <= NETWORK { "ok" } else { "MISSED" };
+    println!(
+        "{served:>10.2?}  a worker with its proxy: {more:.2?} more  goal {NETWORK:?}  {verdict}"
+    );
     println!("{grouped:>10.2?}  confined, in a cgroup where there is one");
     std::fs::remove_dir_all(&scratch)?;
     Ok(())
@@ -113,28 +132,44 @@ fn memory(bytes: &[u8]) -> Outcome<File> {
 fn confined(backend: &Backend, policy: &Policy, scratch: &Path) -> Outcome<Duration> {
     let started = Instant::now();
     let policy = policy.clone();
+    let ports = policy.ports.len();
     let no_args: [OsString; 0] = [];
     let confined = backend.confine(policy, &scratch.join("spec"), OsStr::new("true"), &no_args)?;
-    let (_lifeline, stdin) = Lifeline::new()?;
-    timed(
-        Command::new(&confined.program)
-            .args(&confined.args)
-            .stdin(stdin),
-    )?;
-    drop(confined);
+    let (lifeline, stdin) = Lifeline::new()?;
+    let mut child = Command::new(&confined.program)
+        .args(&confined.args)
+        .stdin(stdin)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let served = serve(&lifeline, ports)?;
+    succeeded(child.wait()?)?;
+    drop((served, confined));
     Ok(started.elapsed())
+}
+
+/// A proxy on each of the ports.
+fn serve(lifeline: &Lifeline, ports: usize) -> Outcome<Vec<Serving>> {
+    let listeners = lifeline.listeners(ports, Duration::from_secs(10))?;
+    let serve = |listener| {
+        let log: Log = Arc::new(|_| {});
+        Ok(Proxy::new(Rules::default(), log).serve(listener)?)
+    };
+    listeners.into_iter().map(serve).collect()
 }
 
 fn timed(command: &mut Command) -> Outcome<Duration> {
     let started = Instant::now();
-    let status = command
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()?;
-    if !status.success() {
-        return Err(format!("{status}").into());
-    }
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    succeeded(command.status()?)?;
     Ok(started.elapsed())
+}
+
+fn succeeded(status: ExitStatus) -> Outcome<()> {
+    if status.success() {
+        return Ok(());
+    }
+    Err(format!("{status}").into())
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {

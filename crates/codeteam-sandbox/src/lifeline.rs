@@ -7,23 +7,105 @@
 //! ends and the kernel ends all others with it.
 //!
 //! Sockets, because a pipe could be opened a second time through `/proc` by
-//! what runs inside, and would then never report its end.
+//! what runs inside, and would then never report its end. And because sockets
+//! can carry others: one message comes out of a sandbox whose policy names
+//! ports, with a listener for each. Nothing else travels here.
 
-use std::io;
+use std::io::{self, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
 
 /// The orchestrator's end. Dropping it ends the command.
 #[derive(Debug)]
 pub struct Lifeline {
-    _held: UnixStream,
+    held: UnixStream,
 }
 
 impl Lifeline {
     /// The end to keep, and the standard input for the shim.
     pub fn new() -> io::Result<(Self, Stdio)> {
         let (held, given) = UnixStream::pair()?;
-        let given = std::os::fd::OwnedFd::from(given);
-        Ok((Self { _held: held }, given.into()))
+        let given = OwnedFd::from(given);
+        Ok((Self { held }, given.into()))
+    }
+
+    /// The listeners on the [`ports`](crate::Policy::ports) of the policy, of
+    /// which there are `count`, in their order. They are in the sandbox's
+    /// network: what is accepted there comes from inside. To be asked for once,
+    /// after the shim was spawned. The command does not wait for it.
+    ///
+    /// If the shim fails there is an error at once, provided that nobody here
+    /// still holds its standard input: drop the `Command` it was given to.
+    pub fn listeners(&self, count: usize, timeout: Duration) -> io::Result<Vec<TcpListener>> {
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        self.wait(timeout)?;
+        let listeners = self.receive(count)?;
+        if listeners.len() == count {
+            return Ok(listeners);
+        }
+        Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!(
+                "the sandbox serves {} ports instead of {count}",
+                listeners.len()
+            ),
+        ))
+    }
+
+    fn wait(&self, timeout: Duration) -> io::Result<()> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let left = Timespec::try_from(left).ok();
+            let mut watched = [PollFd::new(&self.held, PollFlags::IN)];
+            match poll(&mut watched, left.as_ref()) {
+                Ok(0) => {
+                    let late = "the sandbox did not serve its ports in time";
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, late));
+                }
+                Ok(_) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn receive(&self, count: usize) -> io::Result<Vec<TcpListener>> {
+        let mut space = vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(count))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let mut byte = [0];
+        let received = recvmsg(
+            &self.held,
+            &mut [IoSliceMut::new(&mut byte)],
+            &mut control,
+            RecvFlags::CMSG_CLOEXEC,
+        )?;
+        if received.bytes == 0 {
+            let ended = "the sandbox ended before it served its ports";
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, ended));
+        }
+        if received.flags.contains(ReturnFlags::CTRUNC) {
+            let more = "the sandbox serves more ports than were asked for";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, more));
+        }
+        Ok(control
+            .drain()
+            .filter_map(|message| match message {
+                RecvAncillaryMessage::ScmRights(sockets) => Some(sockets),
+                _ => None,
+            })
+            .flatten()
+            .map(TcpListener::from)
+            .collect())
     }
 }

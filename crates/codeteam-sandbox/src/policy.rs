@@ -30,17 +30,25 @@ pub struct Policy {
     pub env: BTreeMap<OsString, OsString>,
     /// How much it may take.
     pub limits: Limits,
+    /// The ports of its loopback that the orchestrator serves, which is all
+    /// there is of a network: see
+    /// [`Lifeline::listeners`](crate::Lifeline::listeners). An executor can
+    /// have none.
+    #[serde(default)]
+    pub ports: Vec<u16>,
 }
 
 /// For whom a command runs, which decides what it may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Profile {
-    /// A worker: talks to its model, edits its work tree. Its network is empty
-    /// until there is an egress proxy; it may already list its interfaces,
-    /// which the runtimes of the CLIs do when they start.
+    /// A worker: talks to its model, edits its work tree. It may list its
+    /// interfaces, which the runtimes of the CLIs do when they start.
     Worker,
     /// The project's own code, run by the orchestrator: no network at all.
     Executor,
+    /// What prepares a work tree: as a worker, but it talks to package
+    /// registries.
+    Setup,
 }
 
 /// One thing in the filesystem of a command.
@@ -169,6 +177,7 @@ impl Policy {
                 .into_iter()
                 .collect(),
             limits,
+            ports: Vec::new(),
         }
     }
 

@@ -19,6 +19,7 @@
 
 mod inner;
 mod outer;
+mod ports;
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -81,6 +82,17 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// A policy without a network names ports.
+    #[error("an executor has no network, but its policy names ports to be served")]
+    PortsForExecutor,
+    /// A port could not be had inside.
+    #[error("could not listen on port {port} in the sandbox")]
+    Port {
+        /// Which one.
+        port: u16,
+        /// What the system said.
+        source: io::Error,
+    },
     /// Another step failed.
     #[error("could not {operation}")]
     System {
@@ -114,8 +126,9 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Result<Infallible, Erro
         outer::run(&spec, &program, args)
     } else if role == INNER {
         let processes = next()?;
+        let ports = next()?;
         let program = next()?;
-        inner::run(&processes, &program, args)
+        inner::run(&processes, &ports, &program, args)
     } else {
         Err(Error::Arguments)
     }

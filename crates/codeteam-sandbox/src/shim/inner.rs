@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::fd::AsFd as _;
 use std::process::{Command, Stdio, exit};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use rustix::process::{
     pidfd_open, set_dumpable_behavior, set_parent_process_death_signal, setrlimit, wait,
 };
 
-use super::{Error, system};
+use super::{Error, ports, system};
 
 /// How long the dead whose parents are gone may wait to be collected. Nothing
 /// wakes this process for them: a thread would, but with only one thread there
@@ -25,6 +26,7 @@ const CUT: i32 = 125;
 
 pub(super) fn run(
     processes: &OsStr,
+    ports: &OsStr,
     program: &OsStr,
     args: impl Iterator<Item = OsString>,
 ) -> Result<Infallible, Error> {
@@ -47,6 +49,8 @@ pub(super) fn run(
     if wait_for(&mut watched, Duration::ZERO)? {
         exit(CUT);
     }
+    // Before the command, so that even its first connection finds a listener.
+    ports::hand_out(&ports::read(ports)?, lifeline.as_fd())?;
     let child = start(program, args)?;
     let ended = pidfd_open(child, PidfdFlags::empty()).map_err(system("watch the command"))?;
     let mut watched = [

@@ -18,9 +18,9 @@ use rustix::mount::{MountFlags, MountPropagationFlags, mount_bind, mount_change,
 use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
 use rustix::thread::{self, UnshareFlags};
 
-use super::{Error, system};
+use super::{Error, ports, system};
 use crate::bwrap::{self, Source};
-use crate::policy::{Entry, Limits, Policy};
+use crate::policy::{Entry, Limits, Policy, Profile};
 use crate::spec::{INNER, Spec};
 
 /// Where the shim is inside.
@@ -39,6 +39,9 @@ pub(super) fn run(
         source,
     })?;
     check_paths(&spec.policy)?;
+    if spec.policy.profile == Profile::Executor && !spec.policy.ports.is_empty() {
+        return Err(Error::PortsForExecutor);
+    }
     for path in &spec.cgroups {
         fs::write(path, "0").map_err(|source| Error::Cgroup {
             path: path.clone(),
@@ -84,6 +87,7 @@ fn become_bwrap(
         .args(&spec.entry)
         .arg(INNER)
         .arg(spec.policy.limits.processes.to_string())
+        .arg(ports::written(&spec.policy.ports))
         .arg(program)
         .args(args)
         .exec();

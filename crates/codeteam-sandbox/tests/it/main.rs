@@ -7,11 +7,13 @@
     reason = "a test fails by panicking, in its helpers too"
 )]
 
+mod egress;
 mod filesystem;
 mod harness;
 mod lifetime;
 mod limits;
 mod network;
+mod ports;
 mod probing;
 mod processes;
 

@@ -1,0 +1,213 @@
+//! One request to a host and its answer, both written anew.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+
+use super::endpoint::Secret;
+use super::http::{
+    Body, Broken, Field, HEAD, Odd, Request, Response, copy_body, is_passed_on, read_head,
+};
+use super::relay::Moved;
+
+/// A request as it goes out: whatever it says about its host, its length and
+/// its connection is ours.
+#[derive(Debug)]
+pub(super) struct Outgoing<'a> {
+    pub(super) method: &'a str,
+    pub(super) target: String,
+    /// The value of `Host`.
+    pub(super) host: String,
+    pub(super) fields: Vec<&'a Field>,
+    pub(super) secrets: &'a [(String, Secret)],
+    pub(super) body: Body,
+    /// The client waits for a word before it sends the body.
+    pub(super) is_awaited: bool,
+}
+
+/// Why there is no answer to pass on: what to say instead.
+#[derive(Debug)]
+pub(super) struct NoAnswer {
+    pub(super) status: u16,
+    pub(super) why: String,
+}
+
+impl NoAnswer {
+    fn from_host(error: impl Into<String>) -> Self {
+        Self {
+            status: 502,
+            why: error.into(),
+        }
+    }
+
+    fn odd(odd: &Odd) -> Self {
+        Self::from_host(odd.to_string())
+    }
+}
+
+impl<'a> Outgoing<'a> {
+    pub(super) fn new(request: &'a Request, target: String, host: String, body: Body) -> Self {
+        let all = &request.fields;
+        Self {
+            method: &request.method,
+            target,
+            host,
+            fields: all
+                .iter()
+                .filter(|field| is_passed_on(field, all))
+                .collect(),
+            secrets: &[],
+            body,
+            is_awaited: all.iter().any(|field| field.is("expect")),
+        }
+    }
+
+    fn head(&self) -> Vec<u8> {
+        let first = format!("{} {} HTTP/1.1\r\n", self.method, self.target);
+        let mut head = Head(first.into_bytes());
+        head.add("Host", self.host.as_bytes());
+        for field in &self.fields {
+            head.add(&field.name, &field.value);
+        }
+        for (name, value) in self.secrets {
+            head.add(name, value.reveal().as_bytes());
+        }
+        head.end(self.body)
+    }
+
+    /// Sends it, and the answer back. With the number of bytes that went either
+    /// way, whatever happened.
+    pub(super) fn exchange(
+        &self,
+        from: &mut impl BufRead,
+        client: impl Write,
+        server: impl Read + Write,
+    ) -> (Moved, Result<(), NoAnswer>) {
+        let mut client = Counted::new(client);
+        let mut server = BufReader::with_capacity(HEAD, Counted::new(server));
+        let result = self.run(from, &mut client, &mut server);
+        let moved = Moved {
+            up: server.get_ref().bytes,
+            down: client.bytes,
+        };
+        (moved, result)
+    }
+
+    fn run<S: Read + Write>(
+        &self,
+        from: &mut impl BufRead,
+        client: &mut Counted<impl Write>,
+        server: &mut BufReader<Counted<S>>,
+    ) -> Result<(), NoAnswer> {
+        self.send(from, client, server.get_mut())?;
+        let response = loop {
+            let head = read_head(server).map_err(|odd| NoAnswer::odd(&odd))?;
+            let response = Response::parse(&head).map_err(|odd| NoAnswer::odd(&odd))?;
+            match response.code {
+                101 => return Err(NoAnswer::from_host("the host changed the protocol")),
+                100..200 => {}
+                _ => break response,
+            }
+        };
+        let body = response
+            .body(self.method)
+            .map_err(|odd| NoAnswer::odd(&odd))?;
+        let head = self.answer(&response, body);
+        // From here on the client has its answer; if that breaks off, so does
+        // the connection.
+        if client.write_all(&head).is_ok() {
+            let _ = copy_body(body, server, client);
+        }
+        Ok(())
+    }
+
+    fn send(
+        &self,
+        from: &mut impl BufRead,
+        client: &mut impl Write,
+        server: &mut impl Write,
+    ) -> Result<(), NoAnswer> {
+        let sent = server.write_all(&self.head()).and_then(|()| server.flush());
+        sent.map_err(|error| NoAnswer::from_host(error.to_string()))?;
+        if self.is_awaited {
+            // A client that is gone will be noticed below.
+            let _ = client.write_all(b"HTTP/1.1 100 Continue\r\n\r\n");
+        }
+        match copy_body(self.body, from, server) {
+            Err(Broken::Source(error)) => Err(NoAnswer {
+                status: 400,
+                why: format!("its body broke off: {error}"),
+            }),
+            // A host that does not want all of it may have answered already.
+            Ok(()) | Err(Broken::Sink) => Ok(()),
+        }
+    }
+
+    /// The head of the answer, without anything that gives a secret away.
+    fn answer(&self, response: &Response, body: Body) -> Vec<u8> {
+        let tells = |bytes: &[u8]| self.secrets.iter().any(|(_, secret)| secret.is_in(bytes));
+        let reason = Some(response.reason.as_str()).filter(|reason| !tells(reason.as_bytes()));
+        let reason = reason.unwrap_or_default();
+        let first = format!("HTTP/1.1 {} {reason}\r\n", response.code);
+        let mut head = Head(first.into_bytes());
+        let all = &response.fields;
+        for field in all {
+            let describes = body == Body::Empty && field.is("content-length");
+            let is_safe = !tells(&field.value) && !tells(field.name.as_bytes());
+            if is_safe && (describes || is_passed_on(field, all)) {
+                head.add(&field.name, &field.value);
+            }
+        }
+        head.end(body)
+    }
+}
+
+struct Head(Vec<u8>);
+
+impl Head {
+    fn add(&mut self, name: &str, value: &[u8]) {
+        self.0.extend_from_slice(name.as_bytes());
+        self.0.extend_from_slice(b": ");
+        self.0.extend_from_slice(value);
+        self.0.extend_from_slice(b"\r\n");
+    }
+
+    fn end(mut self, body: Body) -> Vec<u8> {
+        match body {
+            Body::Length(length) => self.add("Content-Length", length.to_string().as_bytes()),
+            Body::Chunked => self.add("Transfer-Encoding", b"chunked"),
+            Body::Empty | Body::UntilClosed => {}
+        }
+        self.add("Connection", b"close");
+        self.0.extend_from_slice(b"\r\n");
+        self.0
+    }
+}
+
+/// Counts what is written.
+struct Counted<T> {
+    inner: T,
+    bytes: u64,
+}
+
+impl<T> Counted<T> {
+    fn new(inner: T) -> Self {
+        Self { inner, bytes: 0 }
+    }
+}
+
+impl<T: Write> Write for Counted<T> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.inner.write(bytes)?;
+        self.bytes += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+impl<T: Read> Read for Counted<T> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.inner.read(buffer)
+    }
+}

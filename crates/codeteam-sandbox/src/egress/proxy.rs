@@ -1,0 +1,194 @@
+//! The proxy: from a sandbox to the hosts on its list.
+
+use std::io::{self, BufReader, Write as _};
+use std::net::TcpListener;
+use std::sync::Arc;
+
+use super::dial::{Dialler, Through};
+use super::exchange::Outgoing;
+use super::http::{Body, Request};
+use super::relay::{Moved, relay};
+use super::resolve::{Resolve, System};
+use super::rules::{Allowed, Rules, split};
+use super::server::{Serving, serve};
+use super::visit::{Refused, Visit};
+use super::wire::Wire;
+use super::{Log, Verdict};
+
+/// An HTTP proxy for one sandbox, on one of its ports: `HTTPS_PROXY` and
+/// `HTTP_PROXY` inside point to it.
+pub struct Proxy {
+    rules: Rules,
+    dialler: Dialler,
+    log: Log,
+}
+
+impl Proxy {
+    /// One that connects to what the rules name, and tells the log.
+    pub fn new(rules: Rules, log: Log) -> Self {
+        Self {
+            rules,
+            dialler: Dialler {
+                resolver: Arc::new(System),
+                through: None,
+            },
+            log,
+        }
+    }
+
+    /// Finds addresses in another way than this host does.
+    #[must_use]
+    pub fn resolver(mut self, resolver: Arc<dyn Resolve>) -> Self {
+        self.dialler.resolver = resolver;
+        self
+    }
+
+    /// Connects through the user's own proxy, to which resolving names is then
+    /// left, except to private hosts.
+    #[must_use]
+    pub fn through(mut self, proxy: Through) -> Self {
+        self.dialler.through = Some(proxy);
+        self
+    }
+
+    /// Serves a listener from inside until what is returned is dropped.
+    pub fn serve(self, listener: TcpListener) -> io::Result<Serving> {
+        let log = Arc::clone(&self.log);
+        serve(listener, log, move |visit| self.visit(&visit))
+    }
+
+    fn visit(&self, visit: &Visit<'_>) {
+        let mut reader = visit.reader();
+        let served = match visit.request(&mut reader) {
+            Ok(Some(request)) => self.request(visit, &request, reader),
+            Ok(None) => Ok(()),
+            Err(refused) => Err(refused),
+        };
+        if let Err(refused) = served {
+            visit.refuse(&self.log, refused);
+        }
+    }
+
+    fn request(
+        &self,
+        visit: &Visit<'_>,
+        request: &Request,
+        reader: BufReader<Wire<'_>>,
+    ) -> Result<(), Refused> {
+        if request.method == "CONNECT" {
+            return self.tunnel(visit, request, &reader);
+        }
+        self.forward(visit, request, reader)
+    }
+
+    fn tunnel(
+        &self,
+        visit: &Visit<'_>,
+        request: &Request,
+        reader: &BufReader<Wire<'_>>,
+    ) -> Result<(), Refused> {
+        let odd = |why: String| Refused::odd(&request.target, why);
+        let body = request.body().map_err(|why| odd(why.to_string()))?;
+        if !matches!(body, Body::Empty | Body::Length(0)) {
+            return Err(odd("a CONNECT has no body".to_owned()));
+        }
+        let (host, port) = split(&request.target).map_err(|why| odd(why.to_owned()))?;
+        let port = port.ok_or_else(|| odd("it names no port".to_owned()))?;
+        let allowed = self.find(host, port)?;
+        let dialled = self.dialler.dial(allowed, visit.stop);
+        let (server, address) = dialled.map_err(|why| Refused::not_dialled(host, port, why))?;
+        visit.record(&self.log, host, port, Verdict::Allowed { address });
+        let established = b"HTTP/1.1 200 Connection established\r\n\r\n";
+        let moved = match visit.wire().write_all(established) {
+            Ok(()) => relay(&visit.client, &server, reader.buffer(), visit.stop),
+            Err(_) => Moved::default(),
+        };
+        drop(server);
+        visit.record(&self.log, host, port, moved.into());
+        Ok(())
+    }
+
+    /// A request in the open, for hosts that speak plain HTTP: one, and nothing
+    /// that may follow it on the same connection.
+    fn forward(
+        &self,
+        visit: &Visit<'_>,
+        request: &Request,
+        mut reader: BufReader<Wire<'_>>,
+    ) -> Result<(), Refused> {
+        let odd = |why: String| Refused::odd(&request.target, why);
+        let body = request.body().map_err(|why| odd(why.to_string()))?;
+        let (authority, target) = absolute(&request.target).map_err(|why| odd(why.to_owned()))?;
+        let (host, port) = split(authority).map_err(|why| odd(why.to_owned()))?;
+        let port = port.unwrap_or(80);
+        let allowed = self.find(host, port)?;
+        if request.minor == 0 {
+            return Err(odd("it is HTTP/1.0".to_owned()));
+        }
+        let dialled = self.dialler.dial(allowed, visit.stop);
+        let (server, address) = dialled.map_err(|why| Refused::not_dialled(host, port, why))?;
+        visit.record(&self.log, host, port, Verdict::Allowed { address });
+        let outgoing = Outgoing::new(request, target, host_field(allowed), body);
+        let mut wire = Wire::new(&server, visit.stop);
+        wire.for_whom = Some(&visit.client);
+        let (moved, result) = outgoing.exchange(&mut reader, visit.wire(), wire);
+        drop(server);
+        visit.finish(&self.log, allowed, moved, result);
+        Ok(())
+    }
+
+    fn find(&self, host: &str, port: u16) -> Result<&Allowed, Refused> {
+        let why = "it is not on the list of hosts that may be reached from here";
+        let found = self.rules.find(host, port);
+        found.ok_or_else(|| Refused::denied(host, port, why))
+    }
+}
+
+fn host_field(allowed: &Allowed) -> String {
+    match allowed.port() {
+        80 => allowed.host().to_owned(),
+        _ => allowed.to_string(),
+    }
+}
+
+/// Host and port of an address, and what to ask them for.
+fn absolute(target: &str) -> Result<(&str, String), &'static str> {
+    let Some(rest) = target.strip_prefix("http://") else {
+        return Err("a proxy is asked for `http://host/…`, or by CONNECT");
+    };
+    if rest.contains('#') {
+        return Err("it has a fragment");
+    }
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    if authority.contains('@') {
+        return Err("it names a user");
+    }
+    let slash = if path.starts_with('/') { "" } else { "/" };
+    Ok((authority, format!("{slash}{path}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn absolute_targets_are_taken_apart() {
+        let read = |target| absolute(target).ok();
+        let some = |authority, path: &str| Some((authority, path.to_owned()));
+        assert_eq!(read("http://a:80/b?c"), some("a:80", "/b?c"));
+        assert_eq!(read("http://a"), some("a", "/"));
+        assert_eq!(read("http://a?b"), some("a", "/?b"));
+        assert_eq!(read("http://a\\b/c"), some("a\\b", "/c"));
+        for odd in [
+            "/",
+            "*",
+            "https://a/",
+            "HTTP://a/",
+            "http://u@a/",
+            "http://a/#b",
+        ] {
+            assert_eq!(read(odd), None, "{odd}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Accepting connections, each served by a thread, all of them ended together.
+
+use std::io::{self, ErrorKind};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use super::visit::Visit;
+use super::{Log, Record, Verdict};
+
+/// How many connections are served at once.
+pub(super) const MOST: usize = 128;
+
+/// How many more are told so; whoever comes after them is hung up on.
+const TOLD: usize = 32;
+
+pub(super) const TOO_MANY: &str = "there are too many connections at once";
+
+/// How long to wait before accepting again, when the process lacks something.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What serves a port of a sandbox. Dropping it ends the listener and all
+/// connections, and waits for their threads.
+#[derive(Debug)]
+pub struct Serving {
+    stop: Option<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.stop.take();
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has ended too.
+            let _ = thread.join();
+        }
+    }
+}
+
+pub(super) fn serve(
+    listener: TcpListener,
+    log: Log,
+    handle: impl Fn(Visit<'_>) + Send + Sync + 'static,
+) -> io::Result<Serving> {
+    let (stopped, stop) = pipe_with(PipeFlags::CLOEXEC)?;
+    listener.set_nonblocking(true)?;
+    let thread = thread::Builder::new()
+        .name("egress".to_owned())
+        .spawn(move || accept_all(listener, &Stop(stopped), &log, &handle))?;
+    Ok(Serving {
+        stop: Some(stop),
+        thread: Some(thread),
+    })
+}
+
+fn accept_all(
+    listener: TcpListener,
+    stop: &Stop,
+    log: &Log,
+    handle: &(impl Fn(Visit<'_>) + Send + Sync),
+) {
+    let open = AtomicUsize::new(0);
+    // Leaving the scope waits for all threads in it.
+    thread::scope(|scope| {
+        let mut number = 0;
+        while let Some(client) = accept(&listener, stop) {
+            number += 1;
+            let others = open.fetch_add(1, Ordering::SeqCst);
+            let open = Count(&open);
+            let visit = Visit {
+                number,
+                client,
+                stop,
+                is_crowded: others >= MOST,
+            };
+            let serve = move || {
+                handle(visit);
+                drop(open);
+            };
+            let is_served = others < MOST + TOLD
+                && thread::Builder::new()
+                    .name("egress".to_owned())
+                    .spawn_scoped(scope, serve)
+                    .is_ok();
+            if !is_served {
+                log(hung_up(number));
+            }
+        }
+        // Before the connections are, so that nobody comes in between.
+        drop(listener);
+    });
+}
+
+fn hung_up(connection: u64) -> Record {
+    Record {
+        connection,
+        host: String::new(),
+        port: 0,
+        verdict: Verdict::Denied {
+            why: TOO_MANY.to_owned(),
+        },
+    }
+}
+
+/// One of the open connections, until it is dropped.
+struct Count<'a>(&'a AtomicUsize);
+
+impl Drop for Count<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// The next connection, or nothing when it is over.
+fn accept(listener: &TcpListener, stop: &Stop) -> Option<TcpStream> {
+    loop {
+        stop.wait(&[(listener.as_fd(), PollFlags::IN)], None).ok()?;
+        match listener.accept() {
+            Ok((client, _)) if prepare(&client).is_ok() => return Some(client),
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            // Too many open files, say: others will be closed.
+            Err(_) => match stop.wait(&[], Some(Instant::now() + PAUSE)) {
+                Err(error) if error.kind() == ErrorKind::TimedOut => {}
+                _ => return None,
+            },
+        }
+    }
+}
+
+pub(super) fn prepare(socket: &TcpStream) -> io::Result<()> {
+    socket.set_nonblocking(true)?;
+    socket.set_nodelay(true)
+}
+
+/// What every wait also waits for: the end of the serving. The other end of
+/// this pipe is closed by it.
+#[derive(Debug)]
+pub(super) struct Stop(OwnedFd);
+
+impl Stop {
+    /// Waits until something has happened to one of the sockets, and says what
+    /// to each. An error if the time is over or the serving is.
+    pub(super) fn wait(
+        &self,
+        watched: &[(BorrowedFd<'_>, PollFlags)],
+        deadline: Option<Instant>,
+    ) -> io::Result<Vec<PollFlags>> {
+        let mut all = vec![PollFd::new(&self.0, PollFlags::empty())];
+        let watched = watched.iter();
+        all.extend(watched.map(|&(fd, flags)| PollFd::from_borrowed_fd(fd, flags)));
+        loop {
+            let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+            let left = left.and_then(|left| Timespec::try_from(left).ok());
+            match poll(&mut all, left.as_ref()) {
+                Ok(0) => return Err(ErrorKind::TimedOut.into()),
+                Ok(_) if !all[0].revents().is_empty() => {
+                    let stopped = "the sandbox's network was taken down";
+                    return Err(io::Error::new(ErrorKind::ConnectionAborted, stopped));
+                }
+                Ok(_) => return Ok(all[1..].iter().map(PollFd::revents).collect()),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+impl Stop {
+    /// One, and what to drop to end it.
+    pub(super) fn pair() -> (Self, OwnedFd) {
+        let (stopped, stop) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+        (Self(stopped), stop)
+    }
+}

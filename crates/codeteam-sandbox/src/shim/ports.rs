@@ -1,0 +1,58 @@
+//! The ports of the sandbox's loopback that the orchestrator serves.
+//!
+//! Only from inside can they be bound, since the network inside is another one;
+//! what is bound goes out over the lifeline, and nothing of it stays here.
+
+use std::ffi::OsStr;
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::{AsFd as _, BorrowedFd};
+
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+
+use super::{Error, system};
+
+/// The ports as one argument, which is empty when there are none.
+pub(super) fn written(ports: &[u16]) -> String {
+    let ports: Vec<_> = ports.iter().map(u16::to_string).collect();
+    ports.join(",")
+}
+
+pub(super) fn read(argument: &OsStr) -> Result<Vec<u16>, Error> {
+    let text = argument.to_str().ok_or(Error::Arguments)?;
+    text.split(',')
+        .filter(|port| !port.is_empty())
+        .map(|port| port.parse().map_err(|_| Error::Arguments))
+        .collect()
+}
+
+/// Listens on the ports and sends the listeners, in their order, in the only
+/// message that ever travels on a lifeline.
+pub(super) fn hand_out(ports: &[u16], lifeline: BorrowedFd<'_>) -> Result<(), Error> {
+    if ports.is_empty() {
+        return Ok(());
+    }
+    let listeners: Vec<_> = ports
+        .iter()
+        .map(|&port| {
+            TcpListener::bind((Ipv4Addr::LOCALHOST, port))
+                .map_err(|source| Error::Port { port, source })
+        })
+        .collect::<Result<_, _>>()?;
+    send(&listeners, lifeline).map_err(system("hand the listeners out"))
+}
+
+fn send(listeners: &[TcpListener], lifeline: BorrowedFd<'_>) -> io::Result<()> {
+    let listeners: Vec<_> = listeners.iter().map(|listener| listener.as_fd()).collect();
+    let message = SendAncillaryMessage::ScmRights(&listeners);
+    let mut space = vec![MaybeUninit::uninit(); message.size()];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !control.push(message) {
+        return Err(io::Error::other("there are too many of them"));
+    }
+    // A message carries descriptors only beside at least one byte.
+    let byte = [IoSlice::new(&[0])];
+    sendmsg(lifeline, &byte, &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
+}

@@ -1,0 +1,824 @@
+//! The way out, from inside a sandbox: what the hosts at its end see.
+
+use std::fmt::Write as _;
+use std::io::{self, BufRead as _, BufReader, ErrorKind, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
+use std::process::Child;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use codeteam_sandbox::egress::{
+    Allowed, Endpoint, Header, Log, Proxy, Record, Resolve, Roots, Rules, Secret, Serving, Through,
+    Upstream, Verdict,
+};
+use codeteam_sandbox::{Lifeline, Profile};
+use rustls::pki_types::PrivateKeyDer;
+
+use crate::harness::{Host, end, spawn};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const PORT: u16 = 3128;
+const KEY: &str = "the-real-key";
+
+/// All names lead to the same addresses.
+struct Lead(Vec<IpAddr>);
+
+impl Resolve for Lead {
+    fn resolve(&self, _host: &str) -> io::Result<Vec<IpAddr>> {
+        Ok(self.0.clone())
+    }
+}
+
+fn home() -> Arc<dyn Resolve> {
+    Arc::new(Lead(vec![Ipv4Addr::LOCALHOST.into()]))
+}
+
+/// A log, and what was written to it.
+fn log() -> (Log, mpsc::Receiver<Record>) {
+    let (sender, records) = mpsc::channel();
+    let log: Log = Arc::new(move |record| {
+        let _ = sender.send(record);
+    });
+    (log, records)
+}
+
+/// A proxy that allows these pairs, which may be private.
+fn proxy(pairs: &[String]) -> (Proxy, mpsc::Receiver<Record>) {
+    let rules: Rules = pairs
+        .iter()
+        .map(|pair| Allowed::parse(pair).unwrap().private())
+        .collect();
+    let (log, records) = log();
+    (Proxy::new(rules, log).resolver(home()), records)
+}
+
+fn listener() -> (TcpListener, u16) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    (listener, port)
+}
+
+#[track_caller]
+fn nobody_came(listener: &TcpListener) {
+    listener.set_nonblocking(true).unwrap();
+    let came = listener.accept().map(|(_, from)| from);
+    assert_eq!(came.unwrap_err().kind(), ErrorKind::WouldBlock);
+}
+
+/// For all scripts: `ask` sends a request and returns all of the answer, and
+/// `tunnel` a connection through the proxy.
+const PERL: &str = r#"
+    use IO::Socket::INET; $| = 1;
+    sub dial { IO::Socket::INET->new("127.0.0.1:3128") or die "dial: $!" }
+    sub ask { my $s = dial(); print $s @_; $s->flush; local $/; scalar <$s> }
+    sub head { my ($s) = @_; my $head = "";
+        while (defined(my $l = <$s>)) { $head .= $l; last if $l eq "\r\n" } $head }
+    sub tunnel { my $s = dial(); print $s "CONNECT $_[0] HTTP/1.1\r\n\r\n"; $s->flush;
+        my $head = head($s); $head =~ / 200 / or die $head; $s }
+"#;
+
+/// A worker that runs a script, with its only port served.
+fn start(
+    host: &Host,
+    script: &str,
+    serve: impl FnOnce(TcpListener) -> io::Result<Serving>,
+) -> (Lifeline, Child, Serving) {
+    let mut policy = host.policy(Profile::Worker);
+    policy.ports = vec![PORT];
+    let script = format!("{PERL}{script}");
+    let confined = host.confine(policy, "perl", &["-e", &script]);
+    let (lifeline, child) = spawn(&confined);
+    let mut listeners = lifeline.listeners(1, PATIENCE).unwrap();
+    let serving = serve(listeners.remove(0)).unwrap();
+    (lifeline, child, serving)
+}
+
+/// Sends each of the requests on a connection of its own, and returns the
+/// answers.
+fn answers(
+    requests: &[String],
+    serve: impl FnOnce(TcpListener) -> io::Result<Serving>,
+) -> Vec<String> {
+    let host = Host::new();
+    let mut script = String::new();
+    for request in requests {
+        let hex = request.bytes().fold(String::new(), |mut hex, byte| {
+            write!(hex, "{byte:02x}").unwrap();
+            hex
+        });
+        writeln!(script, "print ask(pack('H*', '{hex}')), \"\\1\";").unwrap();
+    }
+    let (_lifeline, mut child, _serving) = start(&host, &script, serve);
+    let ended = end(&mut child);
+    let all = ended.stdout.strip_suffix('\u{1}');
+    let all = all.unwrap_or_else(|| panic!("{ended:?}"));
+    all.split('\u{1}').map(str::to_owned).collect()
+}
+
+fn status(answer: &str) -> &str {
+    answer.split(' ').nth(1).unwrap_or_default()
+}
+
+fn read_head(from: &mut impl Read) -> String {
+    let mut head = Vec::new();
+    let mut byte = [0];
+    while !head.ends_with(b"\r\n\r\n") && from.read(&mut byte).unwrap() > 0 {
+        head.push(byte[0]);
+    }
+    String::from_utf8(head).unwrap()
+}
+
+/// Requests that are not for `allowed.example` and that port, however they look,
+/// and how they are answered.
+fn refused(port: u16, other_port: u16) -> Vec<(String, &'static str)> {
+    let connect = |to: &str| format!("CONNECT {to} HTTP/1.1\r\nHost: allowed.example\r\n\r\n");
+    let get = |url: &str| format!("GET {url} HTTP/1.1\r\nHost: allowed.example:{port}\r\n\r\n");
+    vec![
+        (connect(&format!("evil.example:{port}")), "403"),
+        (connect(&format!("allowed.example.evil:{port}")), "403"),
+        (connect(&format!("evil.allowed.example:{port}")), "403"),
+        (connect(&format!("xallowed.example:{port}")), "403"),
+        (connect(&format!("allowed.example:{other_port}")), "403"),
+        (connect(&format!("ALLOWED.example:{port}")), "403"),
+        (connect(&format!("allowed.example.:{port}")), "403"),
+        (connect(&format!("allowed.example@evil:{port}")), "403"),
+        (connect(&format!("evil@allowed.example:{port}")), "403"),
+        (connect(&format!("127.0.0.1:{port}")), "403"),
+        (connect(&format!("127.1:{port}")), "403"),
+        (connect(&format!("2130706433:{port}")), "403"),
+        (connect(&format!("0x7f000001:{port}")), "403"),
+        (connect(&format!("0177.0.0.1:{port}")), "403"),
+        (connect(&format!("[::1]:{port}")), "403"),
+        (connect(&format!("[::ffff:127.0.0.1]:{port}")), "403"),
+        (connect(&format!("localhost:{port}")), "403"),
+        (connect(&format!("evil\0.allowed.example:{port}")), "400"),
+        (connect(&format!("allowed.example:{port}\0")), "400"),
+        (connect(&format!("allowed.example:0{port}")), "400"),
+        (connect(&format!("allowed.example:+{port}")), "400"),
+        (
+            connect(&format!("allowed.example:{port}:{other_port}")),
+            "403",
+        ),
+        (connect("allowed.example"), "400"),
+        (connect("allowed.example:"), "400"),
+        (connect("allowed.example:99999"), "400"),
+        (get(&format!("http://evil.example:{port}/")), "403"),
+        (get(&format!("http://allowed.example:{other_port}/")), "403"),
+        (get(&format!("http://127.0.0.1:{port}/")), "403"),
+        (get("http://allowed.example/"), "403"),
+        (
+            get(&format!("http://allowed.example:{port}@evil.example/")),
+            "400",
+        ),
+        (
+            get(&format!("http://evil.example\\@allowed.example:{port}/")),
+            "400",
+        ),
+        (get(&format!("https://allowed.example:{port}/")), "400"),
+        (get("/"), "400"),
+        (
+            format!("GET http://allowed.example:{port}/ HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"),
+            "400",
+        ),
+        (
+            format!(
+                "POST http://allowed.example:{port}/ HTTP/1.1\r\nContent-Length: 3\r\n\
+                 Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+            ),
+            "400",
+        ),
+        (
+            format!("CONNECT allowed.example:{port} HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc"),
+            "400",
+        ),
+        (
+            format!("CONNECT allowed.example:{port} HTTP/1.1\n\n"),
+            "400",
+        ),
+        (
+            format!("GET / HTTP/1.1\r\nA: {}\r\n\r\n", "a".repeat(20_000)),
+            "400",
+        ),
+        ("\u{16}\u{3}\u{1} hello\r\n\r\n".to_owned(), "400"),
+    ]
+}
+
+#[test]
+fn only_exact_pairs_pass() {
+    let (target, port) = listener();
+    let (other, other_port) = listener();
+    let (proxy, records) = proxy(&[format!("allowed.example:{port}")]);
+    let refused = refused(port, other_port);
+    let requests: Vec<_> = refused.iter().map(|(request, _)| request.clone()).collect();
+    let answers = answers(&requests, |listener| proxy.serve(listener));
+    for ((request, wanted), answer) in refused.iter().zip(&answers) {
+        assert_eq!(status(answer), *wanted, "{request:?}: {answer}");
+        assert!(answer.contains("codeteam's sandbox"), "{answer}");
+    }
+    let told = format!("codeteam's sandbox refused `evil.example:{port}`: ");
+    assert!(answers[0].contains(&told), "{}", answers[0]);
+    nobody_came(&target);
+    nobody_came(&other);
+    // Nothing is refused without a record of it.
+    let records: Vec<_> = records.iter().collect();
+    assert_eq!(records.len(), refused.len());
+    for (record, number) in records.iter().zip(1..) {
+        assert!(
+            matches!(record.verdict, Verdict::Denied { .. }),
+            "{record:?}"
+        );
+        assert_eq!(record.connection, number);
+        assert!(record.host.len() <= 255);
+        assert!(
+            record.host.bytes().all(|byte| byte.is_ascii_graphic()),
+            "{record:?}"
+        );
+    }
+    assert_eq!(
+        (records[0].host.as_str(), records[0].port),
+        ("evil.example", port)
+    );
+}
+
+#[test]
+fn an_allowed_name_cannot_lead_to_a_private_address() {
+    // All addresses of this host, in both families where there are two.
+    let target = TcpListener::bind("[::]:0").or_else(|_| TcpListener::bind("0.0.0.0:0"));
+    let target = target.unwrap();
+    let port = target.local_addr().unwrap().port();
+    for address in [
+        "127.0.0.1",
+        "127.8.8.8",
+        "0.0.0.0",
+        "169.254.169.254",
+        "10.0.0.1",
+        "172.16.0.1",
+        "192.168.0.1",
+        "100.64.0.1",
+        "::1",
+        "::",
+        "::ffff:127.0.0.1",
+        "::ffff:169.254.169.254",
+        "64:ff9b::7f00:1",
+        "fd00::1",
+        "fe80::1",
+    ] {
+        let rules = [format!("rebind.example:{port}")];
+        let rules = rules
+            .iter()
+            .map(|pair| Allowed::parse(pair).unwrap())
+            .collect();
+        let (log, records) = log();
+        let lead = Arc::new(Lead(vec![address.parse().unwrap()]));
+        let proxy = Proxy::new(rules, log).resolver(lead);
+        let requests = [
+            format!("CONNECT rebind.example:{port} HTTP/1.1\r\n\r\n"),
+            format!("GET http://rebind.example:{port}/ HTTP/1.1\r\n\r\n"),
+        ];
+        for answer in answers(&requests, |listener| proxy.serve(listener)) {
+            assert_eq!(status(&answer), "403", "{address}: {answer}");
+            assert!(
+                answer.contains("its name leads to no public address"),
+                "{answer}"
+            );
+            assert!(!answer.contains(address), "{answer}");
+        }
+        let records: Vec<_> = records.iter().collect();
+        assert_eq!(records.len(), 2);
+        for record in records {
+            let Verdict::Denied { why } = record.verdict else {
+                panic!("{record:?}");
+            };
+            assert!(why.contains(address), "{why}");
+        }
+    }
+    nobody_came(&target);
+}
+
+#[test]
+fn an_allowed_pair_is_reached_and_half_closed() {
+    let host = Host::new();
+    let (target, port) = listener();
+    let pair = format!("allowed.example:{port}");
+    let (proxy, records) = proxy(std::slice::from_ref(&pair));
+    let server = thread::spawn(move || {
+        let (mut peer, _) = target.accept().unwrap();
+        let mut asked = String::new();
+        peer.read_to_string(&mut asked).unwrap();
+        write!(peer, "you said {asked}").unwrap();
+    });
+    // What is sent before the answer came is not lost.
+    let script = format!(
+        r#"my $s = dial(); print $s "CONNECT {pair} HTTP/1.1\r\n\r\nhe"; $s->flush;
+           print head($s); print $s "llo"; shutdown($s, 1); local $/; print scalar <$s>;"#
+    );
+    let (_lifeline, mut child, serving) = start(&host, &script, |listener| proxy.serve(listener));
+    let ended = end(&mut child);
+    let wanted = "HTTP/1.1 200 Connection established\r\n\r\nyou said hello";
+    assert_eq!(ended.stdout, wanted, "{ended:?}");
+    server.join().unwrap();
+    drop(serving);
+    let verdicts: Vec<_> = records.iter().map(|record| record.verdict).collect();
+    let address = (Ipv4Addr::LOCALHOST, port).into();
+    assert_eq!(
+        verdicts,
+        [
+            Verdict::Allowed { address },
+            Verdict::Ended { up: 5, down: 14 }
+        ]
+    );
+}
+
+#[test]
+fn records_can_be_kept() {
+    let record = Record {
+        connection: 1,
+        host: "a.example".to_owned(),
+        port: 443,
+        verdict: Verdict::Ended { up: 1, down: 2 },
+    };
+    let text = serde_json::to_string(&record).unwrap();
+    let wanted =
+        r#"{"connection":1,"host":"a.example","port":443,"verdict":{"ended":{"up":1,"down":2}}}"#;
+    assert_eq!(text, wanted);
+    assert_eq!(serde_json::from_str::<Record>(&text).unwrap(), record);
+}
+
+#[test]
+fn a_plain_request_is_rewritten_and_nothing_follows_it() {
+    let (target, port) = listener();
+    let pair = format!("allowed.example:{port}");
+    let (proxy, records) = proxy(std::slice::from_ref(&pair));
+    let server = thread::spawn(move || {
+        let (mut peer, _) = target.accept().unwrap();
+        let head = read_head(&mut peer);
+        let mut body = [0; 3];
+        peer.read_exact(&mut body).unwrap();
+        peer.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nKeep-Alive: 5\r\n\r\nok")
+            .unwrap();
+        let mut rest = String::new();
+        peer.read_to_string(&mut rest).unwrap();
+        nobody_came(&target);
+        (head, body, rest)
+    });
+    let request = format!(
+        "POST http://{pair}/path?query HTTP/1.1\r\nHost: evil.example\r\nX-Own: 1\r\n\
+         Proxy-Authorization: x\r\nConnection: keep-alive\r\nContent-Length: 3\r\n\r\nabc\
+         GET http://{pair}/second HTTP/1.1\r\nHost: evil.example\r\n\r\n"
+    );
+    let answers = answers(&[request], |listener| proxy.serve(listener));
+    let wanted = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
+    assert_eq!(answers, [wanted]);
+    let (head, body, rest) = server.join().unwrap();
+    let wanted = format!(
+        "POST /path?query HTTP/1.1\r\nHost: {pair}\r\nX-Own: 1\r\nContent-Length: 3\r\n\
+         Connection: close\r\n\r\n"
+    );
+    assert_eq!((head, &body, rest.as_str()), (wanted, b"abc", ""));
+    assert_eq!(records.iter().count(), 2);
+}
+
+#[test]
+fn a_host_that_does_not_answer_is_a_failure() {
+    let (target, port) = listener();
+    drop(target);
+    let pair = format!("allowed.example:{port}");
+    let (proxy, records) = proxy(std::slice::from_ref(&pair));
+    let request = format!("CONNECT {pair} HTTP/1.1\r\n\r\n");
+    let answers = answers(&[request], |listener| proxy.serve(listener));
+    assert_eq!(status(&answers[0]), "502", "{answers:?}");
+    assert!(answers[0].contains("could not reach"), "{answers:?}");
+    let records: Vec<_> = records.iter().collect();
+    assert!(
+        matches!(&records[..], [Record { verdict: Verdict::Failed { why }, .. }]
+        if why.contains("refused"))
+    );
+}
+
+#[test]
+fn there_is_no_way_past_the_proxy() {
+    let host = Host::new();
+    let (target, port) = listener();
+    let (proxy, _records) = proxy(&[format!("allowed.example:{port}")]);
+    let script = format!(
+        r#"for my $peer ("127.0.0.1:{port}", "192.0.2.1:443", "169.254.169.254:80") {{
+            print IO::Socket::INET->new(PeerAddr => $peer, Timeout => 1) ? "connected" : "$!", "\n";
+        }}"#
+    );
+    let (_lifeline, mut child, _serving) = start(&host, &script, |listener| proxy.serve(listener));
+    let unreachable = "Network is unreachable\n".repeat(2);
+    assert_eq!(
+        end(&mut child).stdout,
+        format!("Connection refused\n{unreachable}")
+    );
+    nobody_came(&target);
+
+    let alone = format!("{PERL} print IO::Socket::INET->new('127.0.0.1:{PORT}') ? 1 : \"$!\"");
+    let ended = host.run(host.policy(Profile::Executor), "perl", &["-e", &alone]);
+    assert_eq!(ended.stdout, "Connection refused");
+}
+
+/// Answers every connection with what comes over it.
+fn echo(target: TcpListener, count: usize) -> thread::JoinHandle<()> {
+    thread::spawn(move || {
+        thread::scope(|scope| {
+            for _ in 0..count {
+                let (peer, _) = target.accept().unwrap();
+                scope.spawn(move || io::copy(&mut &peer, &mut &peer));
+            }
+        });
+    })
+}
+
+#[test]
+fn many_connections_are_served_at_once_but_not_more() {
+    let host = Host::new();
+    let (target, port) = listener();
+    let pair = format!("allowed.example:{port}");
+    let (proxy, records) = proxy(std::slice::from_ref(&pair));
+    let server = echo(target, 128);
+    let script = format!(
+        r#"my @all = map {{ tunnel("{pair}") }} 1 .. 128;
+           print substr(ask("CONNECT {pair} HTTP/1.1\r\n\r\n"), 0, 12), "\n";
+           for (0 .. $#all) {{ my $s = $all[$_]; print $s "line $_\n"; $s->flush }}
+           my $right = grep {{ my $s = $all[$_]; <$s> eq "line $_\n" }} 0 .. $#all;
+           print "$right\n";"#
+    );
+    let (_lifeline, mut child, serving) = start(&host, &script, |listener| proxy.serve(listener));
+    let ended = end(&mut child);
+    assert_eq!(ended.stdout, "HTTP/1.1 503\n128\n", "{ended:?}");
+    server.join().unwrap();
+    drop(serving);
+    let records: Vec<_> = records.iter().collect();
+    let count =
+        |is: fn(&Verdict) -> bool| records.iter().filter(|record| is(&record.verdict)).count();
+    assert_eq!(
+        count(|verdict| matches!(verdict, Verdict::Allowed { .. })),
+        128
+    );
+    assert_eq!(
+        count(|verdict| matches!(verdict, Verdict::Ended { .. })),
+        128
+    );
+    assert_eq!(
+        count(|verdict| matches!(verdict, Verdict::Denied { .. })),
+        1
+    );
+}
+
+#[test]
+fn killing_the_sandbox_ends_what_it_was_doing() {
+    let host = Host::new();
+    let (target, port) = listener();
+    let pair = format!("allowed.example:{port}");
+    let (proxy, records) = proxy(std::slice::from_ref(&pair));
+    // One that sends for ever, and one that only listens.
+    let server = thread::spawn(move || {
+        let (mut sending, _) = target.accept().unwrap();
+        let (mut listening, _) = target.accept().unwrap();
+        let endless = [7; 4096];
+        while sending.write_all(&endless).is_ok() {}
+        // Reset or closed, both are an end.
+        while listening.read(&mut [0; 4096]).is_ok_and(|count| count > 0) {}
+    });
+    let script = format!(
+        r#"my ($a, $b) = (tunnel("{pair}"), tunnel("{pair}")); print $b "hello"; $b->flush;
+           read $a, my $x, 100_000; print "running\n"; sleep 1000;"#
+    );
+    let (lifeline, mut child, serving) = start(&host, &script, |listener| proxy.serve(listener));
+    let mut line = String::new();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    stdout.read_line(&mut line).unwrap();
+    assert_eq!(line, "running\n");
+    drop(lifeline);
+    child.wait().unwrap();
+    // Of themselves, while the proxy is still there.
+    server.join().unwrap();
+    for _ in 0..4 {
+        records.recv_timeout(PATIENCE).unwrap();
+    }
+    drop(serving);
+    assert_eq!(records.iter().count(), 0);
+}
+
+#[test]
+fn stopping_the_proxy_ends_all_connections() {
+    let host = Host::new();
+    let (target, port) = listener();
+    let pair = format!("allowed.example:{port}");
+    let (proxy, records) = proxy(std::slice::from_ref(&pair));
+    let script = format!(
+        r#"my $half = dial(); print $half "CONN"; $half->flush;
+           my $s = tunnel("{pair}"); print "open\n"; local $/; <$s>; <$half>;
+           print IO::Socket::INET->new("127.0.0.1:3128") ? "connected" : "$!", "\n";"#
+    );
+    let (_lifeline, mut child, serving) = start(&host, &script, |listener| proxy.serve(listener));
+    let (mut peer, _) = target.accept().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    drop(serving);
+    // All threads are gone, and with them the log.
+    assert_eq!(records.iter().count(), 3);
+    assert_eq!(peer.read(&mut [0]).unwrap_or(0), 0);
+    stdout.read_line(&mut line).unwrap();
+    assert_eq!(line, "open\nConnection refused\n");
+    child.wait().unwrap();
+}
+
+fn endpoint(url: &str, roots: Roots) -> (Endpoint, mpsc::Receiver<Record>) {
+    let header = Header::new("x-api-key", Secret::new(KEY)).unwrap();
+    let upstream = Upstream::parse(url).unwrap().private().with(header);
+    let (log, records) = log();
+    (
+        Endpoint::new(upstream, roots, log).resolver(home()),
+        records,
+    )
+}
+
+fn no_roots() -> Roots {
+    Roots::only([]).unwrap()
+}
+
+/// Takes one request, which has a body of five bytes, and answers it in two
+/// pieces, the second when it is told to.
+fn model(mut peer: impl Read + Write, go_on: &mpsc::Receiver<()>) -> String {
+    let head = read_head(&mut peer);
+    let mut body = [0; 5];
+    peer.read_exact(&mut body).unwrap();
+    assert_eq!(&body, b"hello");
+    let answer = format!(
+        "HTTP/1.1 200 {KEY}\r\nX-Echo: you sent {KEY}\r\nX-{KEY}: 1\r\nX-Fine: 1\r\n\
+         Content-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n\
+         d\r\ndata: first\n\n\r\n"
+    );
+    peer.write_all(answer.as_bytes()).unwrap();
+    peer.flush().unwrap();
+    go_on.recv_timeout(PATIENCE).unwrap();
+    peer.write_all(b"e\r\ndata: second\n\n\r\n0\r\nX-Trailer: 1\r\n\r\n")
+        .unwrap();
+    peer.flush().unwrap();
+    head
+}
+
+/// A worker that believes to have a key.
+const CLIENT: &str = r#"my $s = dial();
+    print $s "POST /v1/messages?beta=true&key=worker HTTP/1.1\r\nHost: 127.0.0.1:3128\r\n",
+        "Authorization: Bearer worker\r\nX-API-Key: worker\r\nx-goog-api-key: worker\r\n",
+        "anthropic-version: 1\r\nContent-Length: 5\r\n\r\nhello",
+        "POST /v1/second HTTP/1.1\r\nContent-Length: 0\r\n\r\n"; $s->flush;
+    while (<$s>) { print }"#;
+
+/// Runs the worker against an endpoint, and lets the second piece come when it
+/// has printed the first.
+fn streamed(endpoint: Endpoint, go_on: &mpsc::Sender<()>) -> String {
+    let host = Host::new();
+    let (_lifeline, mut child, _serving) =
+        start(&host, CLIENT, |listener| endpoint.serve(listener));
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut said = String::new();
+    while !said.contains("data: first\n") {
+        assert_ne!(stdout.read_line(&mut said).unwrap(), 0, "{said}");
+    }
+    assert!(!said.contains("second"));
+    go_on.send(()).unwrap();
+    stdout.read_to_string(&mut said).unwrap();
+    child.wait().unwrap();
+    said
+}
+
+const STREAMED: &str = "HTTP/1.1 200 \r\nX-Fine: 1\r\nContent-Type: text/event-stream\r\n\
+    Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n\
+    d\r\ndata: first\n\n\r\ne\r\ndata: second\n\n\r\n0\r\n\r\n";
+
+fn head_for(host: &str) -> String {
+    format!(
+        "POST /prefix/v1/messages?beta=true HTTP/1.1\r\nHost: {host}\r\nanthropic-version: 1\r\n\
+         x-api-key: {KEY}\r\nContent-Length: 5\r\nConnection: close\r\n\r\n"
+    )
+}
+
+#[test]
+fn the_endpoint_adds_the_key_and_streams_the_answer() {
+    let (target, port) = listener();
+    let url = format!("http://model.example:{port}/prefix/");
+    let (endpoint, records) = endpoint(&url, no_roots());
+    let (go_on, awaited) = mpsc::channel();
+    let server = thread::spawn(move || {
+        let (peer, _) = target.accept().unwrap();
+        let head = model(&peer, &awaited);
+        nobody_came(&target);
+        head
+    });
+    assert_eq!(streamed(endpoint, &go_on), STREAMED);
+    let head = server.join().unwrap();
+    assert_eq!(head, head_for(&format!("model.example:{port}")));
+    let records: Vec<_> = records.iter().collect();
+    assert!(
+        matches!(records[0].verdict, Verdict::Allowed { .. }),
+        "{records:?}"
+    );
+    assert!(
+        matches!(records[1].verdict, Verdict::Ended { up, .. } if up > 5),
+        "{records:?}"
+    );
+    assert_eq!(records.len(), 2);
+    assert!(!format!("{records:?}").contains(KEY));
+}
+
+/// A certificate for a name, and a server that has it.
+fn certified(name: &str) -> (Roots, Arc<rustls::ServerConfig>) {
+    let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
+    let certificate = made.cert.der().clone();
+    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.clone()], key)
+        .unwrap();
+    (
+        Roots::only([certificate.to_vec()]).unwrap(),
+        Arc::new(config),
+    )
+}
+
+#[test]
+fn the_endpoint_speaks_tls() {
+    let (target, port) = listener();
+    let (roots, config) = certified("model.example");
+    let (endpoint, records) = endpoint(&format!("https://model.example:{port}/prefix"), roots);
+    let (go_on, awaited) = mpsc::channel();
+    let server = thread::spawn(move || {
+        let (peer, _) = target.accept().unwrap();
+        let session = rustls::ServerConnection::new(config).unwrap();
+        model(rustls::StreamOwned::new(session, peer), &awaited)
+    });
+    assert_eq!(streamed(endpoint, &go_on), STREAMED);
+    assert_eq!(
+        server.join().unwrap(),
+        head_for(&format!("model.example:{port}"))
+    );
+    assert_eq!(records.iter().count(), 2);
+}
+
+#[test]
+fn the_key_goes_only_to_whom_it_belongs() {
+    let (target, port) = listener();
+    // A server that has a certificate, but for another name; and one that is
+    // trusted by nobody.
+    let (roots, config) = certified("other.example");
+    let seen = thread::spawn(move || {
+        [(); 2].map(|()| {
+            let (mut peer, _) = target.accept().unwrap();
+            let mut session = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
+            let mut stream = rustls::Stream::new(&mut session, &mut peer);
+            let mut text = String::new();
+            let _ = stream.read_to_string(&mut text);
+            text
+        })
+    });
+    for roots in [roots, no_roots()] {
+        let (endpoint, records) = endpoint(&format!("https://model.example:{port}"), roots);
+        let request = "GET / HTTP/1.1\r\n\r\n".to_owned();
+        let answers = answers(&[request], |listener| endpoint.serve(listener));
+        assert_eq!(status(&answers[0]), "502", "{answers:?}");
+        assert!(answers[0].contains("certificate"), "{answers:?}");
+        let verdicts: Vec<_> = records.iter().map(|record| record.verdict).collect();
+        assert!(
+            matches!(verdicts[1], Verdict::Failed { .. }),
+            "{verdicts:?}"
+        );
+    }
+    assert_eq!(seen.join().unwrap(), ["", ""]);
+}
+
+#[test]
+fn no_key_is_sent_in_the_open() {
+    let header = Header::new("x-api-key", Secret::new(KEY)).unwrap();
+    let upstream = Upstream::parse("http://model.example")
+        .unwrap()
+        .with(header);
+    let endpoint = Endpoint::new(upstream, no_roots(), log().0);
+    let error = endpoint.serve(listener().0).unwrap_err();
+    assert!(error.to_string().contains("unencrypted"), "{error}");
+}
+
+#[test]
+fn the_endpoint_takes_no_odd_requests() {
+    let (target, port) = listener();
+    let (endpoint, records) = endpoint(&format!("http://model.example:{port}/v1"), no_roots());
+    let requests = [
+        "CONNECT model.example:443 HTTP/1.1\r\n\r\n",
+        "GET http://model.example/ HTTP/1.1\r\n\r\n",
+        "GET * HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.0\r\n\r\n",
+        "GET /../admin HTTP/1.1\r\n\r\n",
+        "GET /%2e%2e/admin HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+        "POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        "POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        "GET / HTTP/1.1\r\nX: a\r\n b\r\n\r\n",
+    ];
+    let requests = requests.map(str::to_owned);
+    for answer in answers(&requests, |listener| endpoint.serve(listener)) {
+        assert_eq!(status(&answer), "400", "{answer}");
+    }
+    nobody_came(&target);
+    let records: Vec<_> = records.iter().collect();
+    assert_eq!(records.len(), requests.len());
+    for record in records {
+        assert_eq!((record.host.as_str(), record.port), ("model.example", port));
+        assert!(matches!(record.verdict, Verdict::Denied { .. }));
+    }
+}
+
+#[test]
+fn a_silent_model_does_not_outlast_its_worker() {
+    let host = Host::new();
+    let (target, port) = listener();
+    let (endpoint, records) = endpoint(&format!("http://model.example:{port}"), no_roots());
+    let script = r#"my $s = dial(); print $s "GET / HTTP/1.1\r\n\r\n"; $s->flush; sleep 1000"#;
+    let (lifeline, mut child, serving) = start(&host, script, |listener| endpoint.serve(listener));
+    let (mut peer, _) = target.accept().unwrap();
+    assert!(read_head(&mut peer).contains(KEY));
+    drop(lifeline);
+    child.wait().unwrap();
+    assert_eq!(peer.read(&mut [0]).unwrap(), 0);
+    for _ in 0..3 {
+        records.recv_timeout(PATIENCE).unwrap();
+    }
+    drop(serving);
+}
+
+#[test]
+fn a_request_may_wait_for_a_word_and_come_in_chunks() {
+    let host = Host::new();
+    let (target, port) = listener();
+    let (endpoint, _records) = endpoint(&format!("http://model.example:{port}"), no_roots());
+    let script = r#"my $s = dial();
+        print $s "POST / HTTP/1.1\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n";
+        $s->flush; print head($s); print $s "5\r\nhello\r\n0\r\n\r\n"; $s->flush;
+        local $/; print scalar <$s>"#;
+    let (_lifeline, mut child, _serving) =
+        start(&host, script, |listener| endpoint.serve(listener));
+    let (mut peer, _) = target.accept().unwrap();
+    let head = read_head(&mut peer);
+    assert!(head.contains("Transfer-Encoding: chunked\r\n"), "{head}");
+    assert!(!head.contains("Expect"), "{head}");
+    assert_eq!(read_head(&mut peer), "5\r\nhello\r\n0\r\n\r\n");
+    // Interim answers are not passed on.
+    peer.write_all(b"HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 200 OK\r\n\r\nto the end")
+        .unwrap();
+    drop(peer);
+    let ended = end(&mut child);
+    assert_eq!(
+        ended.stdout,
+        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nConnection: close\r\n\r\nto the end"
+    );
+}
+
+#[test]
+fn the_users_own_proxy_is_used() {
+    let (target, port) = listener();
+    let (log, records) = log();
+    let rules = [Allowed::parse("allowed.example").unwrap()];
+    let through = Through::parse(&format!("http://me:secret@proxy.example:{port}")).unwrap();
+    let proxy = Proxy::new(rules.into_iter().collect(), log)
+        .resolver(home())
+        .through(through);
+    let (inside, inner) = listener();
+    let _serving = proxy.serve(inside).unwrap();
+    let mut client = TcpStream::connect((Ipv4Addr::LOCALHOST, inner)).unwrap();
+    client
+        .write_all(b"CONNECT allowed.example:443 HTTP/1.1\r\n\r\n")
+        .unwrap();
+    let (mut peer, _) = target.accept().unwrap();
+    let wanted = "CONNECT allowed.example:443 HTTP/1.1\r\nHost: allowed.example:443\r\n\
+                  Proxy-Authorization: Basic bWU6c2VjcmV0\r\n\r\n";
+    assert_eq!(read_head(&mut peer), wanted);
+    peer.write_all(b"HTTP/1.1 200 OK\r\n\r\nhello").unwrap();
+    drop(peer);
+    assert!(read_head(&mut client).contains(" 200 "));
+    client.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut said = String::new();
+    client.read_to_string(&mut said).unwrap();
+    assert_eq!(said, "hello");
+    let address = (Ipv4Addr::LOCALHOST, port).into();
+    let verdict = records.recv_timeout(PATIENCE).unwrap().verdict;
+    assert_eq!(verdict, Verdict::Allowed { address });
+
+    let mut client = TcpStream::connect((Ipv4Addr::LOCALHOST, inner)).unwrap();
+    client
+        .write_all(b"CONNECT allowed.example:443 HTTP/1.1\r\n\r\n")
+        .unwrap();
+    let (mut peer, _) = target.accept().unwrap();
+    read_head(&mut peer);
+    peer.write_all(b"HTTP/1.1 407 No\r\n\r\n").unwrap();
+    assert!(read_head(&mut client).contains(" 502 "));
+}
