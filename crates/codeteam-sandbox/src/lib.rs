@@ -37,6 +37,7 @@
 mod backend;
 pub mod bwrap;
 pub mod cgroup;
+pub mod container;
 mod lifeline;
 pub mod policy;
 pub mod probe;

@@ -21,7 +21,10 @@ pub const HOME: &str = "/home/agent";
 pub struct Policy {
     /// For whom the command runs.
     pub profile: Profile,
-    /// The filesystem, from the bottom up.
+    /// The bottom of the filesystem: what every command needs of this host. In a
+    /// container the image takes its place.
+    pub root: Vec<Entry>,
+    /// What lies on top of it, from the bottom up.
     pub entries: Vec<Entry>,
     /// The directory to start in.
     pub cwd: PathBuf,
@@ -150,7 +153,6 @@ impl Policy {
             target: target.into(),
             bytes: limits.scratch,
         });
-        let entries = root.into_iter().chain(scratch).collect();
         let env = [
             ("HOME", HOME),
             ("LANG", "C.UTF-8"),
@@ -161,7 +163,8 @@ impl Policy {
         ];
         Self {
             profile,
-            entries,
+            root,
+            entries: scratch.into(),
             cwd: HOME.into(),
             env: env
                 .map(|(name, value)| (name.into(), value.into()))

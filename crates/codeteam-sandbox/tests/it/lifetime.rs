@@ -11,7 +11,7 @@ use codeteam_sandbox::{Lifeline, Profile};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::harness::{BOTH, Host, backend, command, end, spawn};
+use crate::harness::{Host, backend, command, end, everywhere, spawn};
 
 /// A word by which processes are found again on the host.
 fn mark() -> String {
@@ -62,10 +62,10 @@ fn closes(mut stdout: ChildStdout) -> bool {
 
 #[test]
 fn daemons_end_with_the_command() {
-    for profile in BOTH {
+    for case in everywhere() {
         let host = Host::new();
         let mark = mark();
-        let ended = host.sh(profile, &hydra(&mark));
+        let ended = host.sh(case, &hydra(&mark));
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "ready\n"));
         assert_eq!(survivors(&mark), [""; 0]);
     }
@@ -73,11 +73,11 @@ fn daemons_end_with_the_command() {
 
 #[test]
 fn everything_ends_with_the_lifeline() {
-    for profile in BOTH {
+    for case in everywhere() {
         let host = Host::new();
         let mark = mark();
         let script = format!("{}; sleep 1000", hydra(&mark));
-        let confined = host.confine(host.policy(profile), "sh", &["-c", &script]);
+        let confined = host.confine(case, host.policy(case), "sh", &["-c", &script]);
         let (lifeline, mut child) = spawn(&confined);
         let mut line = String::new();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
@@ -95,7 +95,12 @@ fn everything_ends_with_bubblewrap() {
     let host = Host::new();
     let mark = mark();
     let script = format!("{}; sleep 1000", hydra(&mark));
-    let confined = host.confine(host.policy(Profile::Worker), "sh", &["-c", &script]);
+    let confined = host.confine(
+        Profile::Worker,
+        host.policy(Profile::Worker),
+        "sh",
+        &["-c", &script],
+    );
     let (_lifeline, mut child) = spawn(&confined);
     let mut stdout = child.stdout.take().unwrap();
     let mut ready = [0; 6];
@@ -110,6 +115,7 @@ fn everything_ends_with_bubblewrap() {
 fn a_command_that_comes_too_late_never_starts() {
     let host = Host::new();
     let confined = host.confine(
+        Profile::Worker,
         host.policy(Profile::Worker),
         "sh",
         &["-c", "echo x > started"],
@@ -144,7 +150,12 @@ fn the_orchestrators_death_leaves_nothing_whenever_it_comes() {
     let mark = mark();
     let script = format!("{}; sleep 1000", hydra(&mark));
     for kill in 0..KILLS {
-        let confined = host.confine(host.policy(Profile::Worker), "sh", &["-c", &script]);
+        let confined = host.confine(
+            Profile::Worker,
+            host.policy(Profile::Worker),
+            "sh",
+            &["-c", &script],
+        );
         let mut args = vec![OsString::from("orchestrate")];
         args.extend(confined.args.iter().cloned());
         let spawned = Instant::now();

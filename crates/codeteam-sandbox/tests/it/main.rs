@@ -1,5 +1,7 @@
 //! Confinement, shown from outside: each test lets something hostile run and
 //! then looks at the host. Needs bubblewrap; without it every test fails.
+//! Containers are tried too where podman starts; `CODETEAM_TEST_CONTAINERS=1`
+//! makes that a must.
 
 #![allow(
     clippy::unwrap_used,
@@ -7,6 +9,7 @@
     reason = "a test fails by panicking, in its helpers too"
 )]
 
+mod containers;
 mod filesystem;
 mod harness;
 mod lifetime;
@@ -14,5 +17,4 @@ mod limits;
 mod network;
 mod probing;
 mod processes;
-
 mod syscalls;
