@@ -1,16 +1,15 @@
 //! The first process in a container, until it has what bubblewrap would have
 //! given it: the lifeline as standard input, the limits, the filters and the
-//! environment. Then it becomes [`inner`](super::inner).
+//! environment. From then on it is [`inner`](super::inner), but also ends with
+//! the shim outside, which bubblewrap sees to by itself.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::io::{self, IoSliceMut, Read as _};
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::Command;
 
 use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
@@ -19,11 +18,10 @@ use rustix::stdio::dup2_stdin;
 use serde::{Deserialize, Serialize};
 
 use super::outer::limit;
-use super::{Error, system};
-use crate::container::options::{DOOR, SHIM};
+use super::{Error, inner, system};
+use crate::container::options::DOOR;
 use crate::policy::Policy;
 use crate::seccomp;
-use crate::spec::INNER;
 
 /// The name of the socket in its directory.
 pub(super) const SOCKET: &str = "lifeline";
@@ -31,24 +29,30 @@ pub(super) const SOCKET: &str = "lifeline";
 /// What the shim outside tells the one inside.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Order {
-    /// What brings the shim into its `main`.
-    pub(super) entry: Vec<String>,
     pub(super) policy: Policy,
     pub(super) program: OsString,
     pub(super) args: Vec<OsString>,
 }
 
 pub(super) fn run() -> Result<Infallible, Error> {
-    let (lifeline, order) = receive().map_err(system("get the lifeline"))?;
+    let (keeper, lifeline, order) = receive().map_err(system("get the lifeline"))?;
     dup2_stdin(lifeline).map_err(system("hold on to the lifeline"))?;
     limit(&order.policy.limits)?;
     // After the connection, which the command inside could not make.
     let failed = |error| system("filter system calls")(io::Error::other(error));
     seccomp::apply(order.policy.profile).map_err(failed)?;
-    Err(become_inner(order))
+    // The engine limits the number; this limit would count all processes of
+    // the user where the engine makes no user namespace.
+    let processes = getrlimit(Resource::Nproc).maximum;
+    let mut command = inner::command(&order.program, order.args);
+    command
+        .env_clear()
+        .envs(order.policy.env)
+        .env("PWD", order.policy.cwd);
+    inner::keep(processes, command, &[keeper.as_fd()])
 }
 
-fn receive() -> io::Result<(OwnedFd, Order)> {
+fn receive() -> io::Result<(UnixStream, OwnedFd, Order)> {
     let mut connection = UnixStream::connect(Path::new(DOOR).join(SOCKET))?;
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -63,29 +67,5 @@ fn receive() -> io::Result<(OwnedFd, Order)> {
     let lifeline = sent.next().ok_or(Errno::CONNRESET)?;
     let mut text = Vec::new();
     connection.read_to_end(&mut text)?;
-    Ok((lifeline, serde_json::from_slice(&text)?))
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "no process is spawned: this one becomes another"
-)]
-fn become_inner(order: Order) -> Error {
-    // The engine limits the number; this limit would count all processes of
-    // the user where the engine makes no user namespace.
-    let most = getrlimit(Resource::Nproc).maximum;
-    let processes = most.map_or_else(|| "unlimited".to_owned(), |most| most.to_string());
-    let source = Command::new(SHIM)
-        .args(order.entry)
-        .args([INNER, &processes])
-        .arg(order.program)
-        .args(order.args)
-        .env_clear()
-        .envs(order.policy.env)
-        .env("PWD", order.policy.cwd)
-        .exec();
-    Error::Start {
-        program: SHIM.into(),
-        source,
-    }
+    Ok((connection, lifeline, serde_json::from_slice(&text)?))
 }

@@ -52,7 +52,6 @@ pub(super) fn run(
     let host = host(container, &spec, &room).map_err(system("look at the host"))?;
     let arguments = options::arguments(container, &spec.policy, &host, |what| room.make(what))?;
     let order = Order {
-        entry: spec.entry,
         policy: spec.policy,
         program: program.to_owned(),
         args: args.collect(),
@@ -66,15 +65,17 @@ pub(super) fn run(
             program: container.engine.program.clone(),
             source,
         })?;
-    if let Some(connection) = connected(&listener, &engine)? {
-        // Nobody else can come in.
-        drop(listener);
+    let connection = connected(&listener, &engine)?;
+    // Nobody else can come in.
+    drop(listener);
+    if let Some(connection) = &connection {
         room.close().map_err(system("close the container's door"))?;
         // One that ends before it has heard everything has its reasons, which
         // the engine will tell.
-        let _ = hand_over(&connection, &order);
+        let _ = hand_over(connection, &order);
     }
-    // What remains of the lifeline is inside.
+    // What remains of the lifeline is inside. The connection stays open: the
+    // shim inside ends with it.
     let null = File::open("/dev/null").map_err(system("open /dev/null"))?;
     dup2_stdin(null).map_err(system("let go of the lifeline"))?;
     let status = engine.wait().map_err(system("wait for the container"))?;

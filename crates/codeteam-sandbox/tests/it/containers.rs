@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use codeteam_sandbox::Backend;
 use codeteam_sandbox::container::{self, Engine, Kind};
 
-use crate::harness::{command, shim};
+use crate::harness::{Host, command, shim};
 
 /// What the attacks are made of.
 const PACKAGES: &[&str] = &[
@@ -77,6 +77,16 @@ fn find(path: &OsStr) -> Result<Backend, String> {
     lock.lock().unwrap();
     let image = image(&podman.program)?;
     container::probe(path, &shim(), &image, scratch).map_err(|missing| missing.to_string())
+}
+
+/// The containers, running or not, that see something of this host.
+pub(crate) fn of(engine: &Engine, host: &Host) -> Vec<String> {
+    let format = "{{.ID}} {{.Names}} {{.State}} {{.Mounts}}";
+    let listed = output(&engine.program, &["ps", "--all", "--format", format], b"").unwrap();
+    let listed = String::from_utf8(listed).unwrap();
+    let tree = host.tree().display().to_string();
+    let lines = listed.lines().filter(|line| line.contains(&tree));
+    lines.map(str::to_owned).collect()
 }
 
 /// Runs a program with something to read and returns what it prints.

@@ -113,41 +113,38 @@ fn only_the_standard_streams_arrive() {
 #[test]
 fn a_stream_that_could_be_opened_anew_is_refused() {
     let host = Host::new();
-    let log = host.write("log", "precious\n");
-    let run = |stdin: Stdio, stdout: Stdio| {
-        let script = "echo > /proc/self/fd/1; : > /proc/1/fd/1; echo started >&2";
-        let confined = host.confine(
-            Profile::Executor,
-            host.policy(Profile::Executor),
-            "sh",
-            &["-c", script],
-        );
-        let child = command(&confined.program, &confined.args)
-            .stdin(stdin)
-            .stdout(stdout)
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let output = child.wait_with_output().unwrap();
-        (
-            output.status.code(),
-            String::from_utf8_lossy(&output.stderr).into_owned(),
-        )
-    };
-    let file = || File::options().append(true).open(&log).unwrap();
+    for case in everywhere() {
+        let log = host.write("log", "precious\n");
+        let run = |stdin: Stdio, stdout: Stdio| {
+            let script = "echo > /proc/self/fd/1; : > /proc/1/fd/1; echo started >&2";
+            let confined = host.confine(case, host.policy(case), "sh", &["-c", script]);
+            let child = command(&confined.program, &confined.args)
+                .stdin(stdin)
+                .stdout(stdout)
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let output = child.wait_with_output().unwrap();
+            (
+                output.status.code(),
+                String::from_utf8_lossy(&output.stderr).into_owned(),
+            )
+        };
+        let file = || File::options().append(true).open(&log).unwrap();
 
-    let (lifeline, stdin) = Lifeline::new().unwrap();
-    let (code, said) = run(stdin, file().into());
-    assert_eq!(code, Some(125));
-    assert!(said.contains("descriptor 1 of the sandbox shim must be a pipe"));
-    drop(lifeline);
-
-    for stdin in [Stdio::null(), file().into()] {
-        let (code, said) = run(stdin, Stdio::null());
+        let (lifeline, stdin) = Lifeline::new().unwrap();
+        let (code, said) = run(stdin, file().into());
         assert_eq!(code, Some(125));
-        assert!(said.contains("descriptor 0 of the sandbox shim must be a lifeline"));
+        assert!(said.contains("descriptor 1 of the sandbox shim must be a pipe"));
+        drop(lifeline);
+
+        for stdin in [Stdio::null(), file().into()] {
+            let (code, said) = run(stdin, Stdio::null());
+            assert_eq!(code, Some(125));
+            assert!(said.contains("descriptor 0 of the sandbox shim must be a lifeline"));
+        }
+        assert_eq!(std::fs::read_to_string(&log).unwrap(), "precious\n");
     }
-    assert_eq!(std::fs::read_to_string(&log).unwrap(), "precious\n");
 }
 
 #[test]
@@ -209,74 +206,64 @@ fn the_first_process_cannot_be_stopped_killed_or_looked_into() {
 #[test]
 fn arguments_stay_arguments() {
     let host = Host::new();
-    let ended = host.run(
-        Profile::Executor,
-        host.policy(Profile::Executor),
-        "printf",
-        &["[%s]", "--bind", "/", "/", "--", "", "-c"],
-    );
-    assert_eq!(ended.stdout, "[--bind][/][/][--][][-c]");
-
-    for program in ["--bind", "-x", "--"] {
+    for case in everywhere() {
         let ended = host.run(
-            Profile::Executor,
-            host.policy(Profile::Executor),
-            program,
-            &["/", "/", "id"],
+            case,
+            host.policy(case),
+            "printf",
+            &["[%s]", "--bind", "/", "/", "--", "", "-c"],
         );
-        assert_eq!(ended.code, Some(127), "{ended:?}");
-        assert!(
-            ended
-                .stderr
-                .contains(&format!("could not start `{program}`"))
-        );
+        assert_eq!(ended.stdout, "[--bind][/][/][--][][-c]");
+
+        for program in ["--bind", "-x", "--"] {
+            let ended = host.run(case, host.policy(case), program, &["/", "/", "id"]);
+            assert_eq!(ended.code, Some(127), "{ended:?}");
+            assert!(
+                ended
+                    .stderr
+                    .contains(&format!("could not start `{program}`"))
+            );
+        }
     }
 }
 
 #[test]
 fn the_exit_code_is_the_commands() {
     let host = Host::new();
-    for (script, code) in [
-        ("exit 3", 3),
-        ("kill -KILL $$", 137),
-        ("kill -TERM $$", 143),
-    ] {
-        assert_eq!(host.sh(Profile::Executor, script).code, Some(code));
+    for case in everywhere() {
+        for (script, code) in [
+            ("exit 3", 3),
+            ("kill -KILL $$", 137),
+            ("kill -TERM $$", 143),
+        ] {
+            assert_eq!(host.sh(case, script).code, Some(code));
+        }
+        let missing = host.run(case, host.policy(case), "no-such-program", &[]);
+        assert_eq!(missing.code, Some(127));
+        let plain = host.tree().join("src/main.txt");
+        let plain = plain.to_str().unwrap();
+        assert_eq!(
+            host.run(case, host.policy(case), plain, &[]).code,
+            Some(126)
+        );
     }
-    let missing = host.run(
-        Profile::Executor,
-        host.policy(Profile::Executor),
-        "no-such-program",
-        &[],
-    );
-    assert_eq!(missing.code, Some(127));
-    let plain = host.tree().join("src/main.txt");
-    let plain = plain.to_str().unwrap();
-    assert_eq!(
-        host.run(
-            Profile::Executor,
-            host.policy(Profile::Executor),
-            plain,
-            &[]
-        )
-        .code,
-        Some(126)
-    );
 }
 
 #[test]
 fn what_the_shim_was_told_is_gone_from_the_disk() {
     let host = Host::new();
-    let confined = host.confine(Profile::Worker, host.policy(Profile::Worker), "true", &[]);
-    let specs = || {
-        let entries = std::fs::read_dir(host.path("")).unwrap();
-        let names = entries.map(|entry| entry.unwrap().file_name());
-        names
-            .filter(|name| name.to_str().unwrap().starts_with("spec"))
-            .count()
-    };
-    assert_eq!(specs(), 1);
-    let (_lifeline, mut child) = spawn(&confined);
-    assert_eq!(end(&mut child).code, Some(0));
-    assert_eq!(specs(), 0);
+    for case in everywhere() {
+        let confined = host.confine(case, host.policy(case), "true", &[]);
+        let specs = || {
+            let entries = std::fs::read_dir(host.path("")).unwrap();
+            let names = entries.map(|entry| entry.unwrap().file_name());
+            names
+                .filter(|name| name.to_str().unwrap().starts_with("spec"))
+                .count()
+        };
+        assert_eq!(specs(), 1);
+        let (_lifeline, mut child) = spawn(&confined);
+        assert_eq!(end(&mut child).code, Some(0));
+        assert_eq!(specs(), 0);
+    }
 }
