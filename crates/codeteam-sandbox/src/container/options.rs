@@ -344,7 +344,7 @@ mod tests {
     fn a_policy_as_options_of_docker() {
         check(
             Kind::Docker,
-            &expect![[r#"
+            &expect![[r"
                 run
                 --rm
                 --pull=never
@@ -385,7 +385,7 @@ mod tests {
                 --entrypoint=/run/codeteam/shim
                 localhost/codeteam
                 sandbox-shim
-                contained"#]],
+                contained"]],
         );
     }
 
@@ -393,7 +393,7 @@ mod tests {
     fn podman_is_told_more() {
         check(
             Kind::Podman,
-            &expect![[r#"
+            &expect![[r"
                 run
                 --rm
                 --pull=never
@@ -446,7 +446,7 @@ mod tests {
                 --entrypoint=/run/codeteam/shim
                 localhost/codeteam
                 sandbox-shim
-                contained"#]],
+                contained"]],
         );
     }
 

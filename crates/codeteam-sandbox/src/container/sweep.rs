@@ -8,8 +8,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::Engine;
 use super::options::OWNER;
+use super::{Engine, Kind};
 
 /// This process, as a label.
 pub(crate) fn owner() -> io::Result<String> {
@@ -21,9 +21,18 @@ pub(crate) fn owner() -> io::Result<String> {
 
 /// Removes the containers whose owner is gone. Their number.
 pub(crate) fn sweep(engine: &Engine) -> io::Result<usize> {
-    let format = format!("{{{{.Names}}}} {{{{.Label \"{OWNER}\"}}}}");
+    let label = match engine.kind {
+        Kind::Podman => "index .Labels",
+        Kind::Docker => ".Label",
+    };
+    let format = format!("{{{{.Names}}}} {{{{{label} \"{OWNER}\"}}}}");
     let filter = format!("label={OWNER}");
     let listed = engine.output(["ps", "--all", "--filter", &filter, "--format", &format])?;
+    if !listed.status.success() {
+        let said = String::from_utf8_lossy(&listed.stderr).trim().to_owned();
+        let problem = format!("{} could not list its containers: {said}", engine.kind);
+        return Err(io::Error::other(problem));
+    }
     let mut swept = 0;
     for line in String::from_utf8_lossy(&listed.stdout).lines() {
         if let Some((name, owner)) = line.split_once(' ')
