@@ -46,7 +46,7 @@ pub(crate) fn sweep(engine: &Engine) -> io::Result<usize> {
 }
 
 /// Ends a container and removes it, if it is still there.
-fn remove(engine: &Engine, name: &str) -> io::Result<()> {
+pub(crate) fn remove(engine: &Engine, name: &str) -> io::Result<()> {
     engine.output(["rm", "--force", name]).map(drop)
 }
 

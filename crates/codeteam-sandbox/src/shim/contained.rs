@@ -30,6 +30,9 @@ pub(super) const SOCKET: &str = "lifeline";
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Order {
     pub(super) policy: Policy,
+    /// How many processes the user inside may have, where this counts only
+    /// those inside.
+    pub(super) processes: Option<u64>,
     pub(super) program: OsString,
     pub(super) args: Vec<OsString>,
 }
@@ -41,9 +44,8 @@ pub(super) fn run() -> Result<Infallible, Error> {
     // After the connection, which the command inside could not make.
     let failed = |error| system("filter system calls")(io::Error::other(error));
     seccomp::apply(order.policy.profile).map_err(failed)?;
-    // The engine limits the number; this limit would count all processes of
-    // the user where the engine makes no user namespace.
-    let processes = getrlimit(Resource::Nproc).maximum;
+    let most = getrlimit(Resource::Nproc).maximum;
+    let processes = order.processes.into_iter().chain(most).min();
     let mut command = inner::command(&order.program, order.args);
     command
         .env_clear()

@@ -4,7 +4,7 @@
 //! the shim inside connects to this one, once, and is given the lifeline and its
 //! orders over that connection.
 //!
-//! The engine is never killed: one that is killed half-way leaves things behind.
+//! The engine is not killed: one that is killed half-way leaves things behind.
 //! It is in a process group of its own, and whatever happens to the orchestrator
 //! or to this process, the shim inside notices, ends, and the engine tidies up.
 //! If it comes too late to find this process, it ends at once.
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, exit};
 use std::thread::available_parallelism;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
@@ -51,7 +51,11 @@ pub(super) fn run(
     let listener = room.listen().map_err(system("listen for the container"))?;
     let host = host(container, &spec, &room).map_err(system("look at the host"))?;
     let arguments = options::arguments(container, &spec.policy, &host, |what| room.make(what))?;
+    // Only in a user namespace of its own are the processes inside counted
+    // apart from the user's others.
+    let processes = spec.policy.limits.processes;
     let order = Order {
+        processes: host.is_rootless.then_some(processes),
         policy: spec.policy,
         program: program.to_owned(),
         args: args.collect(),
@@ -65,14 +69,17 @@ pub(super) fn run(
             program: container.engine.program.clone(),
             source,
         })?;
-    let connection = connected(&listener, &engine)?;
+    let started = wait_for_start(&listener, &engine)?;
     // Nobody else can come in.
     drop(listener);
-    if let Some(connection) = &connection {
+    if let Started::Connected(connection) = &started {
         room.close().map_err(system("close the container's door"))?;
         // One that ends before it has heard everything has its reasons, which
         // the engine will tell.
         let _ = hand_over(connection, &order);
+    }
+    if let Started::Late = started {
+        give_up(container, &host.name, &mut engine).map_err(system("end the container"))?;
     }
     // What remains of the lifeline is inside. The connection stays open: the
     // shim inside ends with it.
@@ -81,6 +88,13 @@ pub(super) fn run(
     let status = engine.wait().map_err(system("wait for the container"))?;
     drop(room);
     exit(code(status));
+}
+
+/// An engine that hangs is killed after all. What it has left by then is
+/// removed, by the next sweep at the latest.
+fn give_up(container: &Container, name: &str, engine: &mut Child) -> io::Result<()> {
+    engine.kill()?;
+    sweep::remove(&container.engine, name)
 }
 
 /// As a shell says it.
@@ -122,20 +136,42 @@ fn host(container: &Container, spec: &Spec, room: &Room) -> io::Result<Host> {
     })
 }
 
-/// The shim inside; nothing if the engine ends before there is one.
-fn connected(listener: &UnixListener, engine: &Child) -> Result<Option<UnixStream>, Error> {
+/// How long an engine may take to start what nobody waits for any more.
+const PATIENCE: Timespec = Timespec {
+    tv_sec: 5,
+    tv_nsec: 0,
+};
+
+/// How an engine's start ended.
+enum Started {
+    Connected(UnixStream),
+    Ended,
+    Late,
+}
+
+/// Waits for the shim inside. One that comes after the orchestrator's end is
+/// still let in, to find that out by itself and so to leave nothing behind.
+fn wait_for_start(listener: &UnixListener, engine: &Child) -> Result<Started, Error> {
     let failed = system("wait for the container's first process");
     let ended = pidfd_open(Pid::from_child(engine), PidfdFlags::empty()).map_err(&failed)?;
+    let lifeline = io::stdin();
     let mut watched = [
         PollFd::new(listener, PollFlags::IN),
         PollFd::new(&ended, PollFlags::IN),
+        PollFd::new(&lifeline, PollFlags::empty()),
     ];
     retry_on_intr(|| poll(&mut watched, None)).map_err(&failed)?;
-    if watched[0].revents().is_empty() {
-        return Ok(None);
+    if !watched[2].revents().is_empty() {
+        retry_on_intr(|| poll(&mut watched[..2], Some(&PATIENCE))).map_err(&failed)?;
     }
-    let (connection, _) = listener.accept().map_err(system("let the container in"))?;
-    Ok(Some(connection))
+    if !watched[0].revents().is_empty() {
+        let (connection, _) = listener.accept().map_err(system("let the container in"))?;
+        return Ok(Started::Connected(connection));
+    }
+    if watched[1].revents().is_empty() {
+        return Ok(Started::Late);
+    }
+    Ok(Started::Ended)
 }
 
 /// The lifeline goes along with the first byte, a space; the orders follow.

@@ -60,9 +60,9 @@ fn the_hosts_own_secrets_are_not_there() {
     let home = std::env::home_dir().unwrap();
     let attack = format!(
         "for path in /etc/shadow /etc/gshadow /etc/ssl/private /etc/sudoers /root /var/lib /sys \
-         /run/docker.sock /run/dbus /boot {} {}; do ls -d $path 2>/dev/null; done; true",
-        home.display(),
-        host.path("spec").display(),
+         /run/docker.sock /run/dbus /boot {home}/.ssh {home}/.profile {home}/.bashrc {spec}; do ls -d $path 2>/dev/null; done; true",
+        home = home.display(),
+        spec = host.path("spec").display(),
     );
     for profile in BOTH {
         let ended = host.sh(profile, &attack);
