@@ -2,7 +2,8 @@
 //!
 //! A pair of sockets: one end is the standard input of the shim, of bubblewrap
 //! and of the first process inside (the command itself reads from `/dev/null`),
-//! the other stays with the orchestrator. When that
+//! the other stays with the orchestrator. Into a container the first end is
+//! handed over a connection. When the other
 //! one is closed, by intent or because its process is gone, the first process
 //! ends and the kernel ends all others with it.
 //!

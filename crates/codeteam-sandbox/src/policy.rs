@@ -16,6 +16,9 @@ pub const UID: u32 = 1000;
 /// The private home: empty, writable, gone afterwards.
 pub const HOME: &str = "/home/agent";
 
+/// Where programs are, unless more is said.
+pub(crate) const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
 /// Everything a command is given. What is not named here does not exist inside.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
@@ -28,7 +31,7 @@ pub struct Policy {
     pub entries: Vec<Entry>,
     /// The directory to start in.
     pub cwd: PathBuf,
-    /// The whole environment.
+    /// The whole environment; in a container what the image sets lies below it.
     #[serde(with = "pairs")]
     pub env: BTreeMap<OsString, OsString>,
     /// How much it may take.
@@ -157,7 +160,7 @@ impl Policy {
             ("HOME", HOME),
             ("LANG", "C.UTF-8"),
             ("LOGNAME", USER),
-            ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+            ("PATH", PATH),
             ("TMPDIR", "/tmp"),
             ("USER", USER),
         ];
