@@ -112,7 +112,7 @@ fn bubblewrap(backend: &Backend, policy: &Policy) -> Outcome<Duration> {
         bytes.push(0);
     }
     let args = memory(&bytes)?;
-    let mut command = Command::new(backend.bwrap());
+    let mut command = Command::new(backend.bwrap().ok_or("not bubblewrap")?);
     command.arg("--args").arg(args.as_raw_fd().to_string());
     timed(
         command

@@ -6,8 +6,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::cgroup::{Cgroup, Hierarchy, Limited};
+use crate::container::{Container, sweep};
 use crate::policy::Policy;
-use crate::spec::Spec;
+use crate::spec::{self, Spec};
 
 /// How the running program is brought into [`shim::main`](crate::shim::main).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,40 +19,77 @@ pub struct Shim {
     pub entry: Vec<String>,
 }
 
-/// Bubblewrap, found to work by [`probe`](crate::probe()).
+/// Bubblewrap or containers, found to work by [`probe`](crate::probe()) or
+/// [`container::probe`](crate::container::probe()). What follows is the same
+/// for both.
 #[derive(Debug, Clone)]
 pub struct Backend {
-    bwrap: PathBuf,
     shim: Shim,
-    hierarchy: Hierarchy,
+    means: Means,
+}
+
+#[derive(Debug, Clone)]
+enum Means {
+    Bubblewrap {
+        bwrap: PathBuf,
+        hierarchy: Hierarchy,
+    },
+    Container(Container),
 }
 
 impl Backend {
-    pub(crate) fn new(bwrap: PathBuf, shim: Shim, hierarchy: Hierarchy) -> Self {
-        Self {
-            bwrap,
-            shim,
-            hierarchy,
+    pub(crate) fn bubblewrap(bwrap: PathBuf, shim: Shim, hierarchy: Hierarchy) -> Self {
+        let means = Means::Bubblewrap { bwrap, hierarchy };
+        Self { shim, means }
+    }
+
+    pub(crate) fn container(container: Container, shim: Shim) -> Self {
+        let means = Means::Container(container);
+        Self { shim, means }
+    }
+
+    /// The bubblewrap that is used, if it is.
+    pub fn bwrap(&self) -> Option<&Path> {
+        match &self.means {
+            Means::Bubblewrap { bwrap, .. } => Some(bwrap),
+            Means::Container(_) => None,
         }
     }
 
-    /// The bubblewrap that is used.
-    pub fn bwrap(&self) -> &Path {
-        &self.bwrap
+    /// The engine and image that are used, if they are.
+    pub fn containers(&self) -> Option<&Container> {
+        match &self.means {
+            Means::Bubblewrap { .. } => None,
+            Means::Container(container) => Some(container),
+        }
     }
 
     /// What is limited for a command as a whole.
     pub fn limited(&self) -> Limited {
-        self.hierarchy.limits()
+        match &self.means {
+            Means::Bubblewrap { hierarchy, .. } => hierarchy.limits(),
+            Means::Container(container) => container.limited(),
+        }
     }
 
     /// The same without cgroups, for commands so short that joining one, which
-    /// takes the kernel some ten milliseconds, is not worth it.
+    /// takes the kernel some ten milliseconds, is not worth it. Containers are
+    /// not made for such commands, and stay as they are.
     #[must_use]
-    pub fn without_cgroups(self) -> Self {
-        Self {
-            hierarchy: Hierarchy::default(),
-            ..self
+    pub fn without_cgroups(mut self) -> Self {
+        if let Means::Bubblewrap { hierarchy, .. } = &mut self.means {
+            *hierarchy = Hierarchy::default();
+        }
+        self
+    }
+
+    /// Removes containers of orchestrators that are gone, and says how many
+    /// there were. Of bubblewrap nothing is ever left but an empty cgroup, which
+    /// is removed when the next one is probed.
+    pub fn sweep(&self) -> io::Result<usize> {
+        match &self.means {
+            Means::Bubblewrap { .. } => Ok(0),
+            Means::Container(container) => sweep::sweep(&container.engine),
         }
     }
 
@@ -65,11 +103,20 @@ impl Backend {
         program: &OsStr,
         args: &[OsString],
     ) -> io::Result<Confined> {
-        let cgroup = self.hierarchy.make(&policy.limits)?;
+        let (means, cgroup) = match &self.means {
+            Means::Bubblewrap { bwrap, hierarchy } => {
+                let cgroup = hierarchy.make(&policy.limits)?;
+                let means = spec::Means::Bubblewrap {
+                    bwrap: bwrap.clone(),
+                    cgroups: cgroup.join(),
+                };
+                (means, Some(cgroup))
+            }
+            Means::Container(container) => (spec::Means::Container(container.clone()), None),
+        };
         let contents = Spec {
-            bwrap: self.bwrap.clone(),
+            means,
             entry: self.shim.entry.clone(),
-            cgroups: cgroup.join(),
             policy,
         };
         contents.write(spec)?;
@@ -92,12 +139,13 @@ pub struct Confined {
     /// Its arguments.
     pub args: Vec<OsString>,
     spec: PathBuf,
-    _cgroup: Cgroup,
+    _cgroup: Option<Cgroup>,
 }
 
 impl Drop for Confined {
     fn drop(&mut self) {
-        // The shim has removed it, unless it never ran.
+        // The shim has removed them, unless it never ran or was killed.
         let _ = fs::remove_file(&self.spec);
+        let _ = fs::remove_dir_all(spec::room(&self.spec));
     }
 }

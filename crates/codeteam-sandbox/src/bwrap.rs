@@ -61,7 +61,7 @@ pub fn options<E>(
     // that is the user inside when root starts a sandbox.
     options.add("--ro-bind", ["/proc/sys", "/proc/sys"]);
     options.add("--dev", ["/dev"]);
-    for entry in &policy.entries {
+    for entry in policy.root.iter().chain(&policy.entries) {
         options.entry(entry, &mut fd)?;
     }
     // What lies below these two in memory has no size limit.

@@ -27,16 +27,19 @@
 //! `seccomp` says which system calls it loses. [`shim`] is what is executed: the
 //! orchestrator spawns itself as the shim, which becomes bubblewrap, which runs
 //! the shim again as the first process inside. [`probe()`] tries it all and has
-//! the [`Backend`] to do it with.
+//! the [`Backend`] to do it with. [`container`] does the same with podman or
+//! docker in place of bubblewrap.
 //!
-//! Nothing here depends on the engine. One function here spawns a process
-//! (`probe`), and the shim replaces itself.
+//! Nothing here depends on the engine. Processes are spawned to probe, to build
+//! an image and, by the shim, to start a container; otherwise the shim replaces
+//! itself.
 
 #![cfg(target_os = "linux")]
 
 mod backend;
 pub mod bwrap;
 pub mod cgroup;
+pub mod container;
 pub mod egress;
 mod lifeline;
 pub mod policy;

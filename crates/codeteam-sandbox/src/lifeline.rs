@@ -2,14 +2,16 @@
 //!
 //! A pair of sockets: one end is the standard input of the shim, of bubblewrap
 //! and of the first process inside (the command itself reads from `/dev/null`),
-//! the other stays with the orchestrator. When that
+//! the other stays with the orchestrator. Into a container the first end is
+//! handed over a connection. When the other
 //! one is closed, by intent or because its process is gone, the first process
 //! ends and the kernel ends all others with it.
 //!
 //! Sockets, because a pipe could be opened a second time through `/proc` by
 //! what runs inside, and would then never report its end. And because sockets
-//! can carry others: one message comes out of a sandbox whose policy names
-//! ports, with a listener for each. Nothing else travels here.
+//! can carry others: one message comes out of a sandbox when it is there and the
+//! command is about to start, with a listener for each port that its policy
+//! names. Nothing else travels here.
 
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -17,16 +19,20 @@ use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recv, recvmsg,
+};
 
 /// The orchestrator's end. Dropping it ends the command.
 #[derive(Debug)]
 pub struct Lifeline {
     held: UnixStream,
+    heard: AtomicBool,
 }
 
 impl Lifeline {
@@ -34,7 +40,8 @@ impl Lifeline {
     pub fn new() -> io::Result<(Self, Stdio)> {
         let (held, given) = UnixStream::pair()?;
         let given = OwnedFd::from(given);
-        Ok((Self { held }, given.into()))
+        let heard = AtomicBool::new(false);
+        Ok((Self { held, heard }, given.into()))
     }
 
     /// The listeners on the [`ports`](crate::Policy::ports) of the policy, of
@@ -60,6 +67,13 @@ impl Lifeline {
                 listeners.len()
             ),
         ))
+    }
+
+    /// Whether the sandbox came about and was about to start the command. For
+    /// after the end of what was spawned; does not wait.
+    pub fn was_ready(&self) -> bool {
+        let peek = |byte: &mut [u8]| recv(&self.held, byte, RecvFlags::DONTWAIT);
+        self.heard.load(Ordering::Relaxed) || matches!(peek(&mut [0]), Ok((1, _)))
     }
 
     fn wait(&self, timeout: Duration) -> io::Result<()> {
@@ -94,6 +108,7 @@ impl Lifeline {
             let ended = "the sandbox ended before it served its ports";
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, ended));
         }
+        self.heard.store(true, Ordering::Relaxed);
         if received.flags.contains(ReturnFlags::CTRUNC) {
             let more = "the sandbox serves more ports than were asked for";
             return Err(io::Error::new(io::ErrorKind::InvalidData, more));

@@ -16,16 +16,22 @@ pub const UID: u32 = 1000;
 /// The private home: empty, writable, gone afterwards.
 pub const HOME: &str = "/home/agent";
 
+/// Where programs are, unless more is said.
+pub(crate) const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
 /// Everything a command is given. What is not named here does not exist inside.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     /// For whom the command runs.
     pub profile: Profile,
-    /// The filesystem, from the bottom up.
+    /// The bottom of the filesystem: what every command needs of this host. In a
+    /// container the image takes its place.
+    pub root: Vec<Entry>,
+    /// What lies on top of it, from the bottom up.
     pub entries: Vec<Entry>,
     /// The directory to start in.
     pub cwd: PathBuf,
-    /// The whole environment.
+    /// The whole environment; in a container what the image sets lies below it.
     #[serde(with = "pairs")]
     pub env: BTreeMap<OsString, OsString>,
     /// How much it may take.
@@ -159,18 +165,18 @@ impl Policy {
             target: target.into(),
             bytes: limits.scratch,
         });
-        let entries = root.into_iter().chain(scratch).collect();
         let env = [
             ("HOME", HOME),
             ("LANG", "C.UTF-8"),
             ("LOGNAME", USER),
-            ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+            ("PATH", PATH),
             ("TMPDIR", "/tmp"),
             ("USER", USER),
         ];
         Self {
             profile,
-            entries,
+            root,
+            entries: scratch.into(),
             cwd: HOME.into(),
             env: env
                 .map(|(name, value)| (name.into(), value.into()))

@@ -83,7 +83,7 @@ pub fn probe(path: &OsStr, shim: Shim, scratch: &Path) -> Result<Backend, Missin
             option,
         });
     }
-    let backend = Backend::new(bwrap, shim, Hierarchy::detect());
+    let backend = Backend::bubblewrap(bwrap, shim, Hierarchy::detect());
     try_out(&backend, scratch)?;
     Ok(backend)
 }

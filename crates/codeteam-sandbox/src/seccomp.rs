@@ -25,13 +25,25 @@ const ARCH: TargetArch = TargetArch::aarch64;
 
 /// The filters, each as the bytes of a BPF program.
 pub(crate) fn programs(profile: Profile) -> Vec<Vec<u8>> {
+    let filters = filters(profile);
+    let as_bytes = |program: &BpfProgram| program.iter().flat_map(bytes).collect();
+    filters.iter().map(as_bytes).collect()
+}
+
+/// Puts this process, and all that it starts, under the filters for good.
+pub(crate) fn apply(profile: Profile) -> Result<(), seccompiler::Error> {
+    let filters = filters(profile);
+    filters
+        .iter()
+        .try_for_each(|f| seccompiler::apply_filter(f))
+}
+
+fn filters(profile: Profile) -> Vec<BpfProgram> {
     let refused = compile(refused(profile), libc::EPERM);
     let unknown = compile(never([libc::SYS_clone3, libc::SYS_openat2]), libc::ENOSYS);
-    [refused, unknown, foreign_numbers()]
-        .into_iter()
-        .filter(|program| !program.is_empty())
-        .map(|program| program.iter().flat_map(bytes).collect())
-        .collect()
+    let mut filters = vec![refused, unknown, foreign_numbers()];
+    filters.retain(|program| !program.is_empty());
+    filters
 }
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;

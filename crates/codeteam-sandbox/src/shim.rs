@@ -12,12 +12,17 @@
 //!   kernel then kills everything else inside. Being the first process, it
 //!   cannot be stopped or killed from inside.
 //!
+//! For a container it does not become the engine but waits for it, outside, and
+//! inside it is given by the shim outside what bubblewrap would have handed on.
+//!
 //! The whole tree hangs on the lifeline and not on signals to children of dead
 //! parents (`PR_SET_PDEATHSIG`, `--die-with-parent`), which miss a parent that
 //! died just before they were asked for, and which fire when a mere thread of
 //! the parent ends.
 
+mod contained;
 mod inner;
+mod keeper;
 mod outer;
 mod ports;
 
@@ -26,7 +31,8 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
-use crate::spec::{INNER, OUTER};
+use crate::container::options;
+use crate::spec::{CONTAINED, INNER, OUTER};
 
 /// Why the shim could not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -93,6 +99,9 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// The policy cannot be kept by a container engine.
+    #[error(transparent)]
+    Container(#[from] options::Error),
     /// Another step failed.
     #[error("could not {operation}")]
     System {
@@ -129,6 +138,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Result<Infallible, Erro
         let ports = next()?;
         let program = next()?;
         inner::run(&processes, &ports, &program, args)
+    } else if role == CONTAINED {
+        contained::run()
     } else {
         Err(Error::Arguments)
     }

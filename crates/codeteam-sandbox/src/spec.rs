@@ -8,21 +8,34 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::container::Container;
 use crate::policy::Policy;
 
 /// Everything the shim needs to know but the command itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Spec {
-    /// The bubblewrap to use; see [`probe()`](crate::probe()).
-    pub(crate) bwrap: PathBuf,
+    /// What confines the command.
+    pub(crate) means: Means,
     /// The arguments that bring the running program into
     /// [`shim::main`](crate::shim::main).
     pub(crate) entry: Vec<String>,
     /// What the command may do.
     pub(crate) policy: Policy,
-    /// The files that put a process into the command's cgroups; see
-    /// [`Cgroup::join`](crate::cgroup::Cgroup::join).
-    pub(crate) cgroups: Vec<PathBuf>,
+}
+
+/// What the shim uses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Means {
+    /// Bubblewrap, which the shim becomes.
+    Bubblewrap {
+        /// The one to use; see [`probe()`](crate::probe()).
+        bwrap: PathBuf,
+        /// The files that put a process into the command's cgroups; see
+        /// [`Cgroup::join`](crate::cgroup::Cgroup::join).
+        cgroups: Vec<PathBuf>,
+    },
+    /// A container, which the shim watches over.
+    Container(Container),
 }
 
 impl Spec {
@@ -59,5 +72,13 @@ impl Spec {
     }
 }
 
+/// Where the shim keeps what a container is given besides the host's own files.
+pub(crate) fn room(spec: &Path) -> PathBuf {
+    let mut path = spec.as_os_str().to_owned();
+    path.push(".room");
+    path.into()
+}
+
 pub(crate) const OUTER: &str = "outer";
 pub(crate) const INNER: &str = "inner";
+pub(crate) const CONTAINED: &str = "contained";

@@ -31,7 +31,7 @@ const CONFIGURATION: &[&str] = &[
 /// What the kernel shows of itself, or lets be written, only to the owner of the host's root, who is
 /// the user inside when root starts a sandbox. (`bwrap` covers what is dangerous
 /// to write to.)
-const KERNEL: &[&str] = &[
+pub(crate) const KERNEL: &[&str] = &[
     "/proc/acpi",
     "/proc/asound",
     "/proc/fs",
@@ -76,17 +76,24 @@ pub fn root() -> Vec<Entry> {
             });
         }
     }
-    let hosts = "127.0.0.1 localhost sandbox\n::1 localhost\n";
-    entries.push(file("/etc/hosts", hosts.to_owned()));
-    let user = format!("{USER}:x:{UID}:{UID}::{HOME}:/bin/sh\n");
-    entries.push(file("/etc/passwd", user));
-    entries.push(file("/etc/group", format!("{USER}:x:{UID}:\n")));
+    entries.extend(names(UID, UID));
     entries.push(Entry::Link {
         target: "/var/tmp".into(),
         to: "/tmp".into(),
     });
     entries.extend(KERNEL.iter().map(Path::new).filter_map(hidden));
     entries
+}
+
+/// What a command is told of names: its own, and this machine's.
+pub(crate) fn names(uid: u32, gid: u32) -> [Entry; 3] {
+    let hosts = "127.0.0.1 localhost sandbox\n::1 localhost\n";
+    let user = format!("{USER}:x:{uid}:{gid}::{HOME}:/bin/sh\n");
+    [
+        file("/etc/hosts", hosts.to_owned()),
+        file("/etc/passwd", user),
+        file("/etc/group", format!("{USER}:x:{gid}:\n")),
+    ]
 }
 
 fn directory(path: &Path) -> Option<Entry> {

@@ -3,7 +3,8 @@
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::AsFd as _;
+use std::iter;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::process::{Command, Stdio, exit};
 use std::time::Duration;
 
@@ -31,13 +32,24 @@ pub(super) fn run(
     args: impl Iterator<Item = OsString>,
 ) -> Result<Infallible, Error> {
     let processes = processes.to_str().and_then(|text| text.parse().ok());
+    keep(processes, &ports::read(ports)?, command(program, args), &[])
+}
+
+/// Starts a command and stays until its end, or that of the lifeline or of one
+/// of the others that it also hangs on.
+pub(super) fn keep(
+    processes: Option<u64>,
+    ports: &[u16],
+    command: Command,
+    others: &[BorrowedFd<'_>],
+) -> Result<Infallible, Error> {
     // Nothing inside can look into this process, nor take its descriptors.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(system("hide from the command"))?;
-    // In case bubblewrap alone is killed, for want of memory say. Its end is
+    // In case bubblewrap (or what keeps a container) alone is killed, for want of memory say. Its end is
     // the orchestrator's signal to cut the lifeline, so that coming too late
     // here is no harm.
-    set_parent_process_death_signal(Some(Signal::KILL)).map_err(system("hang on to bubblewrap"))?;
+    set_parent_process_death_signal(Some(Signal::KILL)).map_err(system("hang on to the parent"))?;
     // Not before: outside it would count every process of the user.
     let limit = Rlimit {
         current: processes,
@@ -45,21 +57,21 @@ pub(super) fn run(
     };
     setrlimit(Resource::Nproc, limit).map_err(system("limit the processes"))?;
     let lifeline = io::stdin();
-    let mut watched = [PollFd::new(&lifeline, PollFlags::empty())];
+    let silent = |fd| PollFd::from_borrowed_fd(fd, PollFlags::empty());
+    let held = iter::once(lifeline.as_fd()).chain(others.iter().copied());
+    let mut watched: Vec<_> = held.map(silent).collect();
     if wait_for(&mut watched, Duration::ZERO)? {
         exit(CUT);
     }
     // Before the command, so that even its first connection finds a listener.
-    ports::hand_out(&ports::read(ports)?, lifeline.as_fd())?;
-    let child = start(program, args)?;
+    ports::hand_out(ports, lifeline.as_fd())?;
+    let child = start(command)?;
     let ended = pidfd_open(child, PidfdFlags::empty()).map_err(system("watch the command"))?;
-    let mut watched = [
-        PollFd::new(&lifeline, PollFlags::empty()),
-        PollFd::new(&ended, PollFlags::IN),
-    ];
+    let count = watched.len();
+    watched.push(PollFd::new(&ended, PollFlags::IN));
     loop {
         wait_for(&mut watched, SWEEP)?;
-        if !watched[0].revents().is_empty() {
+        if watched[..count].iter().any(|fd| !fd.revents().is_empty()) {
             exit(CUT);
         }
         reap(child)?;
@@ -79,19 +91,18 @@ fn wait_for(watched: &mut [PollFd<'_>], time: Duration) -> Result<bool, Error> {
     }
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is where the confined command is started"
-)]
-fn start(program: &OsStr, args: impl Iterator<Item = OsString>) -> Result<Pid, Error> {
-    let child = Command::new(program)
-        .args(args)
-        .stdin(Stdio::null())
-        .spawn()
-        .map_err(|source| Error::Start {
-            program: program.into(),
-            source,
-        })?;
+#[expect(clippy::disallowed_methods, reason = "this is the confined command")]
+pub(super) fn command(program: &OsStr, args: impl IntoIterator<Item = OsString>) -> Command {
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::null());
+    command
+}
+
+fn start(mut command: Command) -> Result<Pid, Error> {
+    let child = command.spawn().map_err(|source| Error::Start {
+        program: command.get_program().into(),
+        source,
+    })?;
     Ok(Pid::from_child(&child))
 }
 

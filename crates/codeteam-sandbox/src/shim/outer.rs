@@ -7,7 +7,7 @@ use std::io::{self, Seek as _, Write as _};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 use rustix::fs::{
@@ -18,31 +18,45 @@ use rustix::mount::{MountFlags, MountPropagationFlags, mount_bind, mount_change,
 use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
 use rustix::thread::{self, UnshareFlags};
 
-use super::{Error, ports, system};
+use super::{Error, keeper, ports, system};
 use crate::bwrap::{self, Source};
-use crate::policy::{Entry, Limits, Policy, Profile};
-use crate::spec::{INNER, Spec};
+use crate::policy::{Entry, Limits, Profile};
+use crate::spec::{INNER, Means, Spec, room};
 
 /// Where the shim is inside.
 const SHIM: &str = "/run/codeteam/shim";
 
 pub(super) fn run(
-    spec: &Path,
+    path: &Path,
     program: &OsStr,
     args: impl Iterator<Item = OsString>,
 ) -> Result<Infallible, Error> {
     // Whatever the orchestrator has inherited and not marked itself.
     close_fds::set_fds_cloexec(3, &[]);
     check_streams()?;
-    let spec = Spec::take(spec).map_err(|source| Error::Spec {
-        path: spec.to_owned(),
+    let spec = Spec::take(path).map_err(|source| Error::Spec {
+        path: path.to_owned(),
         source,
     })?;
-    check_paths(&spec.policy)?;
     if spec.policy.profile == Profile::Executor && !spec.policy.ports.is_empty() {
         return Err(Error::PortsForExecutor);
     }
-    for path in &spec.cgroups {
+    match spec.means.clone() {
+        Means::Bubblewrap { bwrap, cgroups } => bubblewrap(&spec, &bwrap, &cgroups, program, args),
+        Means::Container(container) => keeper::run(&room(path), spec, &container, program, args),
+    }
+}
+
+fn bubblewrap(
+    spec: &Spec,
+    bwrap: &Path,
+    cgroups: &[PathBuf],
+    program: &OsStr,
+    args: impl Iterator<Item = OsString>,
+) -> Result<Infallible, Error> {
+    let entries = [&spec.policy.root[..], &spec.policy.entries].concat();
+    check_paths(&entries, &spec.policy.cwd)?;
+    for path in cgroups {
         fs::write(path, "0").map_err(|source| Error::Cgroup {
             path: path.clone(),
             source,
@@ -66,7 +80,7 @@ pub(super) fn run(
         bytes.push(0);
     }
     let options = given.open(Source::Data(&bytes))?;
-    Err(become_bwrap(&spec, options, program, args))
+    Err(become_bwrap(spec, bwrap, options, program, args))
 }
 
 #[expect(
@@ -75,11 +89,12 @@ pub(super) fn run(
 )]
 fn become_bwrap(
     spec: &Spec,
+    bwrap: &Path,
     options: RawFd,
     program: &OsStr,
     args: impl Iterator<Item = OsString>,
 ) -> Error {
-    let source = Command::new(&spec.bwrap)
+    let source = Command::new(bwrap)
         .env_clear()
         .arg("--args")
         .arg(options.to_string())
@@ -92,7 +107,7 @@ fn become_bwrap(
         .args(args)
         .exec();
     Error::Start {
-        program: spec.bwrap.clone(),
+        program: bwrap.to_owned(),
         source,
     }
 }
@@ -153,13 +168,13 @@ fn check_stream(
     Err(Error::Stream { fd, wanted })
 }
 
-/// bwrap resolves where it mounts by name. Where the contents of the place are
+/// bwrap and the engines resolve where they mount by name. Where the contents of the place are
 /// not ours, that must mean what it says: no symbolic links, nothing created.
-fn check_paths(policy: &Policy) -> Result<(), Error> {
-    for (at, entry) in policy.entries.iter().enumerate() {
+pub(super) fn check_paths(entries: &[Entry], cwd: &Path) -> Result<(), Error> {
+    for (at, entry) in entries.iter().enumerate() {
         let target = entry.target();
         check_plain(target)?;
-        let below = policy.entries[..at]
+        let below = entries[..at]
             .iter()
             .rfind(|earlier| target.starts_with(earlier.target()));
         if let Some(Entry::Bind {
@@ -173,10 +188,10 @@ fn check_paths(policy: &Policy) -> Result<(), Error> {
             open_plainly(&path).map_err(|source| Error::Cover { path, source })?;
         }
     }
-    check_plain(&policy.cwd)
+    check_plain(cwd)
 }
 
-fn check_plain(path: &Path) -> Result<(), Error> {
+pub(super) fn check_plain(path: &Path) -> Result<(), Error> {
     let mut components = path.components();
     let is_plain = components.next() == Some(Component::RootDir)
         && components.all(|component| matches!(component, Component::Normal(_)));
@@ -189,7 +204,7 @@ fn check_plain(path: &Path) -> Result<(), Error> {
 }
 
 /// All but the number of processes, which means something else outside.
-fn limit(limits: &Limits) -> Result<(), Error> {
+pub(super) fn limit(limits: &Limits) -> Result<(), Error> {
     let all = [
         (Resource::Core, 0),
         (Resource::As, limits.address_space),
@@ -235,7 +250,7 @@ impl Given {
 }
 
 /// Opens a path no component of which is a symbolic link.
-fn open_plainly(path: &Path) -> io::Result<OwnedFd> {
+pub(super) fn open_plainly(path: &Path) -> io::Result<OwnedFd> {
     let how = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     Ok(openat2(CWD, path, OFlags::PATH, Mode::empty(), how)?)
 }

@@ -27,12 +27,9 @@ pub(super) fn read(argument: &OsStr) -> Result<Vec<u16>, Error> {
         .collect()
 }
 
-/// Listens on the ports and sends the listeners, in their order, in the only
-/// message that ever travels on a lifeline.
+/// Says that the sandbox is there, in the only message that ever travels on a
+/// lifeline, and sends listeners on the ports along, in their order.
 pub(super) fn hand_out(ports: &[u16], lifeline: BorrowedFd<'_>) -> Result<(), Error> {
-    if ports.is_empty() {
-        return Ok(());
-    }
     let listeners: Vec<_> = ports
         .iter()
         .map(|&port| {
@@ -48,10 +45,9 @@ fn send(listeners: &[TcpListener], lifeline: BorrowedFd<'_>) -> io::Result<()> {
     let message = SendAncillaryMessage::ScmRights(&listeners);
     let mut space = vec![MaybeUninit::uninit(); message.size()];
     let mut control = SendAncillaryBuffer::new(&mut space);
-    if !control.push(message) {
+    if !listeners.is_empty() && !control.push(message) {
         return Err(io::Error::other("there are too many of them"));
     }
-    // A message carries descriptors only beside at least one byte.
     let byte = [IoSlice::new(&[0])];
     sendmsg(lifeline, &byte, &mut control, SendFlags::NOSIGNAL)?;
     Ok(())

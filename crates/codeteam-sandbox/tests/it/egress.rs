@@ -87,7 +87,7 @@ fn start(
     let mut policy = host.policy(Profile::Worker);
     policy.ports = vec![PORT];
     let script = format!("{PERL}{script}");
-    let confined = host.confine(policy, "perl", &["-e", &script]);
+    let confined = host.confine(Profile::Worker, policy, "perl", &["-e", &script]);
     let (lifeline, child) = spawn(&confined);
     let mut listeners = lifeline.listeners(1, PATIENCE).unwrap();
     let serving = serve(listeners.remove(0)).unwrap();
@@ -415,7 +415,12 @@ fn there_is_no_way_past_the_proxy() {
     nobody_came(&target);
 
     let alone = format!("{PERL} print IO::Socket::INET->new('127.0.0.1:{PORT}') ? 1 : \"$!\"");
-    let ended = host.run(host.policy(Profile::Executor), "perl", &["-e", &alone]);
+    let ended = host.run(
+        Profile::Worker,
+        host.policy(Profile::Executor),
+        "perl",
+        &["-e", &alone],
+    );
     assert_eq!(ended.stdout, "Connection refused");
 }
 

@@ -6,9 +6,9 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use codeteam_sandbox::toolchains::Toolchains;
-use codeteam_sandbox::{Access, Kind, Profile};
+use codeteam_sandbox::{Access, Kind};
 
-use crate::harness::{BOTH, Host, SECRET, unconfined};
+use crate::harness::{BOTH, Host, SECRET, everywhere, unconfined};
 
 /// Every file below a directory with what it says.
 fn files(directory: &Path) -> BTreeMap<PathBuf, String> {
@@ -47,9 +47,9 @@ fn secrets_cannot_be_read() {
             "{attack}; grep -rs {SECRET} {} /home /root /etc /var /run",
             base.display()
         );
-        for profile in BOTH {
-            let ended = host.sh(profile, &search);
-            assert!(!ended.said().contains(SECRET), "{profile:?}: {ended:?}");
+        for case in everywhere() {
+            let ended = host.sh(case, &search);
+            assert!(!ended.said().contains(SECRET), "{case:?}: {ended:?}");
         }
     }
 }
@@ -60,9 +60,9 @@ fn the_hosts_own_secrets_are_not_there() {
     let home = std::env::home_dir().unwrap();
     let attack = format!(
         "for path in /etc/shadow /etc/gshadow /etc/ssl/private /etc/sudoers /root /var/lib /sys \
-         /run/docker.sock /run/dbus /boot {} {}; do ls -d $path 2>/dev/null; done; true",
-        home.display(),
-        host.path("spec").display(),
+         /run/docker.sock /run/dbus /boot {home}/.ssh {home}/.profile {home}/.bashrc {spec}; do ls -d $path 2>/dev/null; done; true",
+        home = home.display(),
+        spec = host.path("spec").display(),
     );
     for profile in BOTH {
         let ended = host.sh(profile, &attack);
@@ -87,13 +87,13 @@ fn only_the_work_tree_can_be_written() {
         sibling = sibling.display(),
         parent = sibling.parent().unwrap().display(),
     );
-    for profile in BOTH {
-        let ended = host.sh(profile, &attack);
+    for case in everywhere() {
+        let ended = host.sh(case, &attack);
         assert_eq!(ended.stdout, "", "{ended:?}");
         assert_eq!(files(&host.path("")), before);
         assert_eq!(fs::metadata("/usr/bin").unwrap().ctime(), usr);
 
-        host.sh(profile, "echo changed > src/main.txt");
+        host.sh(case, "echo changed > src/main.txt");
         let changed = fs::read_to_string(host.tree().join("src/main.txt")).unwrap();
         assert_eq!(changed, "changed\n");
         fs::write(host.tree().join("src/main.txt"), "hello\n").unwrap();
@@ -104,12 +104,12 @@ fn only_the_work_tree_can_be_written() {
 fn a_read_only_work_tree_cannot_be_written() {
     let host = Host::new();
     let before = files(&host.path(""));
-    for profile in BOTH {
-        let mut policy = host.policy(profile);
+    for case in everywhere() {
+        let mut policy = host.policy(case);
         policy.entries.truncate(policy.entries.len() - 2);
         policy.show(&host.tree(), Access::ReadOnly);
         let attack = "cat src/main.txt; echo x > src/main.txt; rm -rf src; touch new; chmod 0 src";
-        let ended = host.run(policy, "sh", &["-c", attack]);
+        let ended = host.run(case, policy, "sh", &["-c", attack]);
         assert_eq!(ended.stdout, "hello\n");
         assert_eq!(files(&host.path("")), before);
     }
@@ -121,8 +121,8 @@ fn the_pointer_to_the_git_directory_stays() {
     let before = files(&host.tree());
     let attack = "echo gitdir: /evil > .git; mv .git git; rm -f .git; ln -sfn /evil .git
                   rm -rf .git; mkdir .git; mv src .git; unlink .git";
-    for profile in BOTH {
-        host.sh(profile, attack);
+    for case in everywhere() {
+        host.sh(case, attack);
         assert_eq!(files(&host.tree()), before);
     }
 }
@@ -144,10 +144,10 @@ fn the_repository_behind_cannot_be_changed() {
              cat {git}/$f; mkdir -p {git}/hooks {git}/info; echo evil > {git}/$f
          done"
     );
-    for profile in BOTH {
-        let mut policy = host.policy(profile);
+    for case in everywhere() {
+        let mut policy = host.policy(case);
         policy.show(&host.path("repo/.git/objects"), Access::ReadOnly);
-        let ended = host.run(policy, "sh", &["-c", &attack]);
+        let ended = host.run(case, policy, "sh", &["-c", &attack]);
         assert_eq!(ended.stdout, "object");
         assert_eq!(files(&host.path("repo")), before);
     }
@@ -162,11 +162,11 @@ fn hidden_files_are_not_seen() {
     let attack = "cat .env internal/key; grep -r secret .; rm -rf .env internal; mv internal x
                   echo x > .env; touch internal/new; mv .env y; ls internal";
     assert!(unconfined(&host.tree(), "cat .env").said().contains(SECRET));
-    for profile in BOTH {
-        let mut policy = host.policy(profile);
+    for case in everywhere() {
+        let mut policy = host.policy(case);
         policy.hide(&host.tree().join(".env"), Kind::File);
         policy.hide(&host.tree().join("internal"), Kind::Directory);
-        let ended = host.run(policy, "sh", &["-c", attack]);
+        let ended = host.run(case, policy, "sh", &["-c", attack]);
         assert!(!ended.said().contains(SECRET), "{ended:?}");
         assert_eq!(files(&host.tree()), before);
     }
@@ -179,36 +179,40 @@ fn a_link_left_in_the_tree_redirects_no_mount() {
     host.write("sibling/private/key", SECRET);
     symlink(host.path("sibling"), host.tree().join("link")).unwrap();
     let before = files(&host.path(""));
-    for (path, access) in [
-        ("tree/link", Access::Writable),
-        ("tree/link/private", Access::ReadOnly),
-        ("tree/missing", Access::ReadOnly),
-    ] {
-        let mut policy = host.policy(Profile::Executor);
-        policy.show(&host.path(path), access);
-        let ended = host.run(policy, "sh", &["-c", "echo started"]);
+    for case in everywhere() {
+        for (path, access) in [
+            ("tree/link", Access::Writable),
+            ("tree/link/private", Access::ReadOnly),
+            ("tree/missing", Access::ReadOnly),
+        ] {
+            let mut policy = host.policy(case);
+            policy.show(&host.path(path), access);
+            let ended = host.run(case, policy, "sh", &["-c", "echo started"]);
+            assert_eq!((ended.code, ended.stdout.as_str()), (Some(125), ""));
+            assert!(ended.stderr.contains(path), "{ended:?}");
+        }
+        let mut policy = host.policy(case);
+        policy.hide(&host.path("tree/link/private"), Kind::Directory);
+        let ended = host.run(case, policy, "sh", &["-c", "echo started"]);
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(125), ""));
-        assert!(ended.stderr.contains(path), "{ended:?}");
+        assert_eq!(files(&host.path("")), before);
     }
-    let mut policy = host.policy(Profile::Executor);
-    policy.hide(&host.path("tree/link/private"), Kind::Directory);
-    let ended = host.run(policy, "sh", &["-c", "echo started"]);
-    assert_eq!((ended.code, ended.stdout.as_str()), (Some(125), ""));
-    assert_eq!(files(&host.path("")), before);
 }
 
 #[test]
 fn paths_must_be_plain() {
     let host = Host::new();
-    for path in [host.path("tree/../sibling"), "relative".into()] {
-        let mut policy = host.policy(Profile::Executor);
-        policy.show(&path, Access::ReadOnly);
-        let ended = host.run(policy, "sh", &["-c", "echo started"]);
-        assert_eq!((ended.code, ended.stdout.as_str()), (Some(125), ""));
-        assert!(
-            ended.stderr.contains("not a plain absolute path"),
-            "{ended:?}"
-        );
+    for case in everywhere() {
+        for path in [host.path("tree/../sibling"), "relative".into()] {
+            let mut policy = host.policy(case);
+            policy.show(&path, Access::ReadOnly);
+            let ended = host.run(case, policy, "sh", &["-c", "echo started"]);
+            assert_eq!((ended.code, ended.stdout.as_str()), (Some(125), ""));
+            assert!(
+                ended.stderr.contains("not a plain absolute path"),
+                "{ended:?}"
+            );
+        }
     }
 }
 
@@ -229,8 +233,8 @@ fn no_privileged_file_can_be_made() {
     let mode = |path: PathBuf| path.symlink_metadata().unwrap().permissions().mode();
     assert_eq!(mode(host.tree().join("control")) & 0o4000, 0o4000);
     fs::remove_file(host.tree().join("control")).unwrap();
-    for profile in BOTH {
-        host.sh(profile, attack);
+    for case in everywhere() {
+        host.sh(case, attack);
         assert!(host.tree().join("shell").exists());
         for entry in fs::read_dir(host.tree()).unwrap() {
             let path = entry.unwrap().path();
@@ -247,13 +251,13 @@ fn the_hosts_devices_keep_their_modes() {
     let devices = ["null", "zero", "full", "random", "urandom", "tty"];
     let changed = || devices.map(|name| fs::metadata(format!("/dev/{name}")).unwrap().ctime_nsec());
     let before = changed();
-    for profile in BOTH {
+    for case in everywhere() {
         // The same mode again: were it to succeed, the host would not suffer.
         let attack = "for d in null zero full random urandom tty; do
                           chmod 0666 /dev/$d && echo changed $d
                       done
                       echo works > /dev/null && head -c 1 /dev/urandom > /dev/null && echo fine";
-        assert_eq!(host.sh(profile, attack).stdout, "fine\n");
+        assert_eq!(host.sh(case, attack).stdout, "fine\n");
         assert_eq!(changed(), before);
     }
 }
@@ -264,8 +268,8 @@ fn a_build_has_what_it_needs() {
     let script = "set -e; touch ~/file /tmp/file /dev/shm/file /var/tmp/other; cd; pwd
                   test -s /etc/passwd; test \"$(id -un)\" = agent; test \"$(hostname)\" = sandbox
                   mkfifo /tmp/pipe; ln -s a /tmp/b; chmod 755 /tmp/file; mkdir -p /tmp/x/y";
-    for profile in BOTH {
-        let ended = host.sh(profile, script);
+    for case in everywhere() {
+        let ended = host.sh(case, script);
         let told = (ended.code, ended.stdout.as_str(), ended.stderr.as_str());
         assert_eq!(told, (Some(0), "/home/agent\n", ""));
     }
@@ -283,15 +287,15 @@ fn a_toolchain_in_the_users_home_runs_and_the_home_stays_hidden() {
     host.write("home/.npmrc", SECRET);
     let home = host.path("home");
     let found = Toolchains::find(tool.parent().unwrap().as_os_str(), &home);
-    for profile in BOTH {
-        let mut policy = host.policy(profile);
+    for case in everywhere() {
+        let mut policy = host.policy(case);
         found.add_to(&mut policy);
         let attack = format!(
             "node; cat {home}/.npmrc; echo x > {home}/.nvm/v22/lib/version; rm {tool}",
             home = home.display(),
             tool = tool.display()
         );
-        let ended = host.run(policy, "sh", &["-c", &attack]);
+        let ended = host.run(case, policy, "sh", &["-c", &attack]);
         assert_eq!(ended.stdout, "v22\n", "{ended:?}");
         assert!(!ended.said().contains(SECRET) && tool.exists());
     }
@@ -312,14 +316,14 @@ fn git_works_on_borrowed_objects() {
     let prepared = unconfined(&host.path(""), &prepare);
     assert_eq!(prepared.code, Some(0), "{prepared:?}");
     let before = files(&host.path("repo"));
-    for profile in BOTH {
-        let mut policy = host.policy(profile);
+    for case in everywhere() {
+        let mut policy = host.policy(case);
         policy.show(&host.path("git"), Access::Writable);
         policy.show(&host.path("repo/.git/objects"), Access::ReadOnly);
         let work = "set -e; git status --porcelain; echo more >> file; git diff --stat | tail -n 1
                     git -c user.name=x -c user.email=x@localhost commit -qam second
                     git log --format=%s -n 1; git gc -q --prune=now; git fsck --no-progress";
-        let ended = host.run(policy, "sh", &["-c", work]);
+        let ended = host.run(case, policy, "sh", &["-c", work]);
         let told = (ended.code, ended.stdout.as_str());
         let wanted = " 1 file changed, 1 insertion(+)\nsecond\n";
         assert_eq!(told, (Some(0), wanted), "{ended:?}");

@@ -1,6 +1,7 @@
 //! A host with something to steal, and a command let loose in it.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,41 @@ use codeteam_sandbox::{
     Access, Backend, Confined, Lifeline, Limits, Policy, Profile, Shim, probe, system,
 };
 
+use crate::containers;
+
 pub(crate) const BOTH: [Profile; 2] = [Profile::Worker, Profile::Executor];
+
+/// A way to confine a command.
+#[derive(Clone, Copy)]
+pub(crate) struct Case {
+    pub(crate) backend: &'static Backend,
+    pub(crate) profile: Profile,
+}
+
+impl From<Profile> for Case {
+    fn from(profile: Profile) -> Self {
+        let backend = backend();
+        Self { backend, profile }
+    }
+}
+
+impl fmt::Debug for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let containers = self.backend.containers();
+        let name = containers.map_or("bubblewrap", |container| container.engine.kind.name());
+        write!(f, "{name} {:?}", self.profile)
+    }
+}
+
+/// Bubblewrap for both profiles and, where they start, containers. To those a
+/// profile is one system call more or less, and they take longer.
+pub(crate) fn everywhere() -> impl Iterator<Item = Case> {
+    let contained = containers::backend().map(|backend| Case {
+        backend,
+        profile: Profile::Executor,
+    });
+    BOTH.map(Case::from).into_iter().chain(contained)
+}
 
 /// What every secret on the host says, and nobody inside may ever print.
 pub(crate) const SECRET: &str = "the-secret-of-the-host";
@@ -24,16 +59,19 @@ pub(crate) const SECRET: &str = "the-secret-of-the-host";
 pub(crate) fn backend() -> &'static Backend {
     static BACKEND: OnceLock<Backend> = OnceLock::new();
     BACKEND.get_or_init(|| {
-        let shim = Shim {
-            program: env!("CARGO_BIN_EXE_sandbox-shim").into(),
-            entry: Vec::new(),
-        };
         let path = std::env::var_os("PATH").unwrap();
-        match probe(&path, shim, Path::new(env!("CARGO_TARGET_TMPDIR"))) {
+        match probe(&path, shim(), Path::new(env!("CARGO_TARGET_TMPDIR"))) {
             Ok(backend) => backend,
             Err(missing) => panic!("{missing}: {missing:?}"),
         }
     })
+}
+
+pub(crate) fn shim() -> Shim {
+    Shim {
+        program: env!("CARGO_BIN_EXE_sandbox-shim").into(),
+        entry: Vec::new(),
+    }
 }
 
 /// A directory on the host with a work tree and things beside it.
@@ -85,20 +123,26 @@ impl Host {
         path
     }
 
-    pub(crate) fn policy(&self, profile: Profile) -> Policy {
-        self.limited(profile, Limits::default())
+    pub(crate) fn policy(&self, case: impl Into<Case>) -> Policy {
+        self.limited(case, Limits::default())
     }
 
-    pub(crate) fn limited(&self, profile: Profile, limits: Limits) -> Policy {
-        let mut policy = Policy::new(profile, system::root(), limits);
+    pub(crate) fn limited(&self, case: impl Into<Case>, limits: Limits) -> Policy {
+        let mut policy = Policy::new(case.into().profile, system::root(), limits);
         policy.show(&self.tree(), Access::Writable);
         policy.show(&self.tree().join(".git"), Access::ReadOnly);
         policy.cwd = self.tree();
         policy
     }
 
-    pub(crate) fn confine(&self, policy: Policy, program: &str, args: &[&str]) -> Confined {
-        self.confine_with(backend(), policy, program, args)
+    pub(crate) fn confine(
+        &self,
+        case: impl Into<Case>,
+        policy: Policy,
+        program: &str,
+        args: &[&str],
+    ) -> Confined {
+        self.confine_with(case.into().backend, policy, program, args)
     }
 
     pub(crate) fn confine_with(
@@ -118,12 +162,19 @@ impl Host {
     }
 
     /// Runs a shell script confined to its end.
-    pub(crate) fn sh(&self, profile: Profile, script: &str) -> Ended {
-        self.run(self.policy(profile), "sh", &["-c", script])
+    pub(crate) fn sh(&self, case: impl Into<Case>, script: &str) -> Ended {
+        let case = case.into();
+        self.run(case, self.policy(case), "sh", &["-c", script])
     }
 
-    pub(crate) fn run(&self, policy: Policy, program: &str, args: &[&str]) -> Ended {
-        let confined = self.confine(policy, program, args);
+    pub(crate) fn run(
+        &self,
+        case: impl Into<Case>,
+        policy: Policy,
+        program: &str,
+        args: &[&str],
+    ) -> Ended {
+        let confined = self.confine(case, policy, program, args);
         let (_lifeline, mut child) = spawn(&confined);
         end(&mut child)
     }

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Read as _};
+use std::iter;
 use std::os::unix::process::CommandExt as _;
 use std::process::{ChildStdout, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +12,8 @@ use codeteam_sandbox::{Lifeline, Profile};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::harness::{BOTH, Host, backend, command, end, spawn};
+use crate::containers;
+use crate::harness::{Case, Host, command, end, everywhere, spawn};
 
 /// A word by which processes are found again on the host.
 fn mark() -> String {
@@ -62,10 +64,10 @@ fn closes(mut stdout: ChildStdout) -> bool {
 
 #[test]
 fn daemons_end_with_the_command() {
-    for profile in BOTH {
+    for case in everywhere() {
         let host = Host::new();
         let mark = mark();
-        let ended = host.sh(profile, &hydra(&mark));
+        let ended = host.sh(case, &hydra(&mark));
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "ready\n"));
         assert_eq!(survivors(&mark), [""; 0]);
     }
@@ -73,11 +75,11 @@ fn daemons_end_with_the_command() {
 
 #[test]
 fn everything_ends_with_the_lifeline() {
-    for profile in BOTH {
+    for case in everywhere() {
         let host = Host::new();
         let mark = mark();
         let script = format!("{}; sleep 1000", hydra(&mark));
-        let confined = host.confine(host.policy(profile), "sh", &["-c", &script]);
+        let confined = host.confine(case, host.policy(case), "sh", &["-c", &script]);
         let (lifeline, mut child) = spawn(&confined);
         let mut line = String::new();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
@@ -91,39 +93,39 @@ fn everything_ends_with_the_lifeline() {
 }
 
 #[test]
-fn everything_ends_with_bubblewrap() {
+fn everything_ends_with_what_was_spawned() {
     let host = Host::new();
-    let mark = mark();
-    let script = format!("{}; sleep 1000", hydra(&mark));
-    let confined = host.confine(host.policy(Profile::Worker), "sh", &["-c", &script]);
-    let (_lifeline, mut child) = spawn(&confined);
-    let mut stdout = child.stdout.take().unwrap();
-    let mut ready = [0; 6];
-    stdout.read_exact(&mut ready).unwrap();
-    child.kill().unwrap();
-    assert!(closes(stdout));
-    child.wait().unwrap();
-    assert_eq!(survivors(&mark), [""; 0]);
+    for case in everywhere() {
+        let mark = mark();
+        let script = format!("{}; sleep 1000", hydra(&mark));
+        let confined = host.confine(case, host.policy(case), "sh", &["-c", &script]);
+        let (_lifeline, mut child) = spawn(&confined);
+        let mut stdout = child.stdout.take().unwrap();
+        let mut ready = [0; 6];
+        stdout.read_exact(&mut ready).unwrap();
+        child.kill().unwrap();
+        assert!(closes(stdout));
+        child.wait().unwrap();
+        assert_eq!(survivors(&mark), [""; 0]);
+    }
 }
 
 #[test]
 fn a_command_that_comes_too_late_never_starts() {
     let host = Host::new();
-    let confined = host.confine(
-        host.policy(Profile::Worker),
-        "sh",
-        &["-c", "echo x > started"],
-    );
-    let (lifeline, stdin) = Lifeline::new().unwrap();
-    drop(lifeline);
-    let mut child = command(&confined.program, &confined.args)
-        .stdin(stdin)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    assert_eq!(end(&mut child).code, Some(125));
-    assert!(!host.tree().join("started").exists());
+    for case in everywhere() {
+        let confined = host.confine(case, host.policy(case), "sh", &["-c", "echo x > started"]);
+        let (lifeline, stdin) = Lifeline::new().unwrap();
+        drop(lifeline);
+        let mut child = command(&confined.program, &confined.args)
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        assert_eq!(end(&mut child).code, Some(125));
+        assert!(!host.tree().join("started").exists());
+    }
 }
 
 /// Waits in the one way that hits a moment to the microsecond.
@@ -133,18 +135,32 @@ fn spin(until: Instant) {
     }
 }
 
-/// How often the moment of a kill is moved, from the spawn to well after the
-/// start: enough to hit every phase, and no more than a test may take.
-const KILLS: u32 = 100;
-const STEP: Duration = Duration::from_micros(250);
+/// From the spawn to well after the start: often enough to hit every phase, and
+/// no longer than a test may take. More for containers, which take their time,
+/// by hand: `CODETEAM_TEST_KILLS=300`.
+#[expect(clippy::disallowed_methods, reason = "set by hand")]
+fn moments(case: Case) -> impl Iterator<Item = Duration> {
+    let given = || std::env::var("CODETEAM_TEST_KILLS").ok()?.parse().ok();
+    let (count, last) = match case.backend.containers() {
+        None => (100, Duration::from_millis(25)),
+        Some(_) => (given().unwrap_or(10), Duration::from_millis(400)),
+    };
+    (0..count).map(move |kill| last * kill / count)
+}
+
+/// Once under each profile or engine.
+fn each() -> impl Iterator<Item = Case> {
+    let is_other = |case: &Case| case.backend.bwrap().is_none();
+    iter::once(Profile::Worker.into()).chain(everywhere().filter(is_other))
+}
 
 #[test]
 fn the_orchestrators_death_leaves_nothing_whenever_it_comes() {
     let host = Host::new();
     let mark = mark();
     let script = format!("{}; sleep 1000", hydra(&mark));
-    for kill in 0..KILLS {
-        let confined = host.confine(host.policy(Profile::Worker), "sh", &["-c", &script]);
+    for (case, moment) in each().flat_map(|case| moments(case).map(move |at| (case, at))) {
+        let confined = host.confine(case, host.policy(case), "sh", &["-c", &script]);
         let mut args = vec![OsString::from("orchestrate")];
         args.extend(confined.args.iter().cloned());
         let spawned = Instant::now();
@@ -155,11 +171,10 @@ fn the_orchestrators_death_leaves_nothing_whenever_it_comes() {
             .spawn()
             .unwrap();
         let stdout = orchestrator.stdout.take().unwrap();
-        spin(spawned + STEP * kill);
+        spin(spawned + moment);
         orchestrator.kill().unwrap();
         orchestrator.wait().unwrap();
-        assert!(closes(stdout), "kill {kill}: {:?}", survivors(&mark));
-        assert_eq!(survivors(&mark), [""; 0], "kill {kill}");
+        nothing_is_left(case, &host, stdout, &mark, moment);
     }
 }
 
@@ -168,11 +183,10 @@ fn killing_the_group_leaves_nothing_whenever_it_comes() {
     let host = Host::new();
     let mark = mark();
     let script = format!("{}; sleep 1000", hydra(&mark));
-    // Without a cgroup, which slows the start down and may hide a moment.
-    let backend = backend().clone().without_cgroups();
-    for kill in 0..KILLS {
-        let policy = host.policy(Profile::Executor);
-        let confined = host.confine_with(&backend, policy, "sh", &["-c", &script]);
+    for (case, moment) in each().flat_map(|case| moments(case).map(move |at| (case, at))) {
+        // Without a cgroup, which slows the start down and may hide a moment.
+        let backend = case.backend.clone().without_cgroups();
+        let confined = host.confine_with(&backend, host.policy(case), "sh", &["-c", &script]);
         let (lifeline, stdin) = Lifeline::new().unwrap();
         let spawned = Instant::now();
         let mut child = command(&confined.program, &confined.args)
@@ -184,11 +198,26 @@ fn killing_the_group_leaves_nothing_whenever_it_comes() {
             .unwrap();
         let stdout = child.stdout.take().unwrap();
         let group = Pid::from_child(&child);
-        spin(spawned + STEP * kill);
+        spin(spawned + moment);
         kill_process_group(group, Signal::KILL).unwrap();
         drop(lifeline);
         child.wait().unwrap();
-        assert!(closes(stdout), "kill {kill}: {:?}", survivors(&mark));
-        assert_eq!(survivors(&mark), [""; 0], "kill {kill}");
+        nothing_is_left(case, &host, stdout, &mark, moment);
+    }
+}
+
+#[track_caller]
+fn nothing_is_left(case: Case, host: &Host, stdout: ChildStdout, mark: &str, moment: Duration) {
+    let closed = closes(stdout);
+    assert!(closed, "{case:?} {moment:?}: {:?}", survivors(mark));
+    assert_eq!(survivors(mark), [""; 0], "{case:?} {moment:?}");
+    if let Some(container) = case.backend.containers() {
+        // Removing it is the last thing that happens, without anyone's help.
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while let left = containers::of(&container.engine, host)
+            && !left.is_empty()
+        {
+            assert!(Instant::now() < deadline, "{moment:?}: {left:?}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader};
 use codeteam_sandbox::Limits;
 use codeteam_sandbox::cgroup::Hierarchy;
 
-use crate::harness::{BOTH, Host, backend, spawn};
+use crate::harness::{Host, backend, everywhere, spawn};
 
 const MIB: u64 = 1024 * 1024;
 
@@ -24,13 +24,13 @@ fn a_fork_bomb_stays_within_its_sandbox() {
                     $count++;
                 }
                 $| = 1; print \"$count\\n\"; sleep 1000;";
-    for profile in BOTH {
+    for case in everywhere() {
         let host = Host::new();
         let limits = Limits {
             processes: 48,
             ..Limits::default()
         };
-        let confined = host.confine(host.limited(profile, limits), "perl", &["-e", bomb]);
+        let confined = host.confine(case, host.limited(case, limits), "perl", &["-e", bomb]);
         let (lifeline, mut child) = spawn(&confined);
         let mut first = String::new();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
@@ -40,7 +40,7 @@ fn a_fork_bomb_stays_within_its_sandbox() {
 
         // It is still full; others are free to fork.
         let other = Host::new();
-        let ended = other.sh(profile, "for i in 1 2 3 4 5 6 7 8; do (echo $i); done");
+        let ended = other.sh(case, "for i in 1 2 3 4 5 6 7 8; do (echo $i); done");
         assert_eq!(ended.stdout.lines().count(), 8, "{ended:?}");
 
         drop(lifeline);
@@ -52,13 +52,13 @@ fn a_fork_bomb_stays_within_its_sandbox() {
 #[test]
 fn a_memory_hog_is_ended_alone() {
     let hog = "my $x = \"a\" x (200 << 20); my $y = \"b\" x (200 << 20); print \"survived\\n\"";
-    for profile in BOTH {
+    for case in everywhere() {
         let host = Host::new();
         let limits = Limits {
             memory: 64 * MIB,
             ..Limits::default()
         };
-        let ended = host.run(host.limited(profile, limits), "perl", &["-e", hog]);
+        let ended = host.run(case, host.limited(case, limits), "perl", &["-e", hog]);
         assert_eq!(
             ended.stdout.is_empty(),
             backend().limited().memory,
@@ -69,7 +69,7 @@ fn a_memory_hog_is_ended_alone() {
             address_space: 256 * MIB,
             ..Limits::default()
         };
-        let ended = host.run(host.limited(profile, limits), "perl", &["-e", hog]);
+        let ended = host.run(case, host.limited(case, limits), "perl", &["-e", hog]);
         assert_eq!(ended.stdout, "", "{ended:?}");
     }
 }
@@ -82,13 +82,13 @@ fn scratch_space_is_bounded_and_there_is_no_other() {
                 done 2>/dev/null
                 for d in /dev /run / /etc /home; do [ ! -s $d/bomb ] || echo $d; done
                 du -skx /tmp /dev/shm ~ | cut -f 1";
-    for profile in BOTH {
+    for case in everywhere() {
         let host = Host::new();
         let limits = Limits {
             scratch: MIB,
             ..Limits::default()
         };
-        let ended = host.run(host.limited(profile, limits), "sh", &["-c", bomb]);
+        let ended = host.run(case, host.limited(case, limits), "sh", &["-c", bomb]);
         // Each of the three is full, and nothing went anywhere else.
         assert_eq!(ended.stdout, "1024\n1024\n1024\n", "{ended:?}");
     }
@@ -96,14 +96,15 @@ fn scratch_space_is_bounded_and_there_is_no_other() {
 
 #[test]
 fn a_file_cannot_fill_the_hosts_disk() {
-    for profile in BOTH {
+    for case in everywhere() {
         let host = Host::new();
         let limits = Limits {
             file_size: MIB,
             ..Limits::default()
         };
         host.run(
-            host.limited(profile, limits),
+            case,
+            host.limited(case, limits),
             "sh",
             &[
                 "-c",
@@ -124,17 +125,18 @@ fn limits_cannot_be_raised() {
         open_files: 256,
         ..Limits::default()
     };
-    for profile in BOTH {
+    for case in everywhere() {
         for line in script
             .split("; ")
             .filter(|line| line.starts_with("ulimit -H"))
         {
-            let ended = host.run(host.limited(profile, limits), "sh", &["-c", line]);
+            let ended = host.run(case, host.limited(case, limits), "sh", &["-c", line]);
             let wanted = if line.ends_with('n') { "256\n" } else { "0\n" };
             assert_eq!(ended.stdout, wanted);
         }
         let ended = host.run(
-            host.limited(profile, limits),
+            case,
+            host.limited(case, limits),
             "sh",
             &["-c", "ulimit -Hn 100000 || ulimit -Hc 1 || echo refused"],
         );

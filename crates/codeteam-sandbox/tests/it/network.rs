@@ -5,7 +5,7 @@ use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
-use crate::harness::{BOTH, Host, unconfined};
+use crate::harness::{Host, everywhere, unconfined};
 
 #[test]
 fn the_hosts_loopback_is_another_one() {
@@ -32,8 +32,8 @@ fn the_hosts_loopback_is_another_one() {
 
     tcp.set_nonblocking(true).unwrap();
     udp.set_nonblocking(true).unwrap();
-    for profile in BOTH {
-        assert_eq!(host.sh(profile, &attack).stdout, "");
+    for case in everywhere() {
+        assert_eq!(host.sh(case, &attack).stdout, "");
         assert_eq!(tcp.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
         let received = udp.recv(&mut [0; 8]);
         assert_eq!(received.unwrap_err().kind(), ErrorKind::WouldBlock);
@@ -54,8 +54,8 @@ fn there_is_no_way_out() {
         sed -n '3,$s/:.*//p' /proc/net/dev | tr -d ' '; tail -n +2 /proc/net/route
         getent hosts codeteam.invalid || echo unresolved";
     let unreachable = "Network is unreachable\n".repeat(4);
-    for profile in BOTH {
-        let ended = host.sh(profile, attack);
+    for case in everywhere() {
+        let ended = host.sh(case, attack);
         assert_eq!(
             ended.stdout,
             format!("{unreachable}lo\nunresolved\n"),
@@ -94,8 +94,8 @@ fn sockets_in_files_and_abstract_ones_are_not_reached() {
         listener.accept().unwrap();
         listener.set_nonblocking(true).unwrap();
     }
-    for profile in BOTH {
-        assert_eq!(host.sh(profile, &attack).stdout, "");
+    for case in everywhere() {
+        assert_eq!(host.sh(case, &attack).stdout, "");
         for listener in &listeners {
             assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
         }
@@ -110,8 +110,8 @@ fn a_test_server_on_the_own_loopback_works() {
         my $client = IO::Socket::INET->new(\"localhost:\" . $server->sockport) or die;
         print $client \"x\\n\"; $client->flush; my $peer = $server->accept; print scalar <$peer>;
         socketpair(my $a, my $b, 1, 1, 0) or die; print \"pair\\n\"'";
-    for profile in BOTH {
-        let ended = host.sh(profile, script);
+    for case in everywhere() {
+        let ended = host.sh(case, script);
         assert_eq!(ended.stdout, "x\npair\n", "{ended:?}");
     }
 }

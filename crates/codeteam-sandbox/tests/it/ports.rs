@@ -6,7 +6,8 @@ use std::time::Duration;
 use codeteam_sandbox::{Policy, Profile};
 use rustix::io::{FdFlags, fcntl_getfd};
 
-use crate::harness::{Host, end, spawn};
+use crate::containers;
+use crate::harness::{Case, Host, end, spawn};
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -20,15 +21,20 @@ fn serving(host: &Host, ports: &[u16]) -> Policy {
 #[test]
 fn the_first_connection_of_a_command_finds_a_listener() {
     let host = Host::new();
-    for profile in [Profile::Worker, Profile::Setup] {
+    let contained = containers::backend().map(|backend| Case {
+        backend,
+        profile: Profile::Worker,
+    });
+    let cases = [Profile::Worker, Profile::Setup].map(Case::from);
+    for case in cases.into_iter().chain(contained) {
         let mut policy = serving(&host, &[3128, 4000]);
-        policy.profile = profile;
+        policy.profile = case.profile;
         let script = "use IO::Socket::INET;
             for my $port (4000, 3128) {
                 my $s = IO::Socket::INET->new(\"127.0.0.1:$port\") or die $!;
                 print $s \"$port\\n\"; print scalar <$s>;
             }";
-        let confined = host.confine(policy, "perl", &["-e", script]);
+        let confined = host.confine(case, policy, "perl", &["-e", script]);
         let (lifeline, mut child) = spawn(&confined);
         let listeners = lifeline.listeners(2, PATIENCE).unwrap();
         for (listener, port) in listeners.iter().zip([3128, 4000]) {
@@ -57,7 +63,12 @@ fn no_copy_of_a_listener_stays_inside() {
         sysread $s, my $x, 1;
         print IO::Socket::INET->new(\"127.0.0.1:3128\") ? \"connected\" : \"$!\", \"\\n\";
         opendir my $d, \"/proc/self/fd\"; print join(\" \", sort grep /^[0-9]/, readdir $d), \"\\n\"";
-    let confined = host.confine(serving(&host, &[3128]), "perl", &["-e", script]);
+    let confined = host.confine(
+        Profile::Worker,
+        serving(&host, &[3128]),
+        "perl",
+        &["-e", script],
+    );
     let (lifeline, mut child) = spawn(&confined);
     let listeners = lifeline.listeners(1, PATIENCE).unwrap();
     let (mut peer, _) = listeners[0].accept().unwrap();
@@ -72,7 +83,12 @@ fn no_copy_of_a_listener_stays_inside() {
 fn a_port_that_cannot_be_had_is_an_error_on_both_sides() {
     let host = Host::new();
     for (ports, named) in [(&[3128, 3128][..], "3128"), (&[80], "80")] {
-        let confined = host.confine(serving(&host, ports), "touch", &["started"]);
+        let confined = host.confine(
+            Profile::Worker,
+            serving(&host, ports),
+            "touch",
+            &["started"],
+        );
         let (lifeline, mut child) = spawn(&confined);
         let error = lifeline.listeners(ports.len(), PATIENCE).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnexpectedEof, "{error}");
@@ -87,7 +103,12 @@ fn a_port_that_cannot_be_had_is_an_error_on_both_sides() {
 #[test]
 fn listeners_that_never_come_are_not_waited_for() {
     let host = Host::new();
-    let confined = host.confine(host.policy(Profile::Worker), "sleep", &["1000"]);
+    let confined = host.confine(
+        Profile::Worker,
+        host.policy(Profile::Worker),
+        "sleep",
+        &["1000"],
+    );
     let (lifeline, mut child) = spawn(&confined);
     assert!(lifeline.listeners(0, PATIENCE).unwrap().is_empty());
     let late = lifeline.listeners(1, Duration::ZERO).unwrap_err();
@@ -95,13 +116,18 @@ fn listeners_that_never_come_are_not_waited_for() {
     drop(lifeline);
     child.wait().unwrap();
 
-    let confined = host.confine(host.policy(Profile::Worker), "true", &[]);
+    let confined = host.confine(Profile::Worker, host.policy(Profile::Worker), "true", &[]);
     let (lifeline, mut child) = spawn(&confined);
     let ended = lifeline.listeners(1, PATIENCE).unwrap_err();
     assert_eq!(ended.kind(), ErrorKind::UnexpectedEof);
     child.wait().unwrap();
 
-    let confined = host.confine(serving(&host, &[3128, 3129]), "sleep", &["1000"]);
+    let confined = host.confine(
+        Profile::Worker,
+        serving(&host, &[3128, 3129]),
+        "sleep",
+        &["1000"],
+    );
     let (lifeline, mut child) = spawn(&confined);
     let fewer = lifeline.listeners(1, PATIENCE).unwrap_err();
     assert_eq!(fewer.kind(), ErrorKind::InvalidData, "{fewer}");
@@ -114,7 +140,7 @@ fn an_executor_has_no_ports() {
     let host = Host::new();
     let mut policy = serving(&host, &[3128]);
     policy.profile = Profile::Executor;
-    let ended = host.run(policy, "touch", &["started"]);
+    let ended = host.run(Profile::Worker, policy, "touch", &["started"]);
     assert_eq!(ended.code, Some(125));
     assert!(ended.stderr.contains("an executor has no network"));
     assert!(!host.tree().join("started").exists());
@@ -125,7 +151,12 @@ fn a_served_command_ends_with_its_lifeline() {
     let host = Host::new();
     let script = "use IO::Socket::INET;
         my $s = IO::Socket::INET->new(\"127.0.0.1:3128\") or die $!; sleep 1000";
-    let confined = host.confine(serving(&host, &[3128]), "perl", &["-e", script]);
+    let confined = host.confine(
+        Profile::Worker,
+        serving(&host, &[3128]),
+        "perl",
+        &["-e", script],
+    );
     let (lifeline, mut child) = spawn(&confined);
     let listeners = lifeline.listeners(1, PATIENCE).unwrap();
     let (mut peer, _) = listeners[0].accept().unwrap();

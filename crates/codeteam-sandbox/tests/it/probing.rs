@@ -4,16 +4,9 @@ use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use codeteam_sandbox::{Shim, probe};
+use codeteam_sandbox::probe;
 
-use crate::harness::{Host, backend};
-
-fn shim() -> Shim {
-    Shim {
-        program: env!("CARGO_BIN_EXE_sandbox-shim").into(),
-        entry: Vec::new(),
-    }
-}
+use crate::harness::{Host, backend, shim};
 
 /// The complaint about a `bwrap` that is this script.
 fn complaint(script: &str) -> String {
@@ -26,7 +19,7 @@ fn complaint(script: &str) -> String {
 
 #[test]
 fn a_usable_bubblewrap_is_found() {
-    assert!(backend().bwrap().ends_with("bwrap"));
+    assert!(backend().bwrap().unwrap().ends_with("bwrap"));
 }
 
 #[test]

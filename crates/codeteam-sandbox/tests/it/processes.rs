@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use codeteam_sandbox::{Lifeline, Profile};
 
-use crate::harness::{BOTH, Host, SECRET, command, end, spawn, unconfined};
+use crate::harness::{Host, SECRET, command, end, everywhere, spawn, unconfined};
 
 #[test]
 fn environments_and_command_lines_of_the_host_are_not_seen() {
@@ -19,8 +19,8 @@ fn environments_and_command_lines_of_the_host_are_not_seen() {
         "cat /proc/$PPID/environ /proc/self/environ; env",
     );
     assert!(own.said().contains(SECRET));
-    for profile in BOTH {
-        let said = host.sh(profile, attack).said();
+    for case in everywhere() {
+        let said = host.sh(case, attack).said();
         assert!(!said.contains(SECRET), "{said}");
         for option in ["--args", "--ro-bind", "bwrap", "spec-"] {
             assert!(!said.contains(option), "{option}: {said}");
@@ -37,24 +37,32 @@ fn environments_and_command_lines_of_the_host_are_not_seen() {
 #[test]
 fn the_environment_is_the_policys() {
     let host = Host::new();
-    let mut policy = host.policy(Profile::Executor);
-    policy.set_env("GREETING", "hello world");
-    let ended = host.run(policy, "env", &[]);
-    let mut seen: Vec<_> = ended.stdout.lines().collect();
-    seen.sort_unstable();
-    assert_eq!(
-        seen,
-        [
-            "GREETING=hello world",
-            "HOME=/home/agent",
-            "LANG=C.UTF-8",
-            "LOGNAME=agent",
-            "PATH=/usr/local/bin:/usr/bin:/bin",
-            &format!("PWD={}", host.tree().display()),
-            "TMPDIR=/tmp",
-            "USER=agent",
-        ]
-    );
+    for case in everywhere() {
+        let mut policy = host.policy(case);
+        policy.set_env("GREETING", "hello world");
+        let ended = host.run(case, policy, "env", &[]);
+        let mut seen: Vec<_> = ended.stdout.lines().collect();
+        seen.sort_unstable();
+        // Podman's own, where an image has none.
+        let more = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+        let path = match case.backend.containers() {
+            None => "PATH=/usr/local/bin:/usr/bin:/bin",
+            Some(_) => more,
+        };
+        assert_eq!(
+            seen,
+            [
+                "GREETING=hello world",
+                "HOME=/home/agent",
+                "LANG=C.UTF-8",
+                "LOGNAME=agent",
+                path,
+                &format!("PWD={}", host.tree().display()),
+                "TMPDIR=/tmp",
+                "USER=agent",
+            ]
+        );
+    }
 }
 
 #[test]
@@ -62,7 +70,12 @@ fn what_a_command_is_given_is_on_no_command_line() {
     let host = Host::new();
     let mut policy = host.policy(Profile::Worker);
     policy.set_env("TOKEN", SECRET);
-    let confined = host.confine(policy, "sh", &["-c", "echo $TOKEN; read line; sleep 1000"]);
+    let confined = host.confine(
+        Profile::Worker,
+        policy,
+        "sh",
+        &["-c", "echo $TOKEN; read line; sleep 1000"],
+    );
     let (lifeline, mut child) = spawn(&confined);
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
@@ -82,9 +95,9 @@ fn what_a_command_is_given_is_on_no_command_line() {
 fn only_the_standard_streams_arrive() {
     let host = Host::new();
     let secret = host.write("secret", SECRET);
-    for profile in BOTH {
+    for case in everywhere() {
         let script = "ls /proc/$$/fd; cat /proc/1/fd/9; cat /proc/$$/fd/9; cat <&9";
-        let confined = host.confine(host.policy(profile), "sh", &["-c", script]);
+        let confined = host.confine(case, host.policy(case), "sh", &["-c", script]);
         // A careless ancestor of the orchestrator has left a file open.
         let careless = format!("exec 9< {}; exec \"$@\"", secret.display());
         let mut args = vec!["-c".into(), careless.into(), "sh".into()];
@@ -106,36 +119,38 @@ fn only_the_standard_streams_arrive() {
 #[test]
 fn a_stream_that_could_be_opened_anew_is_refused() {
     let host = Host::new();
-    let log = host.write("log", "precious\n");
-    let run = |stdin: Stdio, stdout: Stdio| {
-        let script = "echo > /proc/self/fd/1; : > /proc/1/fd/1; echo started >&2";
-        let confined = host.confine(host.policy(Profile::Executor), "sh", &["-c", script]);
-        let child = command(&confined.program, &confined.args)
-            .stdin(stdin)
-            .stdout(stdout)
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let output = child.wait_with_output().unwrap();
-        (
-            output.status.code(),
-            String::from_utf8_lossy(&output.stderr).into_owned(),
-        )
-    };
-    let file = || File::options().append(true).open(&log).unwrap();
+    for case in everywhere() {
+        let log = host.write("log", "precious\n");
+        let run = |stdin: Stdio, stdout: Stdio| {
+            let script = "echo > /proc/self/fd/1; : > /proc/1/fd/1; echo started >&2";
+            let confined = host.confine(case, host.policy(case), "sh", &["-c", script]);
+            let child = command(&confined.program, &confined.args)
+                .stdin(stdin)
+                .stdout(stdout)
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let output = child.wait_with_output().unwrap();
+            (
+                output.status.code(),
+                String::from_utf8_lossy(&output.stderr).into_owned(),
+            )
+        };
+        let file = || File::options().append(true).open(&log).unwrap();
 
-    let (lifeline, stdin) = Lifeline::new().unwrap();
-    let (code, said) = run(stdin, file().into());
-    assert_eq!(code, Some(125));
-    assert!(said.contains("descriptor 1 of the sandbox shim must be a pipe"));
-    drop(lifeline);
-
-    for stdin in [Stdio::null(), file().into()] {
-        let (code, said) = run(stdin, Stdio::null());
+        let (lifeline, stdin) = Lifeline::new().unwrap();
+        let (code, said) = run(stdin, file().into());
         assert_eq!(code, Some(125));
-        assert!(said.contains("descriptor 0 of the sandbox shim must be a lifeline"));
+        assert!(said.contains("descriptor 1 of the sandbox shim must be a pipe"));
+        drop(lifeline);
+
+        for stdin in [Stdio::null(), file().into()] {
+            let (code, said) = run(stdin, Stdio::null());
+            assert_eq!(code, Some(125));
+            assert!(said.contains("descriptor 0 of the sandbox shim must be a lifeline"));
+        }
+        assert_eq!(std::fs::read_to_string(&log).unwrap(), "precious\n");
     }
-    assert_eq!(std::fs::read_to_string(&log).unwrap(), "precious\n");
 }
 
 #[test]
@@ -149,9 +164,10 @@ fn the_kernels_settings_cannot_be_written() {
                   done 2>/dev/null
                   mount -o remount,rw /proc/sys && echo remounted
                   find /proc -path '/proc/[0-9]*' -prune -o -path /proc/self -prune \
-                      -o -path /proc/thread-self -prune -o -type f -writable -print";
-    for profile in BOTH {
-        let ended = host.sh(profile, attack);
+                      -o -path /proc/thread-self -prune -o -type f -writable -print |
+                      while read file; do [ ! -f $file ] || echo $file; done";
+    for case in everywhere() {
+        let ended = host.sh(case, attack);
         assert_eq!(ended.stdout, "", "{ended:?}");
     }
 }
@@ -169,8 +185,8 @@ fn processes_of_the_host_get_no_signals() {
         "trap '' TERM; kill -KILL {pid}; kill -TERM 0; kill -KILL -{pid}; kill -0 {pid} && echo seen",
         pid = bystander.id()
     );
-    for profile in BOTH {
-        assert_eq!(host.sh(profile, &attack).stdout, "");
+    for case in everywhere() {
+        assert_eq!(host.sh(case, &attack).stdout, "");
         assert!(bystander.try_wait().unwrap().is_none());
     }
     bystander.kill().unwrap();
@@ -186,8 +202,8 @@ fn the_first_process_cannot_be_stopped_killed_or_looked_into() {
                   cat /proc/1/mem; cat /proc/1/fd/0; cat < /proc/1/fd/0; echo x > /proc/1/fd/0
                   echo -17 > /proc/1/oom_score_adj
                   (sleep 0 & wait); echo alive; exit 7";
-    for profile in BOTH {
-        let ended = host.sh(profile, attack);
+    for case in everywhere() {
+        let ended = host.sh(case, attack);
         let told = (ended.code, ended.stdout.as_str());
         assert_eq!(told, (Some(7), "alive\n"), "{ended:?}");
     }
@@ -196,57 +212,64 @@ fn the_first_process_cannot_be_stopped_killed_or_looked_into() {
 #[test]
 fn arguments_stay_arguments() {
     let host = Host::new();
-    let ended = host.run(
-        host.policy(Profile::Executor),
-        "printf",
-        &["[%s]", "--bind", "/", "/", "--", "", "-c"],
-    );
-    assert_eq!(ended.stdout, "[--bind][/][/][--][][-c]");
-
-    for program in ["--bind", "-x", "--"] {
-        let ended = host.run(host.policy(Profile::Executor), program, &["/", "/", "id"]);
-        assert_eq!(ended.code, Some(127), "{ended:?}");
-        assert!(
-            ended
-                .stderr
-                .contains(&format!("could not start `{program}`"))
+    for case in everywhere() {
+        let ended = host.run(
+            case,
+            host.policy(case),
+            "printf",
+            &["[%s]", "--bind", "/", "/", "--", "", "-c"],
         );
+        assert_eq!(ended.stdout, "[--bind][/][/][--][][-c]");
+
+        for program in ["--bind", "-x", "--"] {
+            let ended = host.run(case, host.policy(case), program, &["/", "/", "id"]);
+            assert_eq!(ended.code, Some(127), "{ended:?}");
+            assert!(
+                ended
+                    .stderr
+                    .contains(&format!("could not start `{program}`"))
+            );
+        }
     }
 }
 
 #[test]
 fn the_exit_code_is_the_commands() {
     let host = Host::new();
-    for (script, code) in [
-        ("exit 3", 3),
-        ("kill -KILL $$", 137),
-        ("kill -TERM $$", 143),
-    ] {
-        assert_eq!(host.sh(Profile::Executor, script).code, Some(code));
+    for case in everywhere() {
+        for (script, code) in [
+            ("exit 3", 3),
+            ("kill -KILL $$", 137),
+            ("kill -TERM $$", 143),
+        ] {
+            assert_eq!(host.sh(case, script).code, Some(code));
+        }
+        let missing = host.run(case, host.policy(case), "no-such-program", &[]);
+        assert_eq!(missing.code, Some(127));
+        let plain = host.tree().join("src/main.txt");
+        let plain = plain.to_str().unwrap();
+        assert_eq!(
+            host.run(case, host.policy(case), plain, &[]).code,
+            Some(126)
+        );
     }
-    let missing = host.run(host.policy(Profile::Executor), "no-such-program", &[]);
-    assert_eq!(missing.code, Some(127));
-    let plain = host.tree().join("src/main.txt");
-    let plain = plain.to_str().unwrap();
-    assert_eq!(
-        host.run(host.policy(Profile::Executor), plain, &[]).code,
-        Some(126)
-    );
 }
 
 #[test]
 fn what_the_shim_was_told_is_gone_from_the_disk() {
     let host = Host::new();
-    let confined = host.confine(host.policy(Profile::Worker), "true", &[]);
-    let specs = || {
-        let entries = std::fs::read_dir(host.path("")).unwrap();
-        let names = entries.map(|entry| entry.unwrap().file_name());
-        names
-            .filter(|name| name.to_str().unwrap().starts_with("spec"))
-            .count()
-    };
-    assert_eq!(specs(), 1);
-    let (_lifeline, mut child) = spawn(&confined);
-    assert_eq!(end(&mut child).code, Some(0));
-    assert_eq!(specs(), 0);
+    for case in everywhere() {
+        let confined = host.confine(case, host.policy(case), "true", &[]);
+        let specs = || {
+            let entries = std::fs::read_dir(host.path("")).unwrap();
+            let names = entries.map(|entry| entry.unwrap().file_name());
+            names
+                .filter(|name| name.to_str().unwrap().starts_with("spec"))
+                .count()
+        };
+        assert_eq!(specs(), 1);
+        let (_lifeline, mut child) = spawn(&confined);
+        assert_eq!(end(&mut child).code, Some(0));
+        assert_eq!(specs(), 0);
+    }
 }

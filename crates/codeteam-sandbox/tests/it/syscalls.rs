@@ -2,7 +2,7 @@
 
 use codeteam_sandbox::Profile;
 
-use crate::harness::{BOTH, Host, unconfined};
+use crate::harness::{Case, Host, everywhere, unconfined};
 
 const EPERM: i32 = libc::EPERM;
 const ENOSYS: i32 = libc::ENOSYS;
@@ -21,9 +21,10 @@ fn script(calls: &[Call]) -> String {
 }
 
 #[track_caller]
-fn refused(profile: Profile, calls: &[Call], errno: i32) {
+fn refused(case: impl Into<Case>, calls: &[Call], errno: i32) {
     let host = Host::new();
-    let ended = host.run(host.policy(profile), "perl", &["-e", &script(calls)]);
+    let case = case.into();
+    let ended = host.run(case, host.policy(case), "perl", &["-e", &script(calls)]);
     let got: Vec<_> = ended
         .stdout
         .lines()
@@ -137,8 +138,8 @@ const DANGEROUS: &[Call] = &[
 
 #[test]
 fn dangerous_calls_are_refused() {
-    for profile in BOTH {
-        refused(profile, DANGEROUS, EPERM);
+    for case in everywhere() {
+        refused(case, DANGEROUS, EPERM);
     }
     refused(
         Profile::Executor,
@@ -162,8 +163,8 @@ fn calls_with_older_forms_do_not_exist() {
         calls.push(("getpid of x32", 0x4000_0000 + libc::SYS_getpid, "0"));
         calls.push(("ptrace of x32", 0x4000_0000 + 521, "0, 0, 0, 0"));
     }
-    for profile in BOTH {
-        refused(profile, &calls, ENOSYS);
+    for case in everywhere() {
+        refused(case, &calls, ENOSYS);
     }
 }
 
@@ -188,9 +189,9 @@ fn the_attacks_are_real() {
 #[test]
 fn there_is_no_terminal() {
     let host = Host::new();
-    for profile in BOTH {
+    for case in everywhere() {
         let ended = host.sh(
-            profile,
+            case,
             "(: < /dev/tty) 2>/dev/null && echo opened; ls /dev/pts",
         );
         assert_eq!(ended.stdout, "ptmx\n", "{ended:?}");
@@ -203,8 +204,8 @@ fn ordinary_programs_run() {
     let script = "set -e; perl -e 'fork; wait' ; sh -c 'sleep 0 & wait'; sort /etc/passwd | cat
                   perl -e 'open(F, \"+>\", undef) or die; chmod 0755, \"/tmp\"'; tar cf /tmp/x src
                   tar xf /tmp/x -C /tmp; git --version";
-    for profile in BOTH {
-        let ended = host.sh(profile, script);
+    for case in everywhere() {
+        let ended = host.sh(case, script);
         assert_eq!(
             (ended.code, ended.stderr.as_str()),
             (Some(0), ""),

@@ -1,0 +1,121 @@
+//! Podman and docker as programs: where they are and how they are started.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use rustix::process::getuid;
+use serde::{Deserialize, Serialize};
+
+/// A program that starts containers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Engine {
+    /// Which one it is.
+    pub kind: Kind,
+    /// Where it is.
+    pub program: PathBuf,
+    /// The low-level runtime, if not the one it takes by itself.
+    pub runtime: Option<String>,
+    /// Where it looks for its own helpers.
+    pub path: OsString,
+}
+
+/// The engines that are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Kind {
+    /// Podman, which needs no daemon and no root.
+    Podman,
+    /// Docker.
+    Docker,
+}
+
+impl Kind {
+    /// Its program, which is also the name of its package.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Podman => "podman",
+            Self::Docker => "docker",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Engine {
+    /// Those that a `PATH` leads to, the preferred one first.
+    pub fn find(path: &OsStr) -> Vec<Self> {
+        let engine = |kind: Kind| {
+            program(path, kind.name()).map(|program| Self {
+                kind,
+                program,
+                runtime: None,
+                path: path.to_owned(),
+            })
+        };
+        [Kind::Podman, Kind::Docker]
+            .into_iter()
+            .filter_map(engine)
+            .collect()
+    }
+
+    /// The same with `runc` as its runtime, if it is podman and there is one:
+    /// podman's own choice, `crun`, does not start everywhere.
+    #[must_use]
+    pub fn with_runc(&self) -> Option<Self> {
+        let has_runc = program(&self.path, RUNC).is_some();
+        (self.kind == Kind::Podman && has_runc).then(|| Self {
+            runtime: Some(RUNC.to_owned()),
+            ..self.clone()
+        })
+    }
+
+    /// Ready to be given a subcommand. Of the caller's environment the engine
+    /// gets what it finds its own storage by, and the command inside nothing.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the engine is spawned by the shim, by the probe and to build an image"
+    )]
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.env_clear().env("PATH", &self.path);
+        if let Some(home) = env::home_dir() {
+            command.env("HOME", home);
+        }
+        let runtime = PathBuf::from(format!("/run/user/{}", getuid().as_raw()));
+        if runtime.is_dir() {
+            let bus = runtime.join("bus");
+            if bus.exists() {
+                let address = format!("unix:path={}", bus.display());
+                command.env("DBUS_SESSION_BUS_ADDRESS", address);
+            }
+            command.env("XDG_RUNTIME_DIR", runtime);
+        }
+        if let Some(runtime) = &self.runtime {
+            command.args(["--runtime", runtime]);
+        }
+        command.stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn output<A: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = A>,
+    ) -> io::Result<Output> {
+        self.command().args(args).output()
+    }
+}
+
+const RUNC: &str = "runc";
+
+fn program(path: &OsStr, name: &str) -> Option<PathBuf> {
+    let is_program = |path: &PathBuf| path.is_absolute() && Path::is_file(path);
+    let mut all = env::split_paths(path).map(|directory| directory.join(name));
+    all.find(is_program)
+}

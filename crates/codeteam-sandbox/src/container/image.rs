@@ -1,0 +1,113 @@
+//! Makes the image that commands run in.
+
+use std::ffi::OsStr;
+use std::io::{self, BufRead as _, BufReader, Write as _, pipe};
+use std::process::Stdio;
+
+use rustix::process::{Resource, getrlimit};
+
+use super::{Engine, Kind};
+
+/// What the image is made from, unless a project has its own.
+pub const CONTAINERFILE: &str = include_str!("../../containers/Containerfile");
+
+/// The name of the image, unless a project has its own.
+pub const NAME: &str = "localhost/codeteam:latest";
+
+/// Why there is no new image.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no engine.
+    #[error("neither podman nor docker was found; install the packages `podman` and `runc`")]
+    NotInstalled,
+    /// It did not work; what was wrong is in the output.
+    #[error("{engine} could not build the image `{name}`")]
+    Failed {
+        /// Which engine.
+        engine: Kind,
+        /// The name it should have got.
+        name: String,
+    },
+    /// The engine could not be run.
+    #[error("could not run {engine}")]
+    System {
+        /// Which engine.
+        engine: Kind,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// An image to be made.
+#[derive(Debug, Clone)]
+pub struct Recipe<'a> {
+    /// The text of the Containerfile; no other file can be copied from.
+    pub containerfile: &'a str,
+    /// The name of the image.
+    pub name: &'a str,
+    /// Values for its `ARG`s.
+    pub args: Vec<(&'a str, &'a str)>,
+}
+
+impl Default for Recipe<'_> {
+    fn default() -> Self {
+        Self {
+            containerfile: CONTAINERFILE,
+            name: NAME,
+            args: Vec::new(),
+        }
+    }
+}
+
+/// Builds an image with the engine that [`probe`](super::probe()) would try
+/// first. Each line it prints is handed on as it comes.
+pub fn build(path: &OsStr, recipe: &Recipe<'_>, line: impl FnMut(&str)) -> Result<Kind, Error> {
+    let engine = Engine::find(path).into_iter().next();
+    let engine = engine.ok_or(Error::NotInstalled)?;
+    let engine = engine.with_runc().unwrap_or(engine);
+    let kind = engine.kind;
+    let built = run(&engine, recipe, line).map_err(|source| Error::System {
+        engine: kind,
+        source,
+    })?;
+    if built {
+        return Ok(kind);
+    }
+    Err(Error::Failed {
+        engine: kind,
+        name: recipe.name.to_owned(),
+    })
+}
+
+fn run(engine: &Engine, recipe: &Recipe<'_>, mut line: impl FnMut(&str)) -> io::Result<bool> {
+    let (lines, writer) = pipe()?;
+    let mut command = engine.command();
+    command.args(["build", "--tag", recipe.name]);
+    // The engine would raise it, which its caller may not be allowed to.
+    if let Some(most) = getrlimit(Resource::Nofile).maximum {
+        command.args(["--ulimit", &format!("nofile={most}:{most}")]);
+    }
+    for (name, value) in &recipe.args {
+        command.args(["--build-arg", &format!("{name}={value}")]);
+    }
+    // From standard input, and with it no directory of the host.
+    let from = match engine.kind {
+        Kind::Podman => ["--file", "-"].as_slice(),
+        Kind::Docker => &["-"],
+    };
+    command
+        .args(from)
+        .stdin(Stdio::piped())
+        .stdout(writer.try_clone()?)
+        .stderr(writer);
+    let mut child = command.spawn()?;
+    // It holds the writing end, which must be closed for the reading to end.
+    drop(command);
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(recipe.containerfile.as_bytes())?;
+    }
+    for text in BufReader::new(lines).split(b'\n') {
+        line(&String::from_utf8_lossy(&text?));
+    }
+    Ok(child.wait()?.success())
+}

@@ -1,0 +1,488 @@
+//! The words of podman and docker: a policy as options of `run`.
+//!
+//! Pure but for the files that stand in for what is not on the host, which are
+//! asked for. Nothing secret is among the options, which every user of the host
+//! can read: the command, its arguments and its environment reach the shim
+//! inside over its connection to the shim outside.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{Container, Kind};
+use crate::policy::{self, Access, Entry, Limits, Policy};
+use crate::spec::CONTAINED;
+use crate::system;
+
+/// Where the shim is inside.
+pub(crate) const SHIM: &str = "/run/codeteam/shim";
+/// Where the shim inside finds the shim outside: a directory with one socket.
+pub(crate) const DOOR: &str = "/run/codeteam/door";
+/// The label that says which process a container belongs to.
+pub(crate) const OWNER: &str = "codeteam.owner";
+
+/// What of this host and this start is among the options.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Host {
+    /// The name of the container.
+    pub name: String,
+    /// Who removes it.
+    pub owner: String,
+    /// The caller, who is also the user inside: what it writes belongs to it.
+    pub uid: u32,
+    /// The caller's group.
+    pub gid: u32,
+    /// Whether the engine runs without root.
+    pub is_rootless: bool,
+    /// Whether the engine can limit memory, processors and processes.
+    pub is_limited: bool,
+    /// How many processors there are.
+    pub processors: usize,
+    /// The most that the caller's own limits allow for open files.
+    pub open_files: Option<u64>,
+    /// The same for processes.
+    pub processes: Option<u64>,
+    /// The shim's program.
+    pub shim: PathBuf,
+    /// The arguments that bring it into [`shim::main`](crate::shim::main).
+    pub entry: Vec<String>,
+    /// The directory with the socket.
+    pub door: PathBuf,
+}
+
+/// What is mounted and is not a path of the host yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StandIn<'a> {
+    /// A file that says this.
+    File(&'a str),
+    /// An empty directory.
+    Directory,
+}
+
+/// Why a policy cannot be kept by a container engine.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The engines have no way to write such a path.
+    #[error(
+        "`{}` cannot be mounted into a container: its name has a comma, a colon, a quote or a \
+         line break in it; rename it, or use bubblewrap",
+        path.display()
+    )]
+    Name {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A link cannot be mounted.
+    #[error("`{}` would be a symbolic link, which no container engine can add to an image", path.display())]
+    Link {
+        /// Where it should appear.
+        path: PathBuf,
+    },
+    /// A stand-in could not be made.
+    #[error("could not write what is mounted into the container")]
+    StandIn(#[from] io::Error),
+}
+
+/// What no policy can change, for both engines.
+const ALWAYS: &[&str] = &[
+    "run",
+    "--rm",
+    "--pull=never",
+    "--init=false",
+    "--sig-proxy=false",
+    "--log-driver=none",
+    "--no-healthcheck",
+    "--network=none",
+    "--ipc=private",
+    "--hostname=sandbox",
+    "--read-only",
+    "--cap-drop=all",
+    "--security-opt=no-new-privileges",
+    // The user's files are not labelled for containers, and must not be.
+    "--security-opt=label=disable",
+];
+
+/// What podman would otherwise take from its configuration, or add by itself.
+/// `/dev` is read-only, so that root inside cannot fill it.
+const PODMAN: &[&str] = &[
+    "--pid=private",
+    "--uts=private",
+    "--cgroupns=private",
+    "--systemd=false",
+    "--read-only-tmpfs=false",
+    "--image-volume=ignore",
+    "--http-proxy=false",
+    "--no-hosts",
+    "--mount=type=tmpfs,dst=/dev,ro,tmpfs-mode=0755",
+    "--mount=type=devpts,dst=/dev/pts",
+];
+
+/// Podman itself has no more. Not the limit of the command, for which the engine
+/// makes a cgroup: this one may count all processes of the user.
+const PROCESSES: u64 = 32768;
+
+/// The arguments for the engine to run a command under `policy`. `stand_in`
+/// makes what is mounted and is not on the host.
+pub fn arguments(
+    container: &Container,
+    policy: &Policy,
+    host: &Host,
+    stand_in: impl FnMut(StandIn<'_>) -> io::Result<PathBuf>,
+) -> Result<Vec<OsString>, Error> {
+    let mut options = Options {
+        all: ALWAYS.iter().map(OsString::from).collect(),
+        stand_in,
+    };
+    options.add("--name=", &host.name);
+    options.add("--label=", format!("{OWNER}={}", host.owner));
+    options.add("--user=", format!("{}:{}", host.uid, host.gid));
+    if container.engine.kind == Kind::Podman {
+        options.all.extend(PODMAN.iter().map(OsString::from));
+        options.add("--security-opt=mask=", masked());
+        let namespace = if host.is_rootless { "keep-id" } else { "host" };
+        options.add("--userns=", namespace);
+    }
+    options.limits(&policy.limits, host);
+    options.entries(policy, host)?;
+    options.bind(&host.shim, Path::new(SHIM), Access::ReadOnly)?;
+    options.bind(&host.door, Path::new(DOOR), Access::ReadOnly)?;
+    options.add("--workdir=", &policy.cwd);
+    options.add("--entrypoint=", SHIM);
+    let mut all = options.all;
+    all.push(container.image.clone().into());
+    all.extend(host.entry.iter().map(OsString::from));
+    all.push(CONTAINED.into());
+    Ok(all)
+}
+
+/// What the kernel shows of itself to the owner of the host's root, who is the
+/// user inside when root starts a container.
+fn masked() -> String {
+    let mut all = vec!["/sys"];
+    all.extend(system::KERNEL);
+    all.join(":")
+}
+
+struct Options<F> {
+    all: Vec<OsString>,
+    stand_in: F,
+}
+
+impl<F: FnMut(StandIn<'_>) -> io::Result<PathBuf>> Options<F> {
+    fn add(&mut self, option: &str, value: impl AsRef<OsStr>) {
+        let mut option = OsString::from(option);
+        option.push(value);
+        self.all.push(option);
+    }
+
+    /// Of the limits of single processes only those that the engine would
+    /// otherwise raise, which its caller may not be allowed to. The shim inside
+    /// sets the rest.
+    fn limits(&mut self, limits: &Limits, host: &Host) {
+        let open_files = limits.open_files.min(host.open_files.unwrap_or(u64::MAX));
+        self.add("--ulimit=nofile=", format!("{open_files}:{open_files}"));
+        let processes = PROCESSES.min(host.processes.unwrap_or(u64::MAX));
+        self.add("--ulimit=nproc=", format!("{processes}:{processes}"));
+        if host.is_limited {
+            self.add("--memory=", limits.memory.to_string());
+            self.add("--memory-swap=", limits.memory.to_string());
+            self.add("--pids-limit=", limits.processes.to_string());
+            // Others, and the person in front of it, keep the other half.
+            let processors = (host.processors / 2).max(1);
+            self.add("--cpus=", processors.to_string());
+        }
+    }
+
+    fn entries(&mut self, policy: &Policy, host: &Host) -> Result<(), Error> {
+        let other_scratch = Entry::Scratch {
+            target: "/var/tmp".into(),
+            bytes: policy.limits.scratch,
+        };
+        let mut entries = Vec::from(system::names(host.uid, host.gid));
+        entries.push(other_scratch);
+        entries.extend(policy.entries.iter().cloned());
+        for (at, entry) in entries.iter().enumerate() {
+            // The engine mounts from the top down, whatever the order: what
+            // lies under a later entry must not come out on top of it.
+            let mut later = entries[at + 1..].iter();
+            if !later.any(|later| entry.target().starts_with(later.target())) {
+                self.entry(entry)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, entry: &Entry) -> Result<(), Error> {
+        match entry {
+            Entry::Bind {
+                source,
+                target,
+                access,
+            } => self.bind(source, target, *access),
+            Entry::Scratch { target, bytes } => {
+                check_name(target)?;
+                self.add("--tmpfs=", target);
+                let options = format!(":rw,exec,nosuid,nodev,size={bytes},mode=1777");
+                if let Some(last) = self.all.last_mut() {
+                    last.push(options);
+                }
+                Ok(())
+            }
+            Entry::File { target, text } => self.stand_in(StandIn::File(text), target),
+            Entry::Hidden { target, kind } => {
+                let nothing = match kind {
+                    policy::Kind::File => StandIn::File(""),
+                    policy::Kind::Directory => StandIn::Directory,
+                };
+                self.stand_in(nothing, target)
+            }
+            Entry::Link { target, .. } => Err(Error::Link {
+                path: target.clone(),
+            }),
+        }
+    }
+
+    fn stand_in(&mut self, what: StandIn<'_>, target: &Path) -> Result<(), Error> {
+        let source = (self.stand_in)(what)?;
+        self.bind(&source, target, Access::ReadOnly)
+    }
+
+    fn bind(&mut self, source: &Path, target: &Path, access: Access) -> Result<(), Error> {
+        check_name(source)?;
+        check_name(target)?;
+        let mut option = OsString::from("--mount=type=bind,src=");
+        option.push(source);
+        option.push(",dst=");
+        option.push(target);
+        if access == Access::ReadOnly {
+            option.push(",ro");
+        }
+        self.all.push(option);
+        Ok(())
+    }
+}
+
+/// The engines take a mount apart at commas, and a directory in memory at
+/// colons.
+fn check_name(path: &Path) -> Result<(), Error> {
+    let is_special = |byte: &u8| matches!(byte, b',' | b':' | b'"' | b'\n' | b'\r');
+    if path.as_os_str().as_encoded_bytes().iter().any(is_special) {
+        return Err(Error::Name {
+            path: path.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::container::Engine;
+    use crate::policy::Profile;
+
+    fn container(kind: Kind) -> Container {
+        Container {
+            engine: Engine {
+                kind,
+                program: "/usr/bin/engine".into(),
+                runtime: None,
+                path: "/usr/bin".into(),
+            },
+            image: "localhost/codeteam".to_owned(),
+        }
+    }
+
+    fn host() -> Host {
+        Host {
+            name: "codeteam-7-99".to_owned(),
+            owner: "pid:[1]/7/99".to_owned(),
+            uid: 1001,
+            gid: 100,
+            is_rootless: true,
+            is_limited: true,
+            processors: 4,
+            open_files: Some(1024),
+            processes: None,
+            shim: "/opt/codeteam".into(),
+            entry: vec!["sandbox-shim".to_owned()],
+            door: "/state/room/door".into(),
+        }
+    }
+
+    fn policy() -> Policy {
+        let root = vec![Entry::Link {
+            target: "/bin".into(),
+            to: "usr/bin".into(),
+        }];
+        let mut policy = Policy::new(Profile::Executor, root, Limits::default());
+        policy.show(Path::new("/project/tree"), Access::Writable);
+        policy.show(Path::new("/project/tree/.git"), Access::ReadOnly);
+        policy.hide(Path::new("/project/tree/.env"), policy::Kind::File);
+        policy.hide(Path::new("/project/tree/internal"), policy::Kind::Directory);
+        policy.set_env("TOKEN", "secret");
+        policy.cwd = "/project/tree".into();
+        policy
+    }
+
+    fn shown(kind: Kind, policy: &Policy, host: &Host) -> Result<String, Error> {
+        let mut count = 0;
+        let all = arguments(&container(kind), policy, host, |_| {
+            count += 1;
+            Ok(format!("/state/room/{count}").into())
+        })?;
+        let all: Vec<_> = all.iter().map(|option| option.to_str().unwrap()).collect();
+        Ok(all.join("\n"))
+    }
+
+    fn check(kind: Kind, wanted: &Expect) {
+        wanted.assert_eq(&shown(kind, &policy(), &host()).unwrap());
+    }
+
+    #[test]
+    fn a_policy_as_options_of_docker() {
+        check(
+            Kind::Docker,
+            &expect![[r"
+                run
+                --rm
+                --pull=never
+                --init=false
+                --sig-proxy=false
+                --log-driver=none
+                --no-healthcheck
+                --network=none
+                --ipc=private
+                --hostname=sandbox
+                --read-only
+                --cap-drop=all
+                --security-opt=no-new-privileges
+                --security-opt=label=disable
+                --name=codeteam-7-99
+                --label=codeteam.owner=pid:[1]/7/99
+                --user=1001:100
+                --ulimit=nofile=1024:1024
+                --ulimit=nproc=32768:32768
+                --memory=8589934592
+                --memory-swap=8589934592
+                --pids-limit=1024
+                --cpus=2
+                --mount=type=bind,src=/state/room/1,dst=/etc/hosts,ro
+                --mount=type=bind,src=/state/room/2,dst=/etc/passwd,ro
+                --mount=type=bind,src=/state/room/3,dst=/etc/group,ro
+                --tmpfs=/var/tmp:rw,exec,nosuid,nodev,size=536870912,mode=1777
+                --tmpfs=/tmp:rw,exec,nosuid,nodev,size=536870912,mode=1777
+                --tmpfs=/dev/shm:rw,exec,nosuid,nodev,size=536870912,mode=1777
+                --tmpfs=/home/agent:rw,exec,nosuid,nodev,size=536870912,mode=1777
+                --mount=type=bind,src=/project/tree,dst=/project/tree
+                --mount=type=bind,src=/project/tree/.git,dst=/project/tree/.git,ro
+                --mount=type=bind,src=/state/room/4,dst=/project/tree/.env,ro
+                --mount=type=bind,src=/state/room/5,dst=/project/tree/internal,ro
+                --mount=type=bind,src=/opt/codeteam,dst=/run/codeteam/shim,ro
+                --mount=type=bind,src=/state/room/door,dst=/run/codeteam/door,ro
+                --workdir=/project/tree
+                --entrypoint=/run/codeteam/shim
+                localhost/codeteam
+                sandbox-shim
+                contained"]],
+        );
+    }
+
+    #[test]
+    fn podman_is_told_more() {
+        check(
+            Kind::Podman,
+            &expect![[r"
+                run
+                --rm
+                --pull=never
+                --init=false
+                --sig-proxy=false
+                --log-driver=none
+                --no-healthcheck
+                --network=none
+                --ipc=private
+                --hostname=sandbox
+                --read-only
+                --cap-drop=all
+                --security-opt=no-new-privileges
+                --security-opt=label=disable
+                --name=codeteam-7-99
+                --label=codeteam.owner=pid:[1]/7/99
+                --user=1001:100
+                --pid=private
+                --uts=private
+                --cgroupns=private
+                --systemd=false
+                --read-only-tmpfs=false
+                --image-volume=ignore
+                --http-proxy=false
+                --no-hosts
+                --mount=type=tmpfs,dst=/dev,ro,tmpfs-mode=0755
+                --mount=type=devpts,dst=/dev/pts
+                --security-opt=mask=/sys:/proc/acpi:/proc/asound:/proc/fs:/proc/kcore:/proc/key-users:/proc/keys:/proc/kmsg:/proc/kpagecgroup:/proc/kpagecount:/proc/kpageflags:/proc/latency_stats:/proc/mtrr:/proc/pressure:/proc/sched_debug:/proc/scsi:/proc/slabinfo:/proc/sysrq-trigger:/proc/timer_list:/proc/vmallocinfo
+                --userns=keep-id
+                --ulimit=nofile=1024:1024
+                --ulimit=nproc=32768:32768
+                --memory=8589934592
+                --memory-swap=8589934592
+                --pids-limit=1024
+                --cpus=2
+                --mount=type=bind,src=/state/room/1,dst=/etc/hosts,ro
+                --mount=type=bind,src=/state/room/2,dst=/etc/passwd,ro
+                --mount=type=bind,src=/state/room/3,dst=/etc/group,ro
+                --tmpfs=/var/tmp:rw,exec,nosuid,nodev,size=536870912,mode=1777
+                --tmpfs=/tmp:rw,exec,nosuid,nodev,size=536870912,mode=1777
+                --tmpfs=/dev/shm:rw,exec,nosuid,nodev,size=536870912,mode=1777
+                --tmpfs=/home/agent:rw,exec,nosuid,nodev,size=536870912,mode=1777
+                --mount=type=bind,src=/project/tree,dst=/project/tree
+                --mount=type=bind,src=/project/tree/.git,dst=/project/tree/.git,ro
+                --mount=type=bind,src=/state/room/4,dst=/project/tree/.env,ro
+                --mount=type=bind,src=/state/room/5,dst=/project/tree/internal,ro
+                --mount=type=bind,src=/opt/codeteam,dst=/run/codeteam/shim,ro
+                --mount=type=bind,src=/state/room/door,dst=/run/codeteam/door,ro
+                --workdir=/project/tree
+                --entrypoint=/run/codeteam/shim
+                localhost/codeteam
+                sandbox-shim
+                contained"]],
+        );
+    }
+
+    #[test]
+    fn nothing_secret_is_among_them() {
+        let text = shown(Kind::Podman, &policy(), &host()).unwrap();
+        assert!(
+            !text.contains("TOKEN") && !text.contains("secret"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_a_later_entry_covers_stays_covered() {
+        let mut policy = policy();
+        policy.hide(Path::new("/project"), policy::Kind::Directory);
+        let text = shown(Kind::Podman, &policy, &host()).unwrap();
+        assert!(text.contains(",dst=/project,ro"), "{text}");
+        assert!(!text.contains("/project/tree/"), "{text}");
+    }
+
+    #[test]
+    fn names_that_an_engine_would_take_apart_are_refused() {
+        for name in ["/a,ro", "/a:b", "/a\"b", "/a\nb"] {
+            let mut policy = policy();
+            policy.show(Path::new(name), Access::ReadOnly);
+            let error = shown(Kind::Podman, &policy, &host()).unwrap_err();
+            assert!(matches!(error, Error::Name { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_link_is_refused() {
+        let mut policy = policy();
+        policy.entries.append(&mut policy.root);
+        let error = shown(Kind::Docker, &policy, &host()).unwrap_err();
+        assert!(error.to_string().contains("`/bin`"), "{error}");
+    }
+}

@@ -1,0 +1,169 @@
+//! Finds out whether containers can be used here, by starting one.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use super::{Container, Engine, Kind};
+use crate::backend::{Backend, Shim};
+use crate::lifeline::Lifeline;
+use crate::policy::{Limits, Policy, Profile};
+
+/// Why commands cannot be confined in containers here, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum Missing {
+    /// There is no engine.
+    #[error(
+        "neither podman nor docker was found; install the packages `podman` and `runc` (or docker)"
+    )]
+    NotInstalled,
+    /// The engine works as far as one can tell, but has nothing to start.
+    #[error(
+        "{engine} has no image `{image}`; `codeteam sandbox image` makes one, \
+         or name an image that is there"
+    )]
+    Image {
+        /// Which engine.
+        engine: Kind,
+        /// The image that was asked for.
+        image: String,
+    },
+    /// codeteam's own program does not run in the image.
+    #[error(
+        "codeteam cannot run inside the image `{image}`, whose C library is another or older one \
+         than codeteam was built for ({reason}); use an image with a newer one, or a codeteam \
+         built for musl"
+    )]
+    Library {
+        /// The image.
+        image: String,
+        /// What was said.
+        reason: String,
+    },
+    /// It does not start containers, and there is no second runtime to try.
+    #[error("podman could not start a container: {reason}; installing the package `runc` may help")]
+    Runtime {
+        /// What it said.
+        reason: String,
+    },
+    /// It does not start containers.
+    #[error("{engine} could not start a container: {reason}")]
+    Failed {
+        /// Which engine.
+        engine: Kind,
+        /// What it said.
+        reason: String,
+    },
+    /// The attempt could not be made.
+    #[error("could not try {engine}")]
+    System {
+        /// Which engine.
+        engine: Kind,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Looks for podman and docker in a `PATH` and runs `true` in a container of
+/// `image`, through the shim, with everything a command gets. `scratch` is a
+/// directory to write small files to.
+pub fn probe(path: &OsStr, shim: &Shim, image: &str, scratch: &Path) -> Result<Backend, Missing> {
+    let mut first = None;
+    for engine in Engine::find(path) {
+        match probe_engine(engine, shim, image, scratch) {
+            Ok(backend) => return Ok(backend),
+            // The preferred engine's complaint is the one to act on.
+            Err(missing) => first = first.or(Some(missing)),
+        }
+    }
+    Err(first.unwrap_or(Missing::NotInstalled))
+}
+
+fn probe_engine(
+    engine: Engine,
+    shim: &Shim,
+    image: &str,
+    scratch: &Path,
+) -> Result<Backend, Missing> {
+    let kind = engine.kind;
+    let system = |source| Missing::System {
+        engine: kind,
+        source,
+    };
+    let found = engine.output(["image", "inspect", image]).map_err(system)?;
+    if !found.status.success() {
+        return Err(no_image(kind, image, &found));
+    }
+    let second = engine.with_runc();
+    let has_second = second.is_some();
+    let mut failed = String::new();
+    for engine in [Some(engine), second].into_iter().flatten() {
+        let container = Container {
+            engine,
+            image: image.to_owned(),
+        };
+        let backend = Backend::container(container, shim.clone());
+        let tried = try_out(&backend, scratch).map_err(system)?;
+        if tried.status.success() {
+            return Ok(backend);
+        }
+        failed = said(&tried);
+    }
+    Err(explain(kind, image, failed, has_second))
+}
+
+fn try_out(backend: &Backend, scratch: &Path) -> io::Result<Output> {
+    let policy = Policy::new(Profile::Executor, Vec::new(), Limits::default());
+    let spec = scratch.join(format!("probe-{}", std::process::id()));
+    let confined = backend.confine(policy, &spec, OsStr::new("true"), &[])?;
+    let (_lifeline, stdin) = Lifeline::new()?;
+    let mut command = spawned(&confined.program);
+    command
+        .args(&confined.args)
+        .env_clear()
+        .stdin(stdin)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .output()
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "only trying it shows whether it works"
+)]
+fn spawned(program: &Path) -> Command {
+    Command::new(program)
+}
+
+fn said(output: &Output) -> String {
+    let text = [output.stdout.as_slice(), &output.stderr].concat();
+    String::from_utf8_lossy(&text).trim().to_owned()
+}
+
+fn no_image(engine: Kind, image: &str, output: &Output) -> Missing {
+    let reason = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    let lower = reason.to_lowercase();
+    if lower.contains("no such image") || lower.contains("image not known") {
+        let image = image.to_owned();
+        return Missing::Image { engine, image };
+    }
+    Missing::Failed { engine, reason }
+}
+
+fn explain(engine: Kind, image: &str, reason: String, has_second: bool) -> Missing {
+    // The loader of another C library, or a symbol that an older one lacks. The
+    // shim is there, so that what does not exist is its loader.
+    let is_library = reason.contains("GLIBC")
+        || reason.contains("Error loading shared library")
+        || reason.contains("Error relocating")
+        || (reason.contains(super::options::SHIM) && reason.contains("no such file or directory"));
+    if is_library {
+        let image = image.to_owned();
+        return Missing::Library { image, reason };
+    }
+    if engine == Kind::Podman && !has_second {
+        return Missing::Runtime { reason };
+    }
+    Missing::Failed { engine, reason }
+}
