@@ -67,6 +67,10 @@ impl Decider {
             Input::Integrated { id, outcome, .. } => self.integrated(id, outcome),
             Input::Published { id, ok, output, .. } => self.published(id, *ok, output),
             Input::EffectFailed { id, message, .. } => self.effect_failed(id, message),
+            Input::NetworkUsed { id, hosts, .. } => self.emit(Event::NetworkUsed {
+                id: id.clone(),
+                hosts: hosts.clone(),
+            }),
             Input::DiskMeasured { bytes, .. } => self.disk_measured(*bytes),
             Input::AccountLimited { account, until, .. } => {
                 if self

@@ -228,6 +228,8 @@ pub enum Event {
     BudgetWarned { what: budget::Kind },
     /// More or less room is taken on the disk than was known.
     DiskMeasured { bytes: u64 },
+    /// What a confined command asked of the network, and what became of it.
+    NetworkUsed { id: AttemptId, hosts: Vec<Reached> },
     /// A limit is reached; nothing new starts.
     LimitReached { what: budget::Kind },
     /// A person raised a limit.
@@ -275,6 +277,33 @@ pub struct RunStarted {
     /// What workers and gates are confined by.
     #[serde(default)]
     pub sandbox: Sandbox,
+}
+
+/// A host that a confined command asked for, as often as it did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reached {
+    /// `name:port`.
+    pub host: String,
+    /// Connections that were made.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub allowed: u64,
+    /// Connections that were refused.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub denied: u64,
+    /// Connections that were allowed and could not be made.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failed: u64,
+    /// Bytes that went out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sent: u64,
+    /// Bytes that came in.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub received: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// What workers and gates are confined by.
@@ -369,7 +398,7 @@ impl Event {
             RebaseConflicted => "rebase_conflicted", TipMoved => "tip_moved",
             Committed => "committed", NothingToCommit => "nothing_to_commit",
             Published => "published", BudgetWarned => "budget_warned",
-            DiskMeasured => "disk_measured",
+            DiskMeasured => "disk_measured", NetworkUsed => "network_used",
             LimitReached => "limit_reached", LimitsRaised => "limits_raised",
             AccountParked => "account_parked", AccountFreed => "account_freed",
         }

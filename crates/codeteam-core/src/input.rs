@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Limits, Usage};
-use crate::event::{CheckResult, RunStarted};
+use crate::event::{CheckResult, Reached, RunStarted};
 use crate::failure::Facts;
 use crate::frame::{FrameChange, Tip};
 use crate::ids::{Account, AttemptId, BodyId, Commit, FramePath, TaskId, Time, Tree};
@@ -64,6 +64,12 @@ pub enum Input {
         at: Time,
         id: AttemptId,
         message: String,
+    },
+    /// A confined command has used its network, or tried to.
+    NetworkUsed {
+        at: Time,
+        id: AttemptId,
+        hosts: Vec<Reached>,
     },
     /// The room the run takes on the disk was measured.
     DiskMeasured { at: Time, bytes: u64 },
@@ -206,6 +212,7 @@ impl Input {
             | Self::Integrated { at, .. }
             | Self::Published { at, .. }
             | Self::EffectFailed { at, .. }
+            | Self::NetworkUsed { at, .. }
             | Self::DiskMeasured { at, .. }
             | Self::AccountLimited { at, .. }
             | Self::Decided { at, .. }

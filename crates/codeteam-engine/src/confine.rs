@@ -2,9 +2,12 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
+use codeteam_sandbox::egress::Serving;
 use codeteam_sandbox::{
     Access, Backend, Confined, Entry, Lifeline, Policy, Profile, Shim, Toolchains, probe, system,
 };
@@ -14,10 +17,13 @@ pub use codeteam_sandbox::shim;
 
 use crate::config;
 use crate::env::Env;
-use crate::process::{CommandSpec, Error, Hold, Launch, Launcher, MARK, mark_only};
+use crate::process::{CommandSpec, Error, Hold, Launch, Launcher, MARK, Network, mark_only};
 
 /// The hidden subcommand that brings codeteam's own program into the sandbox's shim.
 pub const SHIM: &str = "sandbox-shim";
+
+/// How long a sandbox may take to come about, a container's image being loaded included.
+const START: Duration = Duration::from_secs(60);
 
 /// A backend that was found to work, and what every command sees of this host.
 pub struct Confinement {
@@ -82,7 +88,14 @@ impl Launcher for Confinement {
             program: spec.program.clone().into(),
             reason: source.to_string(),
         };
-        let policy = self.policy(spec, profile);
+        let mut policy = self.policy(spec, profile);
+        let network = match profile {
+            Profile::Executor => None,
+            Profile::Worker | Profile::Setup => spec.view.network.clone(),
+        };
+        if let Some(network) = &network {
+            network.add_to(&mut policy);
+        }
         let path = self.specs.join(unique());
         let backend = if spec.brief {
             &self.brief
@@ -101,6 +114,9 @@ impl Launcher for Confinement {
             stdin,
             hold: Some(Box::new(Held {
                 lifeline: Some(lifeline),
+                was_ready: false,
+                network,
+                serving: Vec::new(),
                 _confined: confined,
             })),
         })
@@ -114,18 +130,31 @@ impl Launcher for Confinement {
 /// What holds one command to life. The lifeline goes first.
 struct Held {
     lifeline: Option<Lifeline>,
+    was_ready: bool,
+    network: Option<Network>,
+    serving: Vec<Serving>,
     _confined: Confined,
 }
 
 impl Hold for Held {
-    fn started(&mut self) {}
+    fn started(&mut self) -> io::Result<()> {
+        let (Some(lifeline), Some(network)) = (&self.lifeline, &self.network) else {
+            return Ok(());
+        };
+        let listeners = lifeline.listeners(1 + network.endpoints.len(), START)?;
+        self.serving = network.serve(listeners)?;
+        Ok(())
+    }
 
     fn cut(&mut self) {
+        self.was_confined();
         self.lifeline = None;
+        self.serving.clear();
     }
 
     fn was_confined(&mut self) -> bool {
-        true
+        self.was_ready |= self.lifeline.as_ref().is_some_and(Lifeline::was_ready);
+        self.was_ready
     }
 }
 

@@ -16,6 +16,7 @@ mod cancel;
 mod launch;
 mod lines;
 mod mark;
+mod network;
 mod streams;
 mod supervise;
 
@@ -33,6 +34,7 @@ pub use cancel::Cancel;
 pub(crate) use launch::mark_only;
 pub use launch::{Hold, Launch, Launcher, Profile, Unconfined, View};
 pub use mark::{MARK, sweep};
+pub use network::{Account, Network};
 pub use supervise::run;
 
 /// Why a command could not be run to its end. A command that fails, is killed
@@ -106,7 +108,7 @@ pub enum Error {
 
 /// A command, complete: nothing is inherited from codeteam but what is written
 /// here. It reads nothing: no worker may ever wait for a terminal.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct CommandSpec {
     /// A path, or a name looked up in the `PATH` of `env`.
     pub program: OsString,

@@ -121,6 +121,17 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
         Event::BudgetWarned { what } => {
             format!("four fifths of the limit are used up: {}", limit(*what))
         }
+        Event::NetworkUsed { id, hosts } => {
+            let refused: Vec<&str> = hosts
+                .iter()
+                .filter(|reached| reached.denied > 0)
+                .map(|reached| reached.host.as_str())
+                .collect();
+            if refused.is_empty() {
+                return None;
+            }
+            format!("{} was refused: {}", who(run, id), refused.join(", "))
+        }
         Event::LimitReached { what } => format!("limit reached: {}", limit(*what)),
         Event::LimitsRaised { .. } => "limits raised".to_owned(),
         Event::AccountParked { account, until } => {

@@ -293,6 +293,7 @@ pub fn apply(run: &mut Run, event: &Event) {
         }
         Event::BudgetWarned { what } => run.budget.warned.push(*what),
         Event::DiskMeasured { bytes } => run.budget.disk_bytes = *bytes,
+        Event::NetworkUsed { .. } => {}
         Event::LimitReached { what } => run.limit = Some(*what),
         Event::LimitsRaised { limits } => {
             run.budget.limits = run.budget.limits.replaced_by(*limits);

@@ -378,7 +378,7 @@ impl Git {
             .spawn()
             .map_err(call.spawn_error())?;
         if let Some(hold) = &mut hold {
-            hold.started();
+            hold.started().map_err(call.spawn_error())?;
         }
         Ok(Started { child, hold })
     }

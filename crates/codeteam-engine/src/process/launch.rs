@@ -4,19 +4,22 @@
 //! spawns, and never touches limits of time or output.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::PathBuf;
 use std::process::Stdio;
 
 pub use codeteam_sandbox::Profile;
 use codeteam_sandbox::{Access, Entry, Kind};
 
-use super::{CommandSpec, Error, MARK};
+use super::{CommandSpec, Error, MARK, Network};
 
 /// What a confined command is shown of the host, beside the system itself and the toolchains.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct View {
     /// Laid over one another in this order.
     pub entries: Vec<Entry>,
+    /// What it reaches, if it is not an executor.
+    pub network: Option<Network>,
 }
 
 impl View {
@@ -64,8 +67,8 @@ pub struct Launch {
 
 /// Holds a confined command to life. Dropping it ends the command as well.
 pub trait Hold: Send {
-    /// The command was spawned.
-    fn started(&mut self);
+    /// The command was spawned: what it needs from outside is given to it now.
+    fn started(&mut self) -> io::Result<()>;
 
     /// Ends the command and everything it started.
     fn cut(&mut self);

@@ -247,6 +247,7 @@ impl Group {
             stdin,
             mut hold,
         } = launch;
+        let program = PathBuf::from(program);
         let child = Command::new(&program)
             .args(args)
             .current_dir(&cwd)
@@ -257,18 +258,26 @@ impl Group {
             .stderr(Stdio::piped())
             .process_group(0)
             .spawn()
-            .map_err(|source| spawn_error(program.into(), cwd, source))?;
-        if let Some(hold) = &mut hold {
-            hold.started();
-        }
+            .map_err(|source| spawn_error(program.clone(), cwd, source))?;
         let leader = Pid::from_child(&child);
-        Ok(Self {
+        let mut group = Self {
             child,
             leader,
             mark,
-            hold,
+            hold: None,
             reaped: false,
-        })
+        };
+        // What cannot be given shows in how it ends.
+        let given = hold.as_mut().map(|hold| hold.started());
+        group.hold = hold;
+        match given {
+            Some(Err(source)) if group.came_about() => Err(Error::Watch {
+                program,
+                operation: "serve the network",
+                source,
+            }),
+            _ => Ok(group),
+        }
     }
 
     /// Signals the process group. That it is empty already is no failure.

@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::time::Duration;
 
-use codeteam_sandbox::{Policy, Profile};
+use codeteam_sandbox::{Access, Lifeline, Policy, Profile};
 use rustix::io::{FdFlags, fcntl_getfd};
 
 use crate::containers;
@@ -103,24 +103,25 @@ fn a_port_that_cannot_be_had_is_an_error_on_both_sides() {
 #[test]
 fn listeners_that_never_come_are_not_waited_for() {
     let host = Host::new();
-    let confined = host.confine(
-        Profile::Worker,
-        host.policy(Profile::Worker),
-        "sleep",
-        &["1000"],
-    );
-    let (lifeline, mut child) = spawn(&confined);
+    let (lifeline, _stdin) = Lifeline::new().unwrap();
     assert!(lifeline.listeners(0, PATIENCE).unwrap().is_empty());
     let late = lifeline.listeners(1, Duration::ZERO).unwrap_err();
     assert_eq!(late.kind(), ErrorKind::TimedOut);
-    drop(lifeline);
-    child.wait().unwrap();
+    assert!(!lifeline.was_ready());
 
-    let confined = host.confine(Profile::Worker, host.policy(Profile::Worker), "true", &[]);
+    let mut policy = serving(&host, &[3128]);
+    policy.show(&host.path("missing"), Access::ReadOnly);
+    let confined = host.confine(Profile::Worker, policy, "true", &[]);
     let (lifeline, mut child) = spawn(&confined);
     let ended = lifeline.listeners(1, PATIENCE).unwrap_err();
     assert_eq!(ended.kind(), ErrorKind::UnexpectedEof);
-    child.wait().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(125));
+    assert!(!lifeline.was_ready());
+
+    let confined = host.confine(Profile::Worker, host.policy(Profile::Worker), "false", &[]);
+    let (lifeline, mut child) = spawn(&confined);
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    assert!(lifeline.was_ready());
 
     let confined = host.confine(
         Profile::Worker,
