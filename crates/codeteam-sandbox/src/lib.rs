@@ -10,7 +10,10 @@
 //!   sockets;
 //! - **changes** nothing but what its policy says is writable, and leaves no
 //!   file there that would give its owner's rights to others (setuid, device);
-//! - **reaches** no network, not even the host's loopback;
+//! - **reaches** no network, not even the host's loopback. A worker and a setup
+//!   reach what the orchestrator serves on the [`ports`](Policy::ports) of their
+//!   own loopback: the hosts of an allowlist, and an API to which a key is added
+//!   that they do not have. See [`egress`];
 //! - **takes** no more than its [`Limits`], as far as the kernel lets its caller
 //!   set them: see [`cgroup`];
 //! - **ends** as a whole. When the command ends, when the orchestrator lets go
@@ -18,7 +21,8 @@
 //!   process of it is left, whatever it did to hide.
 //!
 //! Not promised: protection from holes in the kernel, from side channels
-//! (timing, load), and from what a person does with the files it wrote.
+//! (timing, load), from what a person does with the files it wrote, and from
+//! what an allowed host does with what it is told.
 //!
 //! # How
 //!
@@ -28,7 +32,8 @@
 //! orchestrator spawns itself as the shim, which becomes bubblewrap, which runs
 //! the shim again as the first process inside. [`probe()`] tries it all and has
 //! the [`Backend`] to do it with. [`container`] does the same with podman or
-//! docker in place of bubblewrap.
+//! docker in place of bubblewrap. [`egress`] is the other end of a network with
+//! nothing in it but ports.
 //!
 //! Nothing here depends on the engine. Processes are spawned to probe, to build
 //! an image and, by the shim, to start a container; otherwise the shim replaces

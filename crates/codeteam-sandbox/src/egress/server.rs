@@ -92,7 +92,7 @@ fn accept_all(
                 log(hung_up(number));
             }
         }
-        // Before the connections are, so that nobody comes in between.
+        // At once, and not when the last connection has ended.
         drop(listener);
     });
 }

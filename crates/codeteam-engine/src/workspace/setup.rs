@@ -1,0 +1,86 @@
+//! What a work tree has that git does not: files of the user's, and the results of setting it up.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+use super::{Error, Workspace, files};
+
+impl Workspace {
+    /// Whether the work tree was made ready with what `key` stands for.
+    pub fn is_set_up(&self, key: &str) -> Result<bool, Error> {
+        Ok(read(&self.setup_note())?.is_some_and(|noted| noted == key.as_bytes()))
+    }
+
+    /// Notes what the work tree was made ready with.
+    pub fn set_up(&self, key: &str) -> Result<(), Error> {
+        files::replace(&self.setup_note(), key.as_bytes())
+    }
+
+    /// Copies files of the user's checkout into the work tree. They are never collected, whatever
+    /// becomes of the rules by which git ignores them.
+    pub fn include(&self, checkout: &Path, names: &[PathBuf]) -> Result<(), Error> {
+        let mut list = Vec::new();
+        for name in names {
+            list.extend_from_slice(name.as_os_str().as_bytes());
+            list.push(0);
+        }
+        // First, so that there is no moment in which one could be collected.
+        files::replace(&self.directory.join("included"), &list)?;
+        for name in names {
+            self.copy_in(&checkout.join(name), name)?;
+        }
+        Ok(())
+    }
+
+    /// The files of the user's that are in the work tree.
+    pub(super) fn included(&self) -> Result<Vec<PathBuf>, Error> {
+        let list = read(&self.directory.join("included"))?.unwrap_or_default();
+        let names = list
+            .split(|&byte| byte == 0)
+            .filter(|name| !name.is_empty());
+        Ok(names
+            .map(|name| std::ffi::OsString::from_vec(name.to_vec()).into())
+            .collect())
+    }
+
+    pub(super) fn setup_note(&self) -> PathBuf {
+        self.directory.join("setup")
+    }
+
+    /// Copies one file, unless something is at its place or on the way to it: a worker may have put
+    /// a link there.
+    fn copy_in(&self, source: &Path, name: &Path) -> Result<(), Error> {
+        let is_file = source.symlink_metadata().is_ok_and(|found| found.is_file());
+        let (tree, target) = (self.tree_dir(), self.tree_dir().join(name));
+        if !is_file || target.symlink_metadata().is_ok() {
+            return Ok(());
+        }
+        let Some(folder) = name.parent() else {
+            return Ok(());
+        };
+        let mut made = PathBuf::new();
+        for part in folder.components() {
+            made.push(part);
+            match fs::create_dir(tree.join(&made)) {
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                    return Err(files::io("create", &tree.join(&made))(error));
+                }
+                _ if !files::is_inside(&tree, &made) => return Ok(()),
+                _ => {}
+            }
+        }
+        fs::copy(source, &target)
+            .map(drop)
+            .map_err(files::io("copy", source))
+    }
+}
+
+fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(files::io("read", path)(error)),
+    }
+}
