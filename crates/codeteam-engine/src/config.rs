@@ -127,7 +127,11 @@ impl Config {
             None => None,
         };
         let user: User = match user {
-            Some((file, text)) => codeteam_core::yaml::parse(&file, &text)?,
+            Some((file, text)) => {
+                let user: User = codeteam_core::yaml::parse(&file, &text)?;
+                check(&file, &user.sandbox)?;
+                user
+            }
             None => User::default(),
         };
         config.sandbox = config.sandbox.over(user.sandbox);
@@ -136,20 +140,19 @@ impl Config {
 
     fn parse(file: &str, text: &str) -> Result<Self, Error> {
         let config: Self = codeteam_core::yaml::parse(file, text)?;
+        check(file, &config.sandbox)?;
+        if !config.sandbox.allow_files.is_empty() {
+            let message = "`sandbox.allow_files` lets files of the repository configure a worker's CLI, so the repository cannot say it".to_owned();
+            let hint = "put it into your own `~/.config/codeteam/config.yml`".to_owned();
+            return Err(invalid(file, message, Some(hint)));
+        }
         if !config.git.branch_pattern.contains("{run}") {
-            let problem = Problem {
-                line: 0,
-                column: 0,
-                message: format!(
-                    "`git.branch_pattern` is `{}`, the same branch for every run",
-                    config.git.branch_pattern
-                ),
-                hint: Some("put `{run}` into it, such as `codeteam/{run}`".to_owned()),
-            };
-            return Err(Error::Invalid(Problems {
-                file: file.to_owned(),
-                problems: vec![problem],
-            }));
+            let message = format!(
+                "`git.branch_pattern` is `{}`, the same branch for every run",
+                config.git.branch_pattern
+            );
+            let hint = "put `{run}` into it, such as `codeteam/{run}`".to_owned();
+            return Err(invalid(file, message, Some(hint)));
         }
         Ok(config)
     }
@@ -180,6 +183,26 @@ impl Limits {
             disk_bytes: self.max_disk_mb.map(|mb| mb.saturating_mul(1 << 20)),
         }
     }
+}
+
+fn check(file: &str, sandbox: &Sandbox) -> Result<(), Error> {
+    match sandbox.problem() {
+        Some(message) => Err(invalid(file, format!("in `sandbox`: {message}"), None)),
+        None => Ok(()),
+    }
+}
+
+fn invalid(file: &str, message: String, hint: Option<String>) -> Error {
+    let problem = Problem {
+        line: 0,
+        column: 0,
+        message,
+        hint,
+    };
+    Error::Invalid(Problems {
+        file: file.to_owned(),
+        problems: vec![problem],
+    })
 }
 
 /// The configuration file of a folder, with its name.

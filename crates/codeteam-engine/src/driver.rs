@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::artifacts::Artifacts;
 use crate::engine::Engine;
 use crate::env::{Failpoint, die};
+use crate::logins::Logins;
 use crate::perform::{self, Context, Halt, Job, now};
 use crate::process::{self, Cancel};
 use crate::store::{self, Append, Lease, NewEvent, Owner, RunUpdate};
@@ -302,10 +303,12 @@ impl<'a> Driver<'a> {
         let performed = Arc::clone(&self.performed);
         let body = move || {
             let lines = |id: &AttemptId, line: &str| observer.line(id, line);
+            let report = |input: Input| drop(sender.send(Ok(input)));
             let context = Context {
                 engine: &engine,
                 cancel: own,
                 lines: &lines,
+                report: &report,
             };
             let done = perform::perform(&job, &context);
             let count = performed.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1;
@@ -391,9 +394,20 @@ impl<'a> Driver<'a> {
     fn beat(&mut self) -> Result<(), Error> {
         if Instant::now() >= self.next_heartbeat {
             self.engine.store.heartbeat(&self.lease, millis(now()))?;
+            self.sync_logins();
             self.next_heartbeat = Instant::now() + HEARTBEAT;
         }
         Ok(())
+    }
+
+    /// Passes renewed logins on, to the user and to everybody else who has them.
+    fn sync_logins(&self) {
+        let synced = self.engine.logins.as_ref().map(Logins::sync);
+        if let Some(Err(error)) = synced {
+            let why = perform::with_causes(&error);
+            self.observer
+                .warn(&format!("a renewed login was not taken over yet: {why}"));
+        }
     }
 
     /// Takes in what other processes have written, each message with its consequences in one

@@ -23,6 +23,7 @@ use crate::config::{self, Config};
 use crate::confine::{Confinement, Missing};
 use crate::env::Env;
 use crate::git::{self, Head, Identity, Repo};
+use crate::logins::Logins;
 use crate::process::{Launcher, MARK, Unconfined};
 use crate::store::{self, Store};
 use crate::workspace::{self, Workspace};
@@ -53,6 +54,8 @@ pub struct Engine {
     pub untouched: Untouched,
     identity: OnceLock<Identity>,
     workspaces: PathBuf,
+    /// The user's logins, to be lent to workers.
+    pub logins: Option<Logins>,
     launchers: Mutex<BTreeMap<Sandbox, Arc<dyn Launcher>>>,
 }
 
@@ -166,6 +169,9 @@ impl Engine {
         } = project;
         let bodies = Bodies::open(folder.join("bodies"))?;
         let workspaces = workspaces_root(&env, repo.common_dir())?;
+        let logins = env.home.as_deref().zip(workspaces.parent());
+        let logins = logins
+            .map(|(home, state)| Logins::new(home, state, |name| env.moved.get(name).cloned()));
         Ok(Self {
             repo,
             head,
@@ -178,6 +184,7 @@ impl Engine {
             untouched: Untouched::default(),
             identity: OnceLock::new(),
             workspaces,
+            logins,
             launchers: Mutex::default(),
         })
     }

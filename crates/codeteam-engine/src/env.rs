@@ -1,7 +1,13 @@
 //! The only place in the engine that reads codeteam's own environment.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+
+use codeteam_sandbox::egress::Through;
+
+use crate::logins::clis;
+use crate::logins::keys::Keys;
 
 /// What codeteam takes from its environment.
 #[derive(Clone, Debug)]
@@ -14,6 +20,12 @@ pub struct Env {
     pub state_home: Option<PathBuf>,
     /// Where programs keep configuration: `XDG_CONFIG_HOME`, or `.config` below the home.
     pub config_home: Option<PathBuf>,
+    /// API keys, which no worker sees.
+    pub keys: Keys,
+    /// Where the user's CLIs keep their files, if not below the home.
+    pub moved: BTreeMap<&'static str, OsString>,
+    /// The proxy that everything has to go through to leave this machine.
+    pub proxy: Option<Through>,
     /// Who decides, as the log names them.
     pub user: String,
     /// How old a heartbeat may be before its run may be taken over, if a test says so. Only
@@ -57,6 +69,16 @@ impl Env {
                 .filter(|_| cfg!(debug_assertions))
                 .and_then(|text| text.parse().ok()),
             failpoint: text("CODETEAM_FAILPOINT").and_then(|text| Failpoint::parse(&text)),
+            keys: Keys::from_env(variable),
+            moved: clis::ALL
+                .iter()
+                .map(|cli| cli.moved_by.variable())
+                .filter_map(|name| Some((name, variable(name)?)))
+                .collect(),
+            proxy: ["HTTPS_PROXY", "https_proxy"]
+                .into_iter()
+                .find_map(text)
+                .and_then(|proxy| Through::parse(&proxy).ok()),
             home,
         }
     }

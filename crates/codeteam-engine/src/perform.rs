@@ -8,6 +8,8 @@ mod caches;
 mod checks;
 mod halt;
 mod integrate;
+mod reach;
+mod setup;
 mod view;
 mod worker;
 
@@ -25,6 +27,8 @@ use codeteam_core::ids::{AttemptId, BodyId, RunId, Time, Tree};
 use codeteam_core::input::Input;
 use codeteam_core::workflow::{Check, StepKind};
 use codeteam_core::{Effect, Run};
+
+use codeteam_sandbox::egress;
 
 use crate::bodies;
 use crate::engine::Engine;
@@ -101,7 +105,9 @@ pub struct Context<'a> {
     /// Ends the job early.
     pub cancel: Cancel,
     /// Takes what is worth showing, line by line.
-    pub lines: &'a dyn Fn(&AttemptId, &str),
+    pub lines: &'a (dyn Fn(&AttemptId, &str) + Sync),
+    /// Takes what the run is to know before the job's end.
+    pub report: &'a dyn Fn(Input),
 }
 
 /// Why a job could not be done at all.
@@ -129,6 +135,21 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+    /// A login could not be lent or given back.
+    #[error(transparent)]
+    Login(#[from] crate::logins::Error),
+    /// A host that cannot be allowed.
+    #[error(transparent)]
+    Host(#[from] egress::BadEntry),
+    /// A key that cannot be sent.
+    #[error(transparent)]
+    Key(#[from] egress::BadHeader),
+    /// An API that cannot be asked.
+    #[error(transparent)]
+    Upstream(#[from] egress::BadUpstream),
+    /// The job was ended before it had begun.
+    #[error("it was cancelled")]
+    Cancelled,
     /// Nobody speaks to this worker.
     #[error("codeteam does not know the worker `{0}`")]
     UnknownWorker(String),

@@ -4,6 +4,8 @@
 //! <root>/<name>/tree      the work tree; `tree/.git` is a file naming `../git`
 //! <root>/<name>/git       a throw-away git directory, for the worker's own use
 //! <root>/<name>/collect   codeteam's git directory: index, objects; no worker writes it
+//! <root>/<name>/setup     what `tree` was made ready with, if it was
+//! <root>/<name>/included  files of the user's that are in `tree` and never collected
 //! <root>/<name>/state     what `tree` is meant to be; written last, so that a
 //!                         half-made workspace is recognised and made again
 //! ```
@@ -21,6 +23,7 @@ mod error;
 mod files;
 mod git_dir;
 mod lock;
+mod setup;
 mod snapshot;
 mod state;
 
@@ -301,6 +304,7 @@ impl Workspace {
     /// Makes everything but the worker's git directory, whatever is there. The
     /// objects stay: the tree that is wanted may be nowhere else.
     fn build(&self, tree: &Oid) -> Result<(), Error> {
+        files::remove_file(&self.setup_note())?;
         files::remove_tree(&self.tree_dir())?;
         files::create_dir(&self.tree_dir())?;
         self.write_collector()?;
@@ -313,8 +317,9 @@ impl Workspace {
     /// names objects which are gone, is made again from the tree that was
     /// prepared: without one, a tracked file that is also ignored would be lost.
     fn record(&self, before: &Oid, scope: Scope) -> Result<Oid, Error> {
+        let included = self.included()?;
         let attempt = || {
-            self.collector.add_all(scope)?;
+            self.collector.add_all(scope, &included)?;
             self.collector.write_tree()
         };
         if self.collector.index()?.is_some() {

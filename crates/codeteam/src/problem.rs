@@ -240,6 +240,15 @@ impl From<Halt> for Problem {
     fn from(halt: Halt) -> Self {
         let problem = Self::environment(halt.to_string());
         match halt {
+            Halt::SetUp { refused, .. } => {
+                let problem = match refused.join(", ") {
+                    hosts if hosts.is_empty() => problem,
+                    hosts => problem.hint(format!(
+                        "it was refused {hosts}; name what it may reach under `sandbox.registries`"
+                    )),
+                };
+                problem.hint("mend `setup` in `.codeteam/config.yml`, then `codeteam resume`")
+            }
             Halt::NoSandbox(missing) => no_sandbox(&missing)
                 .hint("then `codeteam resume`; everything acknowledged is kept"),
             Halt::DiskFull { .. } => {

@@ -25,7 +25,10 @@ pub fn apply(run: &mut Run, event: &Event) {
     run.seq += 1;
     match event {
         Event::RunStarted(started) => begin(run, started),
-        Event::RunResumed { .. } | Event::BreakerOpened { .. } | Event::DecisionRefused { .. } => {}
+        Event::RunResumed { .. }
+        | Event::BreakerOpened { .. }
+        | Event::DecisionRefused { .. }
+        | Event::NetworkUsed { .. } => {}
         Event::RunEnded { outcome, .. } => {
             run.outcome = Some(outcome.clone());
             run.integrating.clear();
@@ -293,7 +296,6 @@ pub fn apply(run: &mut Run, event: &Event) {
         }
         Event::BudgetWarned { what } => run.budget.warned.push(*what),
         Event::DiskMeasured { bytes } => run.budget.disk_bytes = *bytes,
-        Event::NetworkUsed { .. } => {}
         Event::LimitReached { what } => run.limit = Some(*what),
         Event::LimitsRaised { limits } => {
             run.budget.limits = run.budget.limits.replaced_by(*limits);

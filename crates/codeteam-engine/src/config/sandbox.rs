@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use codeteam_core::event::Sandbox as Backend;
+use codeteam_sandbox::egress::{Allowed, BadEntry};
 use codeteam_sandbox::policy::MIB;
 use serde::Deserialize;
 
@@ -163,7 +164,35 @@ impl From<WrittenHost> for Host {
     }
 }
 
+impl Host {
+    /// The rule for it.
+    pub fn allowed(&self) -> Result<Allowed, BadEntry> {
+        let allowed = Allowed::parse(&self.host)?;
+        Ok(if self.private {
+            allowed.private()
+        } else {
+            allowed
+        })
+    }
+}
+
 impl Sandbox {
+    /// What is wrong with it, though its form is right.
+    pub(super) fn problem(&self) -> Option<String> {
+        let hosts = self.hosts.iter().chain(&self.registries);
+        let mut bad = hosts.filter_map(|host| host.allowed().err());
+        if let Some(error) = bad.next() {
+            return Some(error.to_string());
+        }
+        let caches = self.caches.iter().map(|cache| &cache.path);
+        let mut paths = self.toolchains.iter().chain(caches);
+        let bad = paths.find(|path| !path.is_absolute() && !path.starts_with("~"))?;
+        Some(format!(
+            "`{}` is neither an absolute path nor begins with `~/`",
+            bad.display()
+        ))
+    }
+
     /// What both say together: lists add up, and what the project says of the rest counts.
     #[must_use]
     pub fn over(self, user: Self) -> Self {

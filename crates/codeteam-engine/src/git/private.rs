@@ -5,6 +5,7 @@
 //! for one whose configuration runs programs. What a work tree can still do is
 //! contain other repositories; see [`PrivateDir::index`] for why they matter.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -113,20 +114,20 @@ impl PrivateDir {
             .map(drop)
     }
 
-    /// Puts the work tree's files into the index. One process.
-    pub fn add_all(&self, scope: Scope) -> Result<(), Error> {
-        let call = match scope {
-            Scope::Changes => self
-                .in_tree(Access::ReadOnly)
-                // Both pathspecs are constants; nothing else can become magic.
-                .env("GIT_LITERAL_PATHSPECS", "0")
-                .args(["add", "--all", "--", "."])
-                .arg(format!(":(top,exclude){OWN_DIRECTORY}")),
-            Scope::Everything => {
-                self.in_tree(Access::ReadOnly)
-                    .args(["add", "--all", "--ignore-errors", "."])
-            }
-        };
+    /// Puts the work tree's files into the index, but for those named. One process.
+    pub fn add_all(&self, scope: Scope, but: &[PathBuf]) -> Result<(), Error> {
+        let mut call = self.in_tree(Access::ReadOnly).args(["add", "--all"]);
+        if scope == Scope::Everything {
+            call = call.arg("--ignore-errors");
+        }
+        call = call.args(["--", "."]);
+        if scope == Scope::Changes {
+            call = call.arg(excluded(Path::new(OWN_DIRECTORY)));
+        }
+        let call = call
+            // Nothing but what is said here is magic.
+            .env("GIT_LITERAL_PATHSPECS", "0")
+            .args(but.iter().map(|path| excluded(path)));
         let output = self.git.attempt(&call)?;
         if output.status.success() {
             return Ok(());
@@ -246,6 +247,13 @@ impl PrivateDir {
         }
         call.confined(Arc::clone(launcher), view)
     }
+}
+
+/// The pathspec that leaves exactly this path out.
+fn excluded(path: &Path) -> OsString {
+    let mut spec = OsString::from(":(top,exclude,literal)");
+    spec.push(path);
+    spec
 }
 
 /// The nested repository that `git add` stumbled over, if that was it.

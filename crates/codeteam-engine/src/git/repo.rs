@@ -1,5 +1,6 @@
 //! Finding the user's repository, and what stands there now.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::command::{Call, Git};
@@ -175,6 +176,38 @@ impl Repo {
     /// codeteam's own directory. One process.
     pub fn is_dirty(&self) -> Result<bool, Error> {
         Ok(!self.changed_files("--untracked-files=normal")?.is_empty())
+    }
+
+    /// The files of the user's checkout that git ignores and that `.worktreeinclude`, a file of
+    /// patterns like those of `.gitignore`, names: what a fresh worktree needs beside git's own.
+    pub fn worktree_includes(&self) -> Result<Vec<PathBuf>, Error> {
+        let patterns = self.top_level().join(".worktreeinclude");
+        if !patterns.is_file() {
+            return Ok(Vec::new());
+        }
+        let mut exclude = OsString::from("--exclude-from=");
+        exclude.push(&patterns);
+        let named = self
+            .checkout()
+            .args(["ls-files", "-z", "--others", "--ignored"])
+            .arg(exclude);
+        let named = self.git.run(&named)?;
+        if named.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ignored = self
+            .checkout()
+            .args(["check-ignore", "-z", "--stdin"])
+            .stdin(named);
+        // It fails when none is.
+        let ignored = self.git.attempt(&ignored)?;
+        Ok(ignored
+            .stdout
+            .split(|&byte| byte == 0)
+            .filter(|name| !name.is_empty())
+            .map(path)
+            .filter(|file| !file.starts_with(OWN_DIRECTORY))
+            .collect())
     }
 
     /// The files `git status` would name, without codeteam's own.

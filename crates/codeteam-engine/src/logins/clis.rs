@@ -34,6 +34,15 @@ pub enum Moved {
     Home(&'static str),
 }
 
+impl Moved {
+    /// The variable.
+    pub fn variable(&self) -> &'static str {
+        match self {
+            Self::Directory(name) | Self::Home(name) => name,
+        }
+    }
+}
+
 /// A file that holds a login, as a JSON object. Places in it are JSON pointers.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Credentials {

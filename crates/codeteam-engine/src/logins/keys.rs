@@ -1,16 +1,13 @@
 //! Keys stay outside the sandbox: the CLI asks a loopback endpoint, which adds them.
 
 use std::ffi::OsString;
-use std::fmt;
+
+use codeteam_sandbox::egress::Secret;
 
 use super::clis::{BaseUrl, Cli};
 
-/// A value that must not be seen. It can be read only on purpose.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
 /// The keys of the user's environment.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Keys(Vec<(&'static str, Secret)>);
 
 /// What an endpoint for one CLI does, and how the CLI is led to it.
@@ -28,26 +25,13 @@ pub struct Endpoint {
     pub value: Secret,
 }
 
-impl Secret {
-    /// The value itself.
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("…")
-    }
-}
-
 impl Keys {
     /// Takes the keys that `variable` has. What could not stand in a header is not a key.
     pub fn from_env(variable: impl Fn(&str) -> Option<OsString>) -> Keys {
         let known = super::clis::ALL.iter().flat_map(|cli| cli.keys.keys);
         let found = known.filter_map(|key| {
             let value = variable(key.variable)?.into_string().ok()?;
-            super::credentials::is_token(&value).then_some((key.variable, Secret(value)))
+            super::credentials::is_token(&value).then_some((key.variable, Secret::new(value)))
         });
         Keys(found.collect())
     }
@@ -62,7 +46,7 @@ pub fn endpoint(cli: &Cli, keys: &Keys) -> Option<Endpoint> {
             placeholder: key.placeholder,
             upstream: cli.keys.upstream,
             header: key.header,
-            value: Secret(format!("{}{}", key.prefix, secret.reveal())),
+            value: Secret::new(format!("{}{}", key.prefix, secret.reveal())),
         })
     })
 }

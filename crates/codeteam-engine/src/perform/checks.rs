@@ -11,7 +11,7 @@ use codeteam_core::input::Input;
 use codeteam_core::workflow::{Check, CheckKind};
 use codeteam_sandbox::Access;
 
-use super::{Context, Error, Job, caches, now, view};
+use super::{Context, Error, Job, caches, now, setup, view};
 use crate::process::{self, CommandSpec, Exit, Launcher, Limits, Profile, Status, View};
 use crate::workspace::Workspace;
 
@@ -27,6 +27,7 @@ pub(super) fn check(
     context: &Context<'_>,
 ) -> Result<Input, Error> {
     let workspace = job.prepare_gate(context.engine, tree)?;
+    setup::ready(job, &workspace, context)?;
     let mut results = Vec::new();
     for check in checks {
         (context.lines)(&job.id, &format!("checking: {}", check.name));
@@ -64,6 +65,7 @@ fn run_check(
                 cwd: root.clone(),
                 view,
                 launcher: &*job.launcher(context.engine)?,
+                profile: Profile::Executor,
             };
             let (exit, output) = shell.run(job, &limits, context)?;
             let passed = exit.status == Status::Exited(0);
@@ -112,6 +114,7 @@ pub(super) fn publish(job: &Job, command: &str, context: &Context<'_>) -> Result
         cwd: context.engine.repo.top_level().to_owned(),
         view: View::default(),
         launcher: &context.engine.unconfined(),
+        profile: Profile::Executor,
     };
     let (exit, output) = shell.run(job, &limits, context)?;
     let ok = exit.status == Status::Exited(0);
@@ -125,21 +128,22 @@ pub(super) fn publish(job: &Job, command: &str, context: &Context<'_>) -> Result
 }
 
 /// A command's output: all of it (within limits), and its last lines.
-struct Output {
+pub(super) struct Output {
     all: Vec<u8>,
-    tail: VecDeque<String>,
+    pub(super) tail: VecDeque<String>,
 }
 
 /// A command for `sh`.
-struct Shell<'a> {
-    command: &'a str,
-    cwd: PathBuf,
-    view: View,
-    launcher: &'a dyn Launcher,
+pub(super) struct Shell<'a> {
+    pub(super) command: &'a str,
+    pub(super) cwd: PathBuf,
+    pub(super) view: View,
+    pub(super) launcher: &'a dyn Launcher,
+    pub(super) profile: Profile,
 }
 
 impl Shell<'_> {
-    fn run(
+    pub(super) fn run(
         self,
         job: &Job,
         limits: &Limits,
@@ -161,7 +165,7 @@ impl Shell<'_> {
         };
         let exit = process::run(
             self.launcher,
-            Profile::Executor,
+            self.profile,
             &spec,
             limits,
             &context.cancel,
@@ -188,7 +192,7 @@ fn limits(timeout_ms: u64) -> Limits {
     }
 }
 
-fn how_it_ended(exit: &Exit, timeout_ms: u64) -> String {
+pub(super) fn how_it_ended(exit: &Exit, timeout_ms: u64) -> String {
     match exit.status {
         Status::Exited(code) => format!("exit code {code}"),
         Status::Signalled(signal) => format!("killed by signal {signal}"),
@@ -197,7 +201,7 @@ fn how_it_ended(exit: &Exit, timeout_ms: u64) -> String {
     }
 }
 
-fn summary(tail: &VecDeque<String>, said: &str) -> String {
+pub(super) fn summary(tail: &VecDeque<String>, said: &str) -> String {
     let text: Vec<&str> = tail.iter().map(String::as_str).collect();
     let text = text.join("\n");
     let mut start = text.len().saturating_sub(SUMMARY_BYTES);
@@ -216,7 +220,7 @@ fn inside(root: &Path, path: &str) -> Option<std::path::PathBuf> {
     full.starts_with(&root).then_some(full)
 }
 
-fn read(root: &Path, file: &str) -> Option<String> {
+pub(super) fn read(root: &Path, file: &str) -> Option<String> {
     let bytes = fs::read(inside(root, file)?).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -36,6 +36,16 @@ pub enum Halt {
         /// The commit that is missing.
         tip: String,
     },
+    /// Worktrees cannot be made ready.
+    #[error("the set-up command `{command}` failed\n{output}")]
+    SetUp {
+        /// The command.
+        command: String,
+        /// The end of what it said.
+        output: String,
+        /// Hosts that it asked for and may not reach.
+        refused: Vec<String>,
+    },
     /// Nothing may run, because nothing can be confined.
     #[error("workers and gates cannot be confined here")]
     NoSandbox(#[source] codeteam_sandbox::probe::Missing),

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use codeteam_core::ids::WorkerName;
-use codeteam_sandbox::egress::{Allowed, Header, Rules, Secret, Upstream};
+use codeteam_sandbox::egress::{Allowed, Header, Rules, Upstream};
 use codeteam_sandbox::{Access, Entry, policy};
 
 use super::Error;
@@ -69,7 +69,7 @@ impl Reach {
     fn serve(&mut self, endpoint: &keys::Endpoint) -> Result<(), Error> {
         let port = Network::endpoint_port(self.network.endpoints.len());
         let url = format!("http://127.0.0.1:{port}");
-        let header = Header::new(endpoint.header, Secret::new(endpoint.value.reveal()))?;
+        let header = Header::new(endpoint.header, endpoint.value.clone())?;
         let upstream = Upstream::parse(endpoint.upstream)?.with(header);
         self.network.endpoints.push(upstream);
         self.env.push((

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use codeteam_core::assignment::Assignment;
@@ -14,10 +15,11 @@ use codeteam_core::input::{Input, WorkerEnd, WorkerReport};
 use codeteam_sandbox::Access;
 use serde::{Deserialize, Serialize};
 
-use super::{Context, Error, Job, caches, now, oid, view};
+use super::reach::Reach;
+use super::{Context, Error, Job, caches, now, oid, setup, view};
 use crate::dialect::{self, Fold, Surroundings};
 use crate::engine::Engine;
-use crate::process::{self, CommandSpec, Limits, Line, Profile, Stream, View};
+use crate::process::{self, Account, CommandSpec, Limits, Line, Profile, Stream, View};
 use crate::workspace::{self, Workspace};
 
 /// The longest line of a worker that is kept.
@@ -42,9 +44,19 @@ pub(super) fn work(
         codeteam: engine.codeteam.clone(),
         assignment: files.assignment.clone(),
     };
+    if assignment.writable {
+        setup::ready(job, &workspace, context)?;
+    }
     let program = dialect.command(assignment, &around);
+    let transcript = Arc::new(Mutex::new(Transcript::create(&files.transcript)?));
+    let telling = Arc::clone(&transcript);
+    let account = Account::telling(Arc::new(move |text: &str| {
+        lock(&telling).write("network", text.into());
+    }));
+    let reach = Reach::of(&assignment.worker, engine, &files.private, account.clone())?;
     let mut view = view(assignment, &workspace, engine)?;
     caches::show(&mut view, job, engine)?;
+    reach.show(&mut view);
     for file in program.reads.into_iter().chain([files.assignment.clone()]) {
         view.show(file, Access::ReadOnly);
     }
@@ -52,7 +64,7 @@ pub(super) fn work(
         program: program.program,
         args: program.args,
         cwd: workspace.tree_dir(),
-        env: engine.child_env(&job.mark(engine), program.env),
+        env: engine.child_env(&job.mark(engine), [program.env, reach.env.clone()].concat()),
         view,
         brief: false,
     };
@@ -63,7 +75,6 @@ pub(super) fn work(
         grace: GRACE,
     };
     let mut fold = dialect.fold();
-    let mut transcript = Transcript::create(&files.transcript)?;
     let exit = process::run(
         &*job.launcher(engine)?,
         Profile::Worker,
@@ -71,12 +82,23 @@ pub(super) fn work(
         &limits,
         &context.cancel,
         &mut |line| {
-            transcript.line(&line);
+            lock(&transcript).line(&line);
             if let Some(shown) = fold.line(&line) {
                 (context.lines)(&job.id, &shown);
             }
         },
     )?;
+    if let Some(told) = reach.end()? {
+        (context.lines)(&job.id, &told);
+    }
+    let hosts = account.hosts();
+    if !hosts.is_empty() {
+        (context.report)(Input::NetworkUsed {
+            at: now(),
+            id: job.id.clone(),
+            hosts,
+        });
+    }
     let mut end = fold.finish(&exit);
     if let (process::Status::TimedOut, WorkerEnd::Failed(facts)) = (exit.status, &mut end) {
         // Its limit, not how long it took to be rid of it.
@@ -85,7 +107,7 @@ pub(super) fn work(
     let wants_change = assignment.writable && matches!(end, WorkerEnd::Answered(_));
     // Getting the transcript onto the disk and looking at the worktree need not wait for each other.
     let (kept, collected) = std::thread::scope(|scope| {
-        let keeping = scope.spawn(|| transcript.keep(engine, &files));
+        let keeping = scope.spawn(|| lock(&transcript).keep(engine, &files));
         let collected = wants_change.then(|| collect(job, &workspace, engine));
         (keeping.join(), collected.transpose())
     });
@@ -178,6 +200,8 @@ fn collect(
 struct Files {
     assignment: PathBuf,
     transcript: PathBuf,
+    /// What of the user's is lent to the worker.
+    private: PathBuf,
 }
 
 impl Files {
@@ -186,6 +210,7 @@ impl Files {
         Self {
             assignment: folder.join(format!("{}.json", job.id.fence)),
             transcript: folder.join(format!("{}.jsonl", job.id.fence)),
+            private: folder.join(format!("{}.home", job.id.fence)),
         }
     }
 
@@ -207,7 +232,11 @@ impl Files {
     }
 }
 
-/// What a worker said, line by line, on disk as it says it.
+fn lock(transcript: &Mutex<Transcript>) -> MutexGuard<'_, Transcript> {
+    transcript.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a worker said, line by line, on disk as it says it; what it asked of the network too.
 struct Transcript {
     path: PathBuf,
     file: BufWriter<File>,
@@ -239,10 +268,11 @@ impl Transcript {
             Stream::Stdout => "stdout",
             Stream::Stderr => "stderr",
         };
-        let said = Said {
-            stream,
-            text: line.text.clone(),
-        };
+        self.write(stream, line.text.clone());
+    }
+
+    fn write(&mut self, stream: &str, text: std::borrow::Cow<'_, str>) {
+        let said = Said { stream, text };
         let written = serde_json::to_writer(&mut self.file, &said)
             .map_err(std::io::Error::from)
             .and_then(|()| self.file.write_all(b"\n"))
@@ -253,18 +283,18 @@ impl Transcript {
         }
     }
 
-    fn keep(self, engine: &Engine, files: &Files) -> Result<BodyId, Error> {
-        if let Some(source) = self.failed {
+    fn keep(&mut self, engine: &Engine, files: &Files) -> Result<BodyId, Error> {
+        if let Some(source) = self.failed.take() {
             return Err(Error::Io {
                 doing: "write the transcript",
-                path: self.path,
+                path: self.path.clone(),
                 source,
             });
         }
-        drop(self.file);
         let id = engine.bodies.adopt(&self.path)?;
         // Only needed by the worker, and everything in it is in the events.
         let _ = fs::remove_file(&files.assignment);
+        let _ = fs::remove_dir_all(&files.private);
         Ok(BodyId(id))
     }
 }

@@ -27,7 +27,8 @@ impl Secret {
         Self(value.into())
     }
 
-    pub(super) fn reveal(&self) -> &str {
+    /// The value itself, for whoever has to send it.
+    pub fn reveal(&self) -> &str {
         &self.0
     }
 

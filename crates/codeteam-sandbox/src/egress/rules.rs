@@ -91,14 +91,20 @@ impl Rules {
 }
 
 /// A pair that is named twice is private if one of them says so.
-impl FromIterator<Allowed> for Rules {
-    fn from_iter<T: IntoIterator<Item = Allowed>>(pairs: T) -> Self {
-        let mut rules = Self::default();
+impl Extend<Allowed> for Rules {
+    fn extend<T: IntoIterator<Item = Allowed>>(&mut self, pairs: T) {
         for pair in pairs {
-            let ports = rules.allowed.entry(pair.host.clone()).or_default();
+            let ports = self.allowed.entry(pair.host.clone()).or_default();
             let known = ports.entry(pair.port).or_insert_with(|| pair.clone());
             known.private |= pair.private;
         }
+    }
+}
+
+impl FromIterator<Allowed> for Rules {
+    fn from_iter<T: IntoIterator<Item = Allowed>>(pairs: T) -> Self {
+        let mut rules = Self::default();
+        rules.extend(pairs);
         rules
     }
 }

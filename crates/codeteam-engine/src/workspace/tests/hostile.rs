@@ -188,7 +188,7 @@ fn nothing_a_worker_leaves_behind_is_run() {
         assert!(bench.workspace.collect().is_err());
     }
     // Also when the check before is got round.
-    let add = || bench.workspace.collector.add_all(Scope::Changes);
+    let add = || bench.workspace.collector.add_all(Scope::Changes, &[]);
     add().unwrap();
     let error = add().unwrap_err();
     assert!(
