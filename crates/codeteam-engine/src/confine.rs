@@ -1,5 +1,11 @@
 //! Confines what the engine spawns, by the backend that a run has pinned.
 
+mod examine;
+
+pub use self::examine::{Look, Looked, Seen};
+pub use codeteam_sandbox::container::image;
+pub use codeteam_sandbox::{Profile, shim};
+
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -7,13 +13,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use codeteam_core::event::Sandbox;
+use codeteam_sandbox::container;
 use codeteam_sandbox::egress::Serving;
 use codeteam_sandbox::{
-    Access, Backend, Confined, Entry, Lifeline, Policy, Profile, Shim, Toolchains, probe, system,
+    Access, Backend, Confined, Entry, Lifeline, Policy, Shim, Toolchains, probe, system,
 };
-
-pub use codeteam_sandbox::probe::Missing;
-pub use codeteam_sandbox::shim;
 
 use crate::config;
 use crate::env::Env;
@@ -23,51 +28,92 @@ use crate::process::{CommandSpec, Error, Hold, Launch, Launcher, MARK, Network, 
 pub const SHIM: &str = "sandbox-shim";
 
 /// How long a sandbox may take to come about, a container's image being loaded included.
-const START: Duration = Duration::from_secs(60);
+const START: Duration = Duration::from_mins(1);
+
+/// Why nothing can be confined, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum Missing {
+    /// By bubblewrap.
+    #[error(transparent)]
+    Bubblewrap(#[from] probe::Missing),
+    /// By containers.
+    #[error(transparent)]
+    Container(#[from] container::Missing),
+    /// There is no room for small files.
+    #[error("could not write to `{}`", path.display())]
+    Specs {
+        /// The folder for them.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
 
 /// A backend that was found to work, and what every command sees of this host.
 pub struct Confinement {
     backend: Backend,
     brief: Backend,
     base: Policy,
+    toolchains: Toolchains,
     specs: PathBuf,
+    codeteam: PathBuf,
     description: String,
 }
 
 impl Confinement {
-    /// Finds bubblewrap and tries it. `specs` is a folder for small files that no confined command
-    /// sees; what crashes have left there is removed.
-    pub fn bubblewrap(
+    /// Finds a backend and tries it; `None` if none is wanted. `specs` is a folder for small files
+    /// that no confined command sees; what crashes have left is removed.
+    pub fn find(
+        sandbox: Sandbox,
         env: &Env,
-        sandbox: &config::Sandbox,
+        config: &config::Sandbox,
         codeteam: &Path,
         specs: &Path,
-    ) -> Result<Self, Missing> {
-        fs::create_dir_all(specs)?;
+    ) -> Result<Option<Self>, Missing> {
+        let failed = |source| Missing::Specs {
+            path: specs.to_owned(),
+            source,
+        };
+        fs::create_dir_all(specs).map_err(failed)?;
         sweep(specs);
         let shim = Shim {
             program: codeteam.to_owned(),
             entry: vec![SHIM.to_owned()],
         };
-        let backend = probe(&env.path, shim, specs)?;
-        let mut base = Policy::new(Profile::Executor, system::root(), sandbox.limits());
-        if let Some(home) = &env.home {
-            Toolchains::find(&env.path, home).add_to(&mut base);
-        }
-        for path in &sandbox.toolchains {
+        let mut toolchains = Toolchains::default();
+        let backend = match (sandbox, &env.home) {
+            (Sandbox::None, _) => return Ok(None),
+            (Sandbox::Bubblewrap, home) => {
+                if let Some(home) = home {
+                    toolchains = Toolchains::find(&env.path, home);
+                }
+                probe(&env.path, shim, specs)?
+            }
+            // An image has toolchains of its own.
+            (Sandbox::Container, _) => {
+                let image = config.image.as_deref().unwrap_or(image::NAME);
+                container::probe(&env.path, &shim, image, specs)?
+            }
+        };
+        // What is left of an earlier one keeps nobody from starting.
+        let _ = backend.sweep();
+        let mut base = Policy::new(Profile::Executor, system::root(), config.limits());
+        toolchains.add_to(&mut base);
+        for path in &config.toolchains {
             let found = config::absolute(path, env.home.as_deref());
             if let Some(path) = found.filter(|path| path.exists()) {
                 show_toolchain(&mut base, &path);
             }
         }
-        let description = describe(&backend);
-        Ok(Self {
+        Ok(Some(Self {
+            description: describe(&backend),
             brief: backend.clone().without_cgroups(),
             backend,
             base,
+            toolchains,
             specs: specs.to_owned(),
-            description,
-        })
+            codeteam: codeteam.to_owned(),
+        }))
     }
 
     fn policy(&self, spec: &CommandSpec, profile: Profile) -> Policy {
@@ -84,7 +130,7 @@ impl Confinement {
 
 impl Launcher for Confinement {
     fn launch(&self, spec: &CommandSpec, profile: Profile) -> Result<Launch, Error> {
-        let failed = |source: std::io::Error| Error::Confine {
+        let failed = |source: io::Error| Error::Confine {
             program: spec.program.clone().into(),
             reason: source.to_string(),
         };
@@ -177,12 +223,18 @@ fn show_toolchain(policy: &mut Policy, path: &Path) {
 
 /// In one sentence, for people.
 fn describe(backend: &Backend) -> String {
+    let by = match backend.containers() {
+        Some(container) => format!("{} (image {})", container.engine.kind, container.image),
+        None => "bubblewrap".to_owned(),
+    };
     let limited = backend.limited();
-    let mut text = "confined by bubblewrap".to_owned();
-    if !limited.memory {
-        text.push_str(" (without a limit of memory: no cgroup can be had here)");
-    }
-    text
+    let without = match (limited.memory, limited.processes) {
+        (true, true) => "",
+        (false, true) => ", without a limit of memory",
+        (true, false) => ", without a limit of processes",
+        (false, false) => ", without limits of memory and of processes together",
+    };
+    format!("confined by {by}{without}")
 }
 
 /// The name of a file that no other command of this user has.
@@ -192,16 +244,16 @@ fn unique() -> String {
     format!("{}-{number}", std::process::id())
 }
 
-/// Removes the files of processes that are gone. One whose process id was given to another stays
-/// until the next time.
+/// Removes what processes that are gone have left. What belongs to one whose process id was given
+/// to another stays until the next time.
 fn sweep(specs: &Path) {
     let files = fs::read_dir(specs).into_iter().flatten().flatten();
     for file in files {
         let name = file.file_name();
         let owner = name.to_str().and_then(|name| name.split_once('-'));
-        let is_left = owner.is_some_and(|(pid, _)| !Path::new("/proc").join(pid).exists());
-        if is_left {
+        if owner.is_some_and(|(pid, _)| !Path::new("/proc").join(pid).exists()) {
             let _ = fs::remove_file(file.path());
+            let _ = fs::remove_dir_all(file.path());
         }
     }
 }

@@ -64,7 +64,7 @@ pub(super) fn work(
         program: program.program,
         args: program.args,
         cwd: workspace.tree_dir(),
-        env: engine.child_env(&job.mark(engine), [program.env, reach.env.clone()].concat()),
+        env: Engine::child_env(&job.mark(engine), [program.env, reach.env.clone()].concat()),
         view,
         brief: false,
     };
