@@ -102,7 +102,12 @@ fn sandbox(scene: &Scene, config: &config::Sandbox, secrets: &[PathBuf]) -> Vec<
     checks
 }
 
-fn find(scene: &Scene, backend: Sandbox, config: &config::Sandbox) -> Result<Confinement, String> {
+fn find(
+    scene: &Scene,
+    backend: Sandbox,
+    config: &config::Sandbox,
+    folder: &Path,
+) -> Result<Confinement, String> {
     let found = Confinement::find(backend, &scene.env, config, &scene.codeteam, folder);
     match found {
         Ok(Some(confinement)) => Ok(confinement),
