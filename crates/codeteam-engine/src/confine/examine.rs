@@ -12,6 +12,7 @@ use codeteam_sandbox::Access;
 use serde::{Deserialize, Serialize};
 
 use super::{Confinement, Profile};
+use crate::git::NEEDED;
 use crate::process::{self, Cancel, CommandSpec, Error, Limits, MARK, Network, Status, View};
 
 /// The hidden subcommand that looks.
@@ -79,28 +80,45 @@ impl Confinement {
         profiles.map(look).into()
     }
 
+    /// Where git is inside, or what is there instead.
+    pub(super) fn find_git(&self) -> Result<PathBuf, String> {
+        let script = "command -v git && git --version";
+        let spec = CommandSpec {
+            program: "sh".into(),
+            args: vec!["-c".into(), script.into()],
+            cwd: "/".into(),
+            env: mark(),
+            view: View::default(),
+            brief: true,
+        };
+        let (output, _) = self.run(Profile::Executor, &spec)?;
+        let found = output.split_once('\n').and_then(|(path, version)| {
+            let version = version.trim().strip_prefix("git version ")?;
+            is_enough(version).then(|| PathBuf::from(path))
+        });
+        found.ok_or_else(|| output.trim().replace('\n', ", "))
+    }
+
     fn look(&self, profile: Profile, paths: &[PathBuf]) -> Result<Seen, String> {
         // Nothing is accepted: that it can be connected to says it all.
         let door = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .and_then(|door| Ok((door.local_addr()?, door)))
             .map_err(|error| error.to_string())?;
-        let mut output = String::new();
-        let exit = process::run(
-            self,
-            profile,
-            &self.looking(paths, door.0),
-            &LIMITS,
-            &Cancel::new(),
-            &mut |line| {
-                output.push_str(&line.text);
-                output.push('\n');
-            },
-        )
-        .map_err(|error: Error| error.to_string())?;
-        if exit.status != Status::Exited(0) {
+        let (output, status) = self.run(profile, &self.looking(paths, door.0))?;
+        if status != Status::Exited(0) {
             return Err(output.trim().to_owned());
         }
         serde_json::from_str(&output).map_err(|error| error.to_string())
+    }
+
+    fn run(&self, profile: Profile, spec: &CommandSpec) -> Result<(String, Status), String> {
+        let mut output = String::new();
+        let exit = process::run(self, profile, spec, &LIMITS, &Cancel::new(), &mut |line| {
+            output.push_str(&line.text);
+            output.push('\n');
+        });
+        let exit = exit.map_err(|error: Error| error.to_string())?;
+        Ok((output, exit.status))
     }
 
     fn looking(&self, paths: &[PathBuf], door: SocketAddr) -> CommandSpec {
@@ -113,11 +131,25 @@ impl Confinement {
             program: self.codeteam.clone().into(),
             args,
             cwd: "/".into(),
-            env: vec![(MARK.into(), format!("doctor/{}", std::process::id()).into())],
+            env: mark(),
             view,
             brief: false,
         }
     }
+}
+
+fn mark() -> Vec<(OsString, OsString)> {
+    vec![(MARK.into(), format!("probe/{}", std::process::id()).into())]
+}
+
+/// Whether a version, such as `2.47.3`, is not older than the one that is needed.
+fn is_enough(version: &str) -> bool {
+    let parts = |text: &str| -> Vec<u32> {
+        text.split('.')
+            .map_while(|part| part.parse().ok())
+            .collect()
+    };
+    parts(version) >= parts(NEEDED)
 }
 
 const LIMITS: Limits = Limits {
