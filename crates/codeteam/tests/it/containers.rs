@@ -42,11 +42,14 @@ fn contained() -> Option<Project> {
     Some(project)
 }
 
-fn left() -> String {
+/// The containers, running or not, that see something of the project.
+fn left(project: &Project) -> Vec<String> {
     let mut podman = Project::program(Path::new("podman"));
-    let filter = "label=codeteam.owner";
-    let listed = podman.args(["ps", "--all", "--quiet", "--filter", filter]);
-    String::from_utf8(listed.output().unwrap().stdout).unwrap()
+    let listed = podman.args(["ps", "--all", "--format", "{{.Names}} {{.Mounts}}"]);
+    let listed = String::from_utf8(listed.output().unwrap().stdout).unwrap();
+    let home = project.home().display().to_string();
+    let lines = listed.lines().filter(|line| line.contains(&home));
+    lines.map(str::to_owned).collect()
 }
 
 #[test]
@@ -63,6 +66,7 @@ fn a_run_in_containers_is_a_run_like_any_other() {
     assert!(said.starts_with("confined by podman (image localhost/codeteam-test:"));
     assert_eq!(project.checkout(), before);
     assert_eq!(project.worktrees(), Vec::<std::path::PathBuf>::new());
+    assert_eq!(left(&project), Vec::<String>::new());
     project.run(&["doctor"]).expect(0);
 }
 
@@ -88,6 +92,7 @@ fn a_worker_in_a_container_sees_and_reaches_as_little() {
         .lacks(&["| SAW", "the-secret"]);
     assert_eq!(project.made("one.txt"), "one");
     assert_eq!(project.survivors(), Vec::<String>::new());
+    assert_eq!(left(&project), Vec::<String>::new());
 }
 
 #[test]
@@ -104,5 +109,4 @@ fn a_missing_image_is_said_before_anything_starts() {
         .says(&["localhost/nobody-made-this", "`codeteam sandbox image`"]);
     project.run(&["status"]).expect(0).says(&[]);
     assert_eq!(project.worktrees(), Vec::<std::path::PathBuf>::new());
-    assert_eq!(left(), "");
 }

@@ -190,7 +190,8 @@ fn left_in_the_kernel(project: &Project) -> Vec<String> {
 fn around_the_moment_of_a_spawn() {
     let project = Project::new();
     // Each worker and each check leaves a process in another session that ignores what it can.
-    let hydra = "(trap \"\" TERM HUP INT; setsid sleep 1000 >/dev/null 2>&1 &) & echo started; sleep 1000";
+    let hydra =
+        "(trap \"\" TERM HUP INT; setsid sleep 1000 >/dev/null 2>&1 &) & echo started; sleep 1000";
     let script = project.script(&format!(
         "version: 1\nplays:\n  - match: {{ role: coder }}\n    do: [ {{ run: '{hydra}' }} ]\n"
     ));
