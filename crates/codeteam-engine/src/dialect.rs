@@ -73,6 +73,10 @@ pub fn of(worker: &WorkerName) -> Option<Box<dyn Dialect>> {
 /// The workers codeteam can speak to.
 pub const KNOWN: &[&str] = &["scripted"];
 
+/// What is said of a command that left too much on the disk.
+pub(crate) const OVER_DISK: &str =
+    "it left more on the disk than it may (`sandbox.limits.disk_mb`)";
+
 /// What an exit alone says went wrong.
 fn facts_of(exit: &Exit, stage: Stage, message: String) -> Facts {
     let mut facts = Facts {
@@ -87,6 +91,7 @@ fn facts_of(exit: &Exit, stage: Stage, message: String) -> Facts {
             facts.stage = Stage::TimedOut;
             "it took too long".clone_into(&mut facts.message);
         }
+        Status::OverDisk => OVER_DISK.clone_into(&mut facts.message),
         Status::Cancelled => "it was cancelled".clone_into(&mut facts.message),
     }
     facts

@@ -24,13 +24,16 @@ use crate::confine::{Confinement, Missing};
 use crate::env::Env;
 use crate::git::{self, Head, Identity, Repo};
 use crate::logins::Logins;
-use crate::process::{Launcher, MARK, Unconfined};
+use crate::process::{Disk, Launcher, MARK, Unconfined};
 use crate::store::{self, Store};
 use crate::workspace::{self, Workspace};
 use crate::{driver, workflows};
 
 /// How many tasks a plan may have if the configuration does not say.
 pub const MAX_TASKS: usize = 1_000;
+
+/// How many megabytes a worktree may take if the configuration does not say.
+const DISK_MB: u64 = 20 << 10;
 
 /// Where things are and how they are done.
 pub struct Engine {
@@ -365,6 +368,15 @@ impl Engine {
                 workspace.confined(&self.launcher(sandbox)?)
             }
         }
+    }
+
+    /// How much a command in a workspace may leave there.
+    pub(crate) fn disk(&self, workspace: &Workspace) -> Option<Disk> {
+        let megabytes = self.config.sandbox.limits.disk_mb;
+        Some(Disk {
+            folders: vec![workspace.tree_dir(), workspace.git_dir()],
+            bytes: megabytes.unwrap_or(DISK_MB).saturating_mul(1 << 20),
+        })
     }
 
     /// The folder of a run's workspaces.

@@ -13,6 +13,7 @@
 
 mod ansi;
 mod cancel;
+mod disk;
 mod launch;
 mod lines;
 mod mark;
@@ -31,6 +32,7 @@ use std::time::Duration;
 
 pub use ansi::plain;
 pub use cancel::Cancel;
+pub use disk::Disk;
 pub(crate) use launch::mark_only;
 pub use launch::{Hold, Launch, Launcher, Profile, Unconfined, View};
 pub use mark::{MARK, sweep};
@@ -121,6 +123,8 @@ pub struct CommandSpec {
     pub env: Vec<(OsString, OsString)>,
     /// What it sees of the host if it is confined.
     pub view: View,
+    /// How much it may leave on the disk, if that is limited.
+    pub disk: Option<Disk>,
     /// Whether it is so short and tame that a limit for all its processes together is not worth
     /// the milliseconds it takes to set up.
     pub brief: bool,
@@ -194,6 +198,8 @@ pub enum Status {
     Signalled(i32),
     /// It ran out of [`Limits::wall`] and was killed.
     TimedOut,
+    /// It left more on the disk than [`CommandSpec::disk`] and was killed.
+    OverDisk,
     /// [`Cancel::cancel`] was called and it was killed.
     Cancelled,
 }

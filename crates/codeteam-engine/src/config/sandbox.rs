@@ -74,6 +74,8 @@ pub struct Limits {
     pub file_size_mb: Option<u64>,
     /// What fits into its private home and each other scratch folder, in megabytes.
     pub scratch_mb: Option<u64>,
+    /// What its worktree may take on the disk, in megabytes.
+    pub disk_mb: Option<u64>,
 }
 
 /// What makes a fresh worktree ready for work.
@@ -233,6 +235,7 @@ impl Limits {
             processes: self.processes.or(user.processes),
             file_size_mb: self.file_size_mb.or(user.file_size_mb),
             scratch_mb: self.scratch_mb.or(user.scratch_mb),
+            disk_mb: self.disk_mb.or(user.disk_mb),
         }
     }
 }

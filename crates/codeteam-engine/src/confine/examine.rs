@@ -89,6 +89,7 @@ impl Confinement {
             cwd: "/".into(),
             env: mark(),
             view: View::default(),
+            disk: None,
             brief: true,
         };
         let (output, _) = self.run(Profile::Executor, &spec)?;
@@ -133,6 +134,7 @@ impl Confinement {
             cwd: "/".into(),
             env: mark(),
             view,
+            disk: None,
             brief: false,
         }
     }

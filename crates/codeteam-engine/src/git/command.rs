@@ -354,6 +354,7 @@ impl Git {
             cwd: call.directory.clone(),
             env: plain.get_envs().filter_map(variable).collect(),
             view: confined.view.clone(),
+            disk: None,
             brief: true,
         };
         let failed = |error: process::Error| call.spawn_error()(io::Error::other(error));

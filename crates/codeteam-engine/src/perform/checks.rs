@@ -12,8 +12,9 @@ use codeteam_core::workflow::{Check, CheckKind};
 use codeteam_sandbox::Access;
 
 use super::{Context, Error, Job, caches, now, setup, view};
+use crate::dialect::OVER_DISK;
 use crate::engine::Engine;
-use crate::process::{self, CommandSpec, Exit, Launcher, Limits, Profile, Status, View};
+use crate::process::{self, CommandSpec, Disk, Exit, Launcher, Limits, Profile, Status, View};
 use crate::workspace::Workspace;
 
 /// How many lines of a check's output go into reports and feedback.
@@ -67,6 +68,7 @@ fn run_check(
                 view,
                 launcher: &*job.launcher(context.engine)?,
                 profile: Profile::Executor,
+                disk: context.engine.disk(workspace),
             };
             let (exit, output) = shell.run(job, &limits, context)?;
             let passed = exit.status == Status::Exited(0);
@@ -116,6 +118,7 @@ pub(super) fn publish(job: &Job, command: &str, context: &Context<'_>) -> Result
         view: View::default(),
         launcher: &context.engine.unconfined(),
         profile: Profile::Executor,
+        disk: None,
     };
     let (exit, output) = shell.run(job, &limits, context)?;
     let ok = exit.status == Status::Exited(0);
@@ -141,6 +144,7 @@ pub(super) struct Shell<'a> {
     pub(super) view: View,
     pub(super) launcher: &'a dyn Launcher,
     pub(super) profile: Profile,
+    pub(super) disk: Option<Disk>,
 }
 
 impl Shell<'_> {
@@ -158,6 +162,7 @@ impl Shell<'_> {
             cwd: self.cwd,
             env: Engine::child_env(&job.mark(engine), branch),
             view: self.view,
+            disk: self.disk,
             brief: false,
         };
         let mut output = Output {
@@ -198,6 +203,7 @@ pub(super) fn how_it_ended(exit: &Exit, timeout_ms: u64) -> String {
         Status::Exited(code) => format!("exit code {code}"),
         Status::Signalled(signal) => format!("killed by signal {signal}"),
         Status::TimedOut => format!("did not end within {} s", timeout_ms / 1_000),
+        Status::OverDisk => OVER_DISK.to_owned(),
         Status::Cancelled => "cancelled".to_owned(),
     }
 }

@@ -57,6 +57,7 @@ fn run(
         view,
         launcher: &*job.launcher(engine)?,
         profile: Profile::Setup,
+        disk: engine.disk(workspace),
     };
     let (exit, output) = shell.run(job, &limits, context)?;
     let hosts = account.hosts();

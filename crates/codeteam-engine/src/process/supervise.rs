@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
+use super::disk::{Disk, Watch};
 use super::streams::Streams;
 use super::{
     Cancel, CommandSpec, Error, Exit, Hold, Launch, Launcher, Limits, Line, Profile, Status,
@@ -69,7 +70,7 @@ pub fn run(
     let verdict = attend(
         &mut group,
         phase,
-        limits.grace,
+        (limits.grace, spec.disk.as_ref()),
         cancel,
         &mut streams,
         &mut sink,
@@ -96,7 +97,7 @@ pub fn run(
 fn attend(
     group: &mut Group,
     mut phase: Phase,
-    grace: Duration,
+    (grace, disk): (Duration, Option<&Disk>),
     cancel: &Cancel,
     streams: &mut Streams,
     sink: &mut dyn FnMut(Line<'_>),
@@ -104,6 +105,9 @@ fn attend(
     let (woken, waker) = io::pipe().map_err(Failure::on("watch the end"))?;
     let waker = Arc::new(waker);
     announce_exit(group.leader, Arc::clone(&waker)).map_err(Failure::on("watch the end"))?;
+    let watch = disk.map(|disk| Watch::begin(disk, Arc::clone(&waker)));
+    let watch = watch.transpose().map_err(Failure::on("watch the disk"))?;
+    let is_over_disk = || watch.as_ref().is_some_and(Watch::is_over);
     let _registered = cancel.wake(waker);
     let mut verdict = None;
     let mut is_idle = false;
@@ -111,9 +115,11 @@ fn attend(
         let now = Instant::now();
         let is_over = phase.until().is_some_and(|until| now >= until);
         match phase {
-            Phase::Running { .. } if is_over || cancel.is_cancelled() => {
+            Phase::Running { .. } if is_over || cancel.is_cancelled() || is_over_disk() => {
                 verdict = Some(if cancel.is_cancelled() {
                     Status::Cancelled
+                } else if is_over_disk() {
+                    Status::OverDisk
                 } else {
                     Status::TimedOut
                 });

@@ -29,6 +29,7 @@ fn sh(mark: &str, script: &str) -> CommandSpec {
             (MARK.into(), format!("{}/{mark}", this_test_run()).into()),
         ],
         view: View::default(),
+        disk: None,
         brief: false,
     }
 }

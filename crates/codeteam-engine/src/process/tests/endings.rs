@@ -174,3 +174,24 @@ fn a_panic_in_the_sink_leaves_nothing_behind() {
     assert!(panicking.join().is_err());
     assert!(is_gone(&is_ready.recv().unwrap()));
 }
+
+#[test]
+fn what_fills_the_disk_is_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut spec = sh(
+        "disk",
+        "n=0; while :; do n=$((n+1)); head -c 1000000 /dev/zero > $n; [ $n -lt 9 ] || sleep 60; done",
+    );
+    spec.cwd = dir.path().to_owned();
+    spec.disk = Some(Disk {
+        folders: vec![dir.path().to_owned()],
+        bytes: 5_000_000,
+    });
+    let limits = Limits {
+        grace: Duration::from_millis(1),
+        ..LIMITS
+    };
+    let (exit, _) = go(&spec, &limits, &Cancel::new());
+    assert_eq!(exit.status, Status::OverDisk);
+    assert!(exit.wall < PROMPT);
+}
