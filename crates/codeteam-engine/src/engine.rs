@@ -371,12 +371,12 @@ impl Engine {
     }
 
     /// How much a command in a workspace may leave there.
-    pub(crate) fn disk(&self, workspace: &Workspace) -> Option<Disk> {
+    pub(crate) fn disk(&self, workspace: &Workspace) -> Disk {
         let megabytes = self.config.sandbox.limits.disk_mb;
-        Some(Disk {
+        Disk {
             folders: vec![workspace.tree_dir(), workspace.git_dir()],
             bytes: megabytes.unwrap_or(DISK_MB).saturating_mul(1 << 20),
-        })
+        }
     }
 
     /// The folder of a run's workspaces.

@@ -68,7 +68,7 @@ fn run_check(
                 view,
                 launcher: &*job.launcher(context.engine)?,
                 profile: Profile::Executor,
-                disk: context.engine.disk(workspace),
+                disk: Some(context.engine.disk(workspace)),
             };
             let (exit, output) = shell.run(job, &limits, context)?;
             let passed = exit.status == Status::Exited(0);

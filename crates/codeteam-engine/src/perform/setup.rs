@@ -57,7 +57,7 @@ fn run(
         view,
         launcher: &*job.launcher(engine)?,
         profile: Profile::Setup,
-        disk: engine.disk(workspace),
+        disk: Some(engine.disk(workspace)),
     };
     let (exit, output) = shell.run(job, &limits, context)?;
     let hosts = account.hosts();

@@ -66,7 +66,7 @@ pub(super) fn work(
         cwd: workspace.tree_dir(),
         env: Engine::child_env(&job.mark(engine), [program.env, reach.env.clone()].concat()),
         view,
-        disk: engine.disk(&workspace),
+        disk: Some(engine.disk(&workspace)),
         brief: false,
     };
     let limits = Limits {
