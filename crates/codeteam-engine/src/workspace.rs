@@ -34,6 +34,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use error::Error;
+pub(crate) use files::remove_tree;
 pub use snapshot::{Removed, Snapshot, empty_trash, restore};
 
 use crate::git::{self, Diff, IndexEntry, Oid, PrivateDir, Repo, Scope};

@@ -131,6 +131,16 @@ impl Upstream {
         self
     }
 
+    /// The host that is asked.
+    pub fn host(&self) -> &str {
+        self.host.host()
+    }
+
+    /// Whether nobody on the way can read what is asked.
+    pub fn is_secure(&self) -> bool {
+        self.is_secure
+    }
+
     fn host_field(&self) -> String {
         let usual = if self.is_secure { 443 } else { 80 };
         let host = match self.host.host().parse() {
