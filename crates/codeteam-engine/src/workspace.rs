@@ -109,12 +109,14 @@ impl Workspace {
         Ok(self)
     }
 
-    /// The same, which also knows what was collected in `other`.
+    /// The same, which also knows what was collected in `other`, if that is there.
     #[must_use]
     pub fn borrowing(mut self, other: &Workspace) -> Workspace {
         let objects = other.collector.objects();
-        self.collector.also_reads(&objects);
-        self.borrowed.push(objects);
+        if objects.is_dir() {
+            self.collector.also_reads(&objects);
+            self.borrowed.push(objects);
+        }
         self
     }
 
