@@ -186,6 +186,7 @@ impl<'a> Driver<'a> {
         options: &'a Options,
         observer: &Arc<dyn Observer>,
     ) -> Result<Self, Error> {
+        process::allow_many_files();
         let owner = Owner::this_process(options.label.clone());
         let stale = engine.env.lease_stale_ms.unwrap_or(STALE_MS);
         let lease = engine

@@ -13,6 +13,7 @@
 
 mod ansi;
 mod cancel;
+mod descriptors;
 mod launch;
 mod lines;
 mod mark;
@@ -31,6 +32,7 @@ use std::time::Duration;
 
 pub use ansi::plain;
 pub use cancel::Cancel;
+pub(crate) use descriptors::allow_many as allow_many_files;
 pub(crate) use launch::mark_only;
 pub use launch::{Hold, Launch, Launcher, Profile, Unconfined, View};
 pub use mark::{MARK, sweep};

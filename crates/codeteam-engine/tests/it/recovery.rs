@@ -15,6 +15,7 @@ use codeteam_engine::logins::clis::CLAUDE;
 use codeteam_engine::maintenance::prune;
 use codeteam_engine::perform::now;
 use codeteam_engine::process::Cancel;
+use rustix::process::{Resource, getrlimit};
 
 use crate::bench::Bench;
 
@@ -114,6 +115,18 @@ fn options() -> Options {
         interrupt: Cancel::new(),
         label: "test".to_owned(),
     }
+}
+
+#[test]
+fn driving_allows_many_open_files_and_confined_commands_have_their_own_limit() {
+    let waiting = Waiting::new();
+    let own = getrlimit(Resource::Nofile);
+    let most = own.maximum.unwrap_or(u64::MAX);
+    assert_eq!(own.current, Some(most.min(1 << 20)));
+    let reach = waiting.bench.reach("scripted", "w");
+    let said = waiting.bench.work(&reach, "ulimit -Sn; ulimit -Hn").said();
+    let limit = codeteam_sandbox::Limits::default().open_files.min(most);
+    assert_eq!(said, format!("{limit}\n{limit}\n"));
 }
 
 #[test]
