@@ -1,5 +1,11 @@
 //! Confines what the engine spawns, by the backend that a run has pinned.
 
+mod examine;
+
+pub use self::examine::{Look, Looked, Seen};
+pub use codeteam_sandbox::container::image;
+pub use codeteam_sandbox::{Profile, shim};
+
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -7,67 +13,153 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use codeteam_core::event::Sandbox;
+use codeteam_sandbox::container;
 use codeteam_sandbox::egress::Serving;
 use codeteam_sandbox::{
-    Access, Backend, Confined, Entry, Lifeline, Policy, Profile, Shim, Toolchains, probe, system,
+    Access, Backend, Confined, Entry, Lifeline, Policy, Shim, Toolchains, probe, system,
 };
-
-pub use codeteam_sandbox::probe::Missing;
-pub use codeteam_sandbox::shim;
 
 use crate::config;
 use crate::env::Env;
+use crate::git::NEEDED;
 use crate::process::{CommandSpec, Error, Hold, Launch, Launcher, MARK, Network, mark_only};
 
 /// The hidden subcommand that brings codeteam's own program into the sandbox's shim.
 pub const SHIM: &str = "sandbox-shim";
 
 /// How long a sandbox may take to come about, a container's image being loaded included.
-const START: Duration = Duration::from_secs(60);
+const START: Duration = Duration::from_mins(1);
+
+/// Why nothing can be confined, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum Missing {
+    /// By bubblewrap.
+    #[error(transparent)]
+    Bubblewrap(#[from] probe::Missing),
+    /// By containers.
+    #[error(transparent)]
+    Container(#[from] container::Missing),
+    /// What a worker has done is looked at by bubblewrap's or the image's git.
+    #[error(
+        "what a worker has done cannot be looked at: the image `{image}` has no git of at least \
+         version {NEEDED} ({found}), and there is no bubblewrap to do it with; install the package \
+         `bubblewrap`, or a newer git into the image"
+    )]
+    Git {
+        /// The image.
+        image: String,
+        /// What was found instead.
+        found: String,
+    },
+    /// There is no room for small files.
+    #[error("could not write to `{}`", path.display())]
+    Specs {
+        /// The folder for them.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
 
 /// A backend that was found to work, and what every command sees of this host.
 pub struct Confinement {
     backend: Backend,
     brief: Backend,
     base: Policy,
+    toolchains: Toolchains,
     specs: PathBuf,
+    codeteam: PathBuf,
     description: String,
+    git: Git,
+}
+
+/// Where git looks at what a worker has done.
+enum Git {
+    /// In the same kind of sandbox, with the host's own.
+    Here,
+    /// In a container, with the image's own at this place.
+    Image(PathBuf),
+    /// In a bubblewrap: it starts in a fraction of the time, and no image needs to have a git.
+    Bubblewrap(Box<Confinement>),
 }
 
 impl Confinement {
-    /// Finds bubblewrap and tries it. `specs` is a folder for small files that no confined command
-    /// sees; what crashes have left there is removed.
-    pub fn bubblewrap(
+    /// Finds a backend and tries it; `None` if none is wanted. `specs` is a folder for small files
+    /// that no confined command sees; what crashes have left is removed.
+    pub fn find(
+        sandbox: Sandbox,
         env: &Env,
-        sandbox: &config::Sandbox,
+        config: &config::Sandbox,
         codeteam: &Path,
         specs: &Path,
-    ) -> Result<Self, Missing> {
-        fs::create_dir_all(specs)?;
+    ) -> Result<Option<Self>, Missing> {
+        let failed = |source| Missing::Specs {
+            path: specs.to_owned(),
+            source,
+        };
+        fs::create_dir_all(specs).map_err(failed)?;
         sweep(specs);
         let shim = Shim {
             program: codeteam.to_owned(),
             entry: vec![SHIM.to_owned()],
         };
-        let backend = probe(&env.path, shim, specs)?;
-        let mut base = Policy::new(Profile::Executor, system::root(), sandbox.limits());
-        if let Some(home) = &env.home {
-            Toolchains::find(&env.path, home).add_to(&mut base);
-        }
-        for path in &sandbox.toolchains {
+        let mut toolchains = Toolchains::default();
+        let backend = match (sandbox, &env.home) {
+            (Sandbox::None, _) => return Ok(None),
+            (Sandbox::Bubblewrap, home) => {
+                if let Some(home) = home {
+                    toolchains = Toolchains::find(&env.path, home);
+                }
+                probe(&env.path, shim, specs)?
+            }
+            // An image has toolchains of its own.
+            (Sandbox::Container, _) => {
+                let image = config.image.as_deref().unwrap_or(image::NAME);
+                container::probe(&env.path, &shim, image, specs)?
+            }
+        };
+        // What is left of an earlier one keeps nobody from starting.
+        let _ = backend.sweep();
+        let mut base = Policy::new(Profile::Executor, system::root(), config.limits());
+        toolchains.add_to(&mut base);
+        for path in &config.toolchains {
             let found = config::absolute(path, env.home.as_deref());
             if let Some(path) = found.filter(|path| path.exists()) {
                 show_toolchain(&mut base, &path);
             }
         }
-        let description = describe(&backend);
-        Ok(Self {
+        let mut found = Self {
+            description: describe(&backend),
             brief: backend.clone().without_cgroups(),
             backend,
             base,
+            toolchains,
             specs: specs.to_owned(),
-            description,
-        })
+            codeteam: codeteam.to_owned(),
+            git: Git::Here,
+        };
+        if let Some(container) = found.backend.containers() {
+            let image = container.image.clone();
+            found.git = match Self::find(Sandbox::Bubblewrap, env, config, codeteam, specs) {
+                Ok(Some(beside)) => Git::Bubblewrap(Box::new(beside)),
+                _ => Git::Image(
+                    found
+                        .find_git()
+                        .map_err(|found| Missing::Git { image, found })?,
+                ),
+            };
+        }
+        Ok(Some(found))
+    }
+
+    /// The program to start inside. An image has its own git.
+    fn program<'a>(&'a self, spec: &'a CommandSpec) -> &'a OsStr {
+        let program = Path::new(&spec.program);
+        match &self.git {
+            Git::Image(git) if program.is_absolute() && program.ends_with("git") => git.as_os_str(),
+            _ => &spec.program,
+        }
     }
 
     fn policy(&self, spec: &CommandSpec, profile: Profile) -> Policy {
@@ -84,7 +176,10 @@ impl Confinement {
 
 impl Launcher for Confinement {
     fn launch(&self, spec: &CommandSpec, profile: Profile) -> Result<Launch, Error> {
-        let failed = |source: std::io::Error| Error::Confine {
+        if let (true, Git::Bubblewrap(beside)) = (spec.brief, &self.git) {
+            return beside.launch(spec, profile);
+        }
+        let failed = |source: io::Error| Error::Confine {
             program: spec.program.clone().into(),
             reason: source.to_string(),
         };
@@ -103,7 +198,7 @@ impl Launcher for Confinement {
             &self.backend
         };
         let confined = backend
-            .confine(policy, &path, &spec.program, &spec.args)
+            .confine(policy, &path, self.program(spec), &spec.args)
             .map_err(failed)?;
         let (lifeline, stdin) = Lifeline::new().map_err(failed)?;
         Ok(Launch {
@@ -177,12 +272,18 @@ fn show_toolchain(policy: &mut Policy, path: &Path) {
 
 /// In one sentence, for people.
 fn describe(backend: &Backend) -> String {
+    let by = match backend.containers() {
+        Some(container) => format!("{} (image {})", container.engine.kind, container.image),
+        None => "bubblewrap".to_owned(),
+    };
     let limited = backend.limited();
-    let mut text = "confined by bubblewrap".to_owned();
-    if !limited.memory {
-        text.push_str(" (without a limit of memory: no cgroup can be had here)");
-    }
-    text
+    let without = match (limited.memory, limited.processes) {
+        (true, true) => "",
+        (false, true) => ", without a limit of memory",
+        (true, false) => ", without a limit of processes",
+        (false, false) => ", without limits of memory and of processes together",
+    };
+    format!("confined by {by}{without}")
 }
 
 /// The name of a file that no other command of this user has.
@@ -192,16 +293,16 @@ fn unique() -> String {
     format!("{}-{number}", std::process::id())
 }
 
-/// Removes the files of processes that are gone. One whose process id was given to another stays
-/// until the next time.
+/// Removes what processes that are gone have left. What belongs to one whose process id was given
+/// to another stays until the next time.
 fn sweep(specs: &Path) {
     let files = fs::read_dir(specs).into_iter().flatten().flatten();
     for file in files {
         let name = file.file_name();
         let owner = name.to_str().and_then(|name| name.split_once('-'));
-        let is_left = owner.is_some_and(|(pid, _)| !Path::new("/proc").join(pid).exists());
-        if is_left {
+        if owner.is_some_and(|(pid, _)| !Path::new("/proc").join(pid).exists()) {
             let _ = fs::remove_file(file.path());
+            let _ = fs::remove_dir_all(file.path());
         }
     }
 }

@@ -322,14 +322,16 @@ impl Engine {
         if let Some(launcher) = known.get(&sandbox) {
             return Ok(Arc::clone(launcher));
         }
-        let launcher: Arc<dyn Launcher> = match sandbox {
-            Sandbox::None => Arc::new(self.unconfined()),
-            Sandbox::Bubblewrap | Sandbox::Container => Arc::new(Confinement::bubblewrap(
-                &self.env,
-                &self.config.sandbox,
-                &self.codeteam,
-                &self.workspaces.join(".sandbox"),
-            )?),
+        let confinement = Confinement::find(
+            sandbox,
+            &self.env,
+            &self.config.sandbox,
+            &self.codeteam,
+            &self.workspaces.join(".sandbox"),
+        )?;
+        let launcher: Arc<dyn Launcher> = match confinement {
+            Some(confinement) => Arc::new(confinement),
+            None => Arc::new(self.unconfined()),
         };
         known.insert(sandbox, Arc::clone(&launcher));
         Ok(launcher)
@@ -392,7 +394,6 @@ impl Engine {
 
     /// The environment of a child: what it needs, its mark, and nothing else of codeteam's own.
     pub(crate) fn child_env(
-        &self,
         mark: &str,
         more: Vec<(OsString, OsString)>,
     ) -> Vec<(OsString, OsString)> {

@@ -27,7 +27,7 @@ pub(crate) mod fixture;
 #[cfg(test)]
 mod tests;
 
-pub use command::{Environment, Git};
+pub use command::{Environment, Git, NEEDED};
 pub use commits::{CommitInfo, Identity, Signature};
 pub use diff::{Change, Changed, Diff};
 pub use error::Error;

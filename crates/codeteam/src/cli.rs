@@ -13,6 +13,7 @@ mod prune;
 mod restore;
 mod resume;
 mod run;
+mod sandbox;
 mod show;
 mod status;
 
@@ -95,11 +96,16 @@ enum Command {
     Restore(restore::Args),
     /// Check that everything codeteam needs is here.
     Doctor(doctor::Args),
+    /// Build what workers and gates are confined by.
+    Sandbox(sandbox::Args),
     /// Print the completions for a shell.
     Completions(completions::Args),
     /// Carry out one assignment, as a worker that codeteam starts.
     #[command(hide = true)]
     Agent(agent::Args),
+    /// Look at what a confined command sees, for `doctor`.
+    #[command(hide = true)]
+    SandboxLook(sandbox::LookArgs),
 }
 
 /// What every command may look at.
@@ -142,6 +148,8 @@ pub(crate) fn dispatch(args: Args) -> Result<Exit, Problem> {
     }
     let scene = Scene::new(&args)?;
     match args.command {
+        Command::Sandbox(args) => sandbox::main(args, &scene),
+        Command::SandboxLook(args) => sandbox::look(args),
         Command::Demo(args) => demo::main(&args, scene),
         Command::Run(args) => run::main(args, &scene),
         Command::Status(args) => status::main(&args, &scene),

@@ -94,7 +94,7 @@ pub struct Setup {
 #[serde(untagged)]
 enum Written {
     Name(Backend),
-    Full(Full),
+    Full(Box<Full>),
 }
 
 #[derive(Deserialize)]

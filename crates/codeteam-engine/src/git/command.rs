@@ -27,7 +27,7 @@ use super::{Error, ObjectFormat};
 use crate::process::{self, CommandSpec, Hold, Launch, Launcher, Profile, View};
 
 /// The oldest git that has `--attr-source` (2.41), the newest thing used here.
-pub(super) const NEEDED: &str = "2.41";
+pub const NEEDED: &str = "2.41";
 
 /// A search path and a home that hold nothing.
 const NOWHERE: &str = "/nonexistent";

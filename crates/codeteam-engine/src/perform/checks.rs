@@ -12,6 +12,7 @@ use codeteam_core::workflow::{Check, CheckKind};
 use codeteam_sandbox::Access;
 
 use super::{Context, Error, Job, caches, now, setup, view};
+use crate::engine::Engine;
 use crate::process::{self, CommandSpec, Exit, Launcher, Limits, Profile, Status, View};
 use crate::workspace::Workspace;
 
@@ -155,7 +156,7 @@ impl Shell<'_> {
             program: "sh".into(),
             args: vec!["-c".into(), self.command.into()],
             cwd: self.cwd,
-            env: engine.child_env(&job.mark(engine), branch),
+            env: Engine::child_env(&job.mark(engine), branch),
             view: self.view,
             brief: false,
         };

@@ -48,7 +48,7 @@ pub enum Halt {
     },
     /// Nothing may run, because nothing can be confined.
     #[error("workers and gates cannot be confined here")]
-    NoSandbox(#[source] codeteam_sandbox::probe::Missing),
+    NoSandbox(#[source] crate::confine::Missing),
 }
 
 /// What libraries and git say then.

@@ -130,7 +130,7 @@ fn command(
         program: program.program,
         args: program.args,
         cwd: workspace.tree_dir(),
-        env: engine.child_env(&job.mark(engine), [program.env, reach.env.clone()].concat()),
+        env: Engine::child_env(&job.mark(engine), [program.env, reach.env.clone()].concat()),
         view,
         brief: false,
     })

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use codeteam_core::event::Reached;
@@ -34,6 +34,11 @@ pub struct Network {
 }
 
 impl Network {
+    /// Where the proxy is found inside.
+    pub fn proxy() -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, PROXY).into()
+    }
+
     /// The port on which an endpoint is served.
     pub fn endpoint_port(index: usize) -> u16 {
         u16::try_from(index).map_or(u16::MAX, |index| PROXY + 1 + index)
@@ -77,11 +82,14 @@ impl Network {
     }
 }
 
+/// Takes a line for each connection.
+pub(crate) type Tell = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// Everything that was asked for, counted by host, and told as it happens.
 #[derive(Clone, Default)]
 pub struct Account {
     hosts: Arc<Mutex<BTreeMap<String, Reached>>>,
-    tell: Option<Arc<dyn Fn(&str) + Send + Sync>>,
+    tell: Option<Tell>,
 }
 
 impl std::fmt::Debug for Account {
@@ -92,7 +100,7 @@ impl std::fmt::Debug for Account {
 
 impl Account {
     /// One that also tells, a line for each connection.
-    pub fn telling(tell: Arc<dyn Fn(&str) + Send + Sync>) -> Self {
+    pub fn telling(tell: Tell) -> Self {
         Self {
             tell: Some(tell),
             ..Self::default()

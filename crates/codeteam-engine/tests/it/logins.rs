@@ -19,11 +19,11 @@ use rustix::fs::{CWD, FileType, Mode};
 use crate::bench::{Bench, SECRET};
 
 /// Renews a login as claude does: another file takes the place of the old one.
-const BY_RENAME: &str = r#"
+const BY_RENAME: &str = r"
     cd ~/.claude
     sed 's/-first/-second/g; s/1790000000001/1790000000002/' .credentials.json > new
     mv new .credentials.json
-"#;
+";
 
 /// As codex does: the same file is written again.
 const IN_PLACE: &str = r#"

@@ -63,6 +63,8 @@ pub(super) fn run(
     let mut engine = container.engine.command();
     let mut engine = engine
         .args(arguments)
+        // Its monitor leaves a file there when memory runs out.
+        .current_dir(&room.path)
         .process_group(0)
         .spawn()
         .map_err(|source| Error::Start {

@@ -2,11 +2,10 @@
 //! what only concerns them.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _, stderr};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::OnceLock;
 
@@ -15,36 +14,6 @@ use codeteam_sandbox::container::{self, Engine, Kind, Missing};
 use codeteam_sandbox::{Access, Backend, Profile};
 
 use crate::harness::{Case, Host, SECRET, command, shim, spawn, unconfined};
-
-/// What the attacks are made of.
-const PACKAGES: &[&str] = &[
-    "bash",
-    "coreutils",
-    "dash",
-    "diffutils",
-    "findutils",
-    "git",
-    "grep",
-    "hostname",
-    "libacl1",
-    "libattr1",
-    "libc-bin",
-    "libc6",
-    "libcap2",
-    "libcap2-bin",
-    "libcrypt1",
-    "libgcc-s1",
-    "libgmp10",
-    "libpcre2-8-0",
-    "libselinux1",
-    "libtinfo6",
-    "perl",
-    "perl-base",
-    "sed",
-    "tar",
-    "util-linux",
-    "zlib1g",
-];
 
 /// The backend, or nothing where there is none and none is demanded.
 #[expect(
@@ -74,12 +43,12 @@ fn find(path: &OsStr) -> Result<Backend, String> {
         .into_iter()
         .find(|e| e.kind == Kind::Podman);
     let podman = podman.ok_or("podman is not installed")?;
-    let podman = podman.with_runc().ok_or("runc is not installed")?;
+    podman.with_runc().ok_or("runc is not installed")?;
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/image.sh");
+    let image = output(Path::new(script), &[], b"")?;
+    let image = String::from_utf8(image).unwrap();
     let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let lock = File::create(scratch.join("image.lock")).unwrap();
-    lock.lock().unwrap();
-    let image = test_image(&podman.program)?;
-    container::probe(path, &shim(), &image, scratch).map_err(|missing| missing.to_string())
+    container::probe(path, &shim(), image.trim(), scratch).map_err(|missing| missing.to_string())
 }
 
 /// The containers, running or not, that see something of this host.
@@ -108,61 +77,6 @@ fn output(program: &Path, args: &[&str], input: &[u8]) -> Result<Vec<u8>, String
     // It may have stopped reading.
     let _ = writer.join().unwrap();
     Ok(output.stdout)
-}
-
-/// An image with the packages of this host: no registry is needed, and the C
-/// library is the one the shim was built for. Made once for each state of them.
-fn test_image(podman: &Path) -> Result<String, String> {
-    let mut query = vec!["-W"];
-    query.extend(PACKAGES);
-    let versions = output(Path::new("dpkg-query"), &query, b"")?;
-    let mut hasher = DefaultHasher::new();
-    versions.hash(&mut hasher);
-    let name = format!("localhost/codeteam-test:{:x}", hasher.finish());
-    let listed = output(podman, &["images", "--quiet", &name], b"")?;
-    if listed.is_empty() {
-        import(podman, &name)?;
-    }
-    Ok(name)
-}
-
-fn import(podman: &Path, name: &str) -> Result<(), String> {
-    let mut query = vec!["-L"];
-    query.extend(PACKAGES);
-    let listed = output(Path::new("dpkg-query"), &query, b"")?;
-    let text = String::from_utf8(listed).unwrap();
-    // Packages may still say `/bin` where that is a link to `/usr/bin`.
-    let mut files: Vec<PathBuf> = text
-        .lines()
-        .filter(|line| line.starts_with('/') && !line.starts_with("/usr/share/"))
-        .filter_map(|line| {
-            let path = Path::new(line);
-            let parent = path.parent()?.canonicalize().ok()?;
-            Some(parent.join(path.file_name()?))
-        })
-        .filter(|path| path.is_symlink() || path.exists())
-        .collect();
-    let links = ["/bin", "/lib", "/lib64", "/sbin"].map(PathBuf::from);
-    files.extend(links.into_iter().filter(|path| path.is_symlink()));
-    files.extend(["/usr/share/perl", "/usr/share/perl5"].map(PathBuf::from));
-    files.sort();
-    files.dedup();
-    let list: Vec<String> = files
-        .iter()
-        .map(|file| file.display().to_string())
-        .collect();
-    let args =
-        "--create --directory=/ --no-recursion --absolute-names --numeric-owner --files-from=-";
-    let args: Vec<&str> = args.split(' ').collect();
-    let tar = output(Path::new("tar"), &args, list.join("\n").as_bytes())?;
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("image.tar");
-    fs::write(&file, tar).unwrap();
-    let imported = output(podman, &["import", file.to_str().unwrap(), name], b"")?;
-    fs::remove_file(file).unwrap();
-    if imported.is_empty() {
-        return Err("podman could not import an image".to_owned());
-    }
-    Ok(())
 }
 
 /// A case to loop over, so that a test without containers does nothing.

@@ -136,13 +136,13 @@ fn spin(until: Instant) {
 }
 
 /// From the spawn to well after the start: often enough to hit every phase, and
-/// no longer than a test may take. More for containers, which take their time,
-/// by hand: `CODETEAM_TEST_KILLS=300`.
+/// no longer than a test may take. Containers take their time. More of both by
+/// hand: `CODETEAM_TEST_KILLS=300`.
 #[expect(clippy::disallowed_methods, reason = "set by hand")]
 fn moments(case: Case) -> impl Iterator<Item = Duration> {
     let given = || std::env::var("CODETEAM_TEST_KILLS").ok()?.parse().ok();
     let (count, last) = match case.backend.containers() {
-        None => (100, Duration::from_millis(25)),
+        None => (given().unwrap_or(100), Duration::from_millis(25)),
         Some(_) => (given().unwrap_or(10), Duration::from_millis(400)),
     };
     (0..count).map(move |kill| last * kill / count)

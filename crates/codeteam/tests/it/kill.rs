@@ -167,3 +167,47 @@ fn side_by_side_too() {
     }
     assert!(killed >= 8, "killed {killed} times only");
 }
+
+/// How often codeteam is killed; more by hand: `CODETEAM_TEST_KILLS=300`.
+#[expect(clippy::disallowed_methods, reason = "set by hand")]
+fn kills() -> u32 {
+    let given = std::env::var("CODETEAM_TEST_KILLS").ok();
+    given.and_then(|count| count.parse().ok()).unwrap_or(8)
+}
+
+/// What cgroups and mounts there are of codeteam's.
+fn left_in_the_kernel(project: &Project) -> Vec<String> {
+    let home = project.home().display().to_string();
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    mounts
+        .lines()
+        .filter(|line| line.contains(&home))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn around_the_moment_of_a_spawn() {
+    let project = Project::new();
+    // Each worker and each check leaves a process in another session that ignores what it can.
+    let hydra =
+        "(trap \"\" TERM HUP INT; setsid sleep 1000 >/dev/null 2>&1 &) & echo started; sleep 1000";
+    let script = project.script(&format!(
+        "version: 1\nplays:\n  - match: {{ role: coder }}\n    do: [ {{ run: '{hydra}' }} ]\n"
+    ));
+    let plan = project.beside("plan.yml", "description: d\ntasks: [ { id: one } ]\n");
+    let last = std::time::Duration::from_millis(40);
+    for kill in 0..kills() {
+        let args = ["run", "x", "--script", &script, "--plan", &plan];
+        let mut run = project.start(&args);
+        run.until("coder at work");
+        let moment = std::time::Instant::now() + last * kill / kills();
+        while std::time::Instant::now() < moment {
+            std::hint::spin_loop();
+        }
+        run.kill();
+        project.run(&["abort"]).expect(0);
+        assert_eq!(project.survivors(), Vec::<String>::new(), "kill {kill}");
+        assert_eq!(left_in_the_kernel(&project), Vec::<String>::new());
+    }
+}

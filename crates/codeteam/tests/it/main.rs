@@ -7,6 +7,7 @@ mod bad_input;
 mod bad_workflows;
 mod branches;
 mod command_line;
+mod containers;
 mod disk;
 mod docs;
 mod exits;

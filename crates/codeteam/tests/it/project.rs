@@ -142,6 +142,14 @@ impl Project {
         command
     }
 
+    /// Another program, with the environment of the machine.
+    #[expect(clippy::disallowed_methods, reason = "the one place tests spawn from")]
+    pub(crate) fn program(program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.stdin(Stdio::null());
+        command
+    }
+
     /// The cargo that runs this test, with its own environment: it needs to find its registry.
     #[expect(clippy::disallowed_methods, reason = "the one place tests spawn from")]
     pub(crate) fn cargo() -> Command {

@@ -1,0 +1,118 @@
+//! `codeteam sandbox`: what confines workers and gates.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use codeteam_engine::confine::{Look, image};
+use serde_json::json;
+
+use crate::cli::Scene;
+use crate::exit::Exit;
+use crate::output::{self, say};
+use crate::problem::Problem;
+use crate::progress::Detail;
+
+/// Arguments of `sandbox`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Build the image of the container backend.
+    Image(ImageArgs),
+}
+
+/// Arguments of `sandbox image`.
+#[derive(Debug, clap::Args)]
+struct ImageArgs {
+    /// A Containerfile of your own. The image must have git and a C library that codeteam runs with.
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The name of the image; with another one, put it into `sandbox.image`.
+    #[arg(long, value_name = "NAME", default_value = image::NAME)]
+    name: String,
+    /// What codeteam's own Containerfile begins with: a Debian or something like it.
+    #[arg(long, value_name = "IMAGE", conflicts_with = "file")]
+    base: Option<String>,
+}
+
+pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
+    match args.command {
+        Command::Image(args) => build(&args, scene),
+    }
+}
+
+fn build(args: &ImageArgs, scene: &Scene) -> Result<Exit, Problem> {
+    let own = match &args.file {
+        None => None,
+        Some(file) => {
+            let path = scene.folder.join(file);
+            let text = fs::read_to_string(&path).map_err(|e| {
+                Problem::user(format!("could not read `{}`", path.display())).caused_by(&e)
+            })?;
+            Some(text)
+        }
+    };
+    let recipe = image::Recipe {
+        containerfile: own.as_deref().unwrap_or(image::CONTAINERFILE),
+        name: &args.name,
+        args: args
+            .base
+            .iter()
+            .map(|base| ("BASE", base.as_str()))
+            .collect(),
+    };
+    let mut last = Vec::new();
+    let engine = image::build(&scene.env.path, &recipe, |line| {
+        if scene.detail >= Detail::Normal {
+            say(line);
+        } else {
+            last.push(line.to_owned());
+        }
+    })
+    .map_err(|error| {
+        let shown = last.iter().rev().take(20).rev();
+        shown.for_each(|line| say(line));
+        let problem = Problem::environment(error.to_string()).caused_by(&error);
+        match error {
+            image::Error::NotInstalled => problem,
+            _ => problem.hint("what went wrong is above; nothing was changed"),
+        }
+    })?;
+    if scene.json {
+        output::json(&json!({ "image": args.name, "engine": engine.name() }))?;
+    } else if scene.detail >= Detail::Normal {
+        say(&format!("{engine} has the image `{}` now", args.name));
+        if args.name == image::NAME {
+            say("`sandbox: container` in `.codeteam/config.yml` uses it");
+        } else {
+            say(&format!(
+                "`sandbox: {{ backend: container, image: {} }}` in `.codeteam/config.yml` uses it",
+                args.name
+            ));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Arguments of `sandbox-look`, which `doctor` runs confined.
+#[derive(Debug, clap::Args)]
+pub(crate) struct LookArgs {
+    #[arg(long)]
+    door: SocketAddr,
+    paths: Vec<PathBuf>,
+}
+
+pub(crate) fn look(args: LookArgs) -> Result<Exit, Problem> {
+    let look = Look {
+        paths: args.paths,
+        door: args.door,
+    };
+    output::json(&look.perform())?;
+    Ok(Exit::Done)
+}
