@@ -171,6 +171,20 @@ fn a_copy_that_is_not_believed_is_told_and_goes() {
 }
 
 #[test]
+fn pruning_leaves_alone_what_has_not_ended() {
+    let waiting = Waiting::new();
+    let home = waiting.leave();
+    let engine = &waiting.bench.engine;
+    fs::create_dir(engine.workspaces_of(&waiting.run).join("frame")).unwrap();
+    let pruned = prune(engine, false).unwrap();
+    let left: Vec<_> = pruned.left.into_iter().collect();
+    let name = format!("{}/frame", waiting.run);
+    assert_eq!(left, [(name, "its run has not ended".to_owned())]);
+    assert!(home.join(".claude/.credentials.json").exists());
+    assert!(waiting.users().contains("access-first"));
+}
+
+#[test]
 fn the_end_of_a_run_and_pruning_keep_it_until_it_is_given_back() {
     let waiting = Waiting::new();
     waiting.answer();
