@@ -25,7 +25,6 @@ use serde::{Deserialize, Serialize};
 use crate::artifacts::Artifacts;
 use crate::engine::Engine;
 use crate::env::{Failpoint, die};
-use crate::logins::Logins;
 use crate::perform::{self, Context, Halt, Job, now};
 use crate::process::{self, Cancel};
 use crate::store::{self, Append, Lease, NewEvent, Owner, RunUpdate};
@@ -135,6 +134,7 @@ pub fn resume(
         .load(id)
         .map_err(|e| Error::Load(perform::with_causes(&e)))?;
     process::sweep(&engine.mark_of(id));
+    perform::recover_logins(engine, id, &mut |message| observer.warn(message));
     let lost = driver
         .run
         .outstanding
@@ -186,6 +186,7 @@ impl<'a> Driver<'a> {
         options: &'a Options,
         observer: &Arc<dyn Observer>,
     ) -> Result<Self, Error> {
+        process::allow_many_files();
         let owner = Owner::this_process(options.label.clone());
         let stale = engine.env.lease_stale_ms.unwrap_or(STALE_MS);
         let lease = engine
@@ -402,8 +403,7 @@ impl<'a> Driver<'a> {
 
     /// Passes renewed logins on, to the user and to everybody else who has them.
     fn sync_logins(&self) {
-        let synced = self.engine.logins.as_ref().map(Logins::sync);
-        if let Some(Err(error)) = synced {
+        if let Err(error) = self.engine.logins.sync() {
             let why = perform::with_causes(&error);
             self.observer
                 .warn(&format!("a renewed login was not taken over yet: {why}"));

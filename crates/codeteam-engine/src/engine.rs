@@ -58,7 +58,7 @@ pub struct Engine {
     identity: OnceLock<Identity>,
     workspaces: PathBuf,
     /// The user's logins, to be lent to workers.
-    pub logins: Option<Logins>,
+    pub logins: Logins,
     launchers: Mutex<BTreeMap<Sandbox, Arc<dyn Launcher>>>,
 }
 
@@ -172,9 +172,8 @@ impl Engine {
         } = project;
         let bodies = Bodies::open(folder.join("bodies"))?;
         let workspaces = workspaces_root(&env, repo.common_dir())?;
-        let logins = env.home.as_deref().zip(workspaces.parent());
-        let logins = logins
-            .map(|(home, state)| Logins::new(home, state, |name| env.moved.get(name).cloned()));
+        let moved = |name: &str| env.moved.get(name).cloned();
+        let logins = Logins::new(env.home.as_deref(), &state_folder(&env)?, moved);
         Ok(Self {
             repo,
             head,
@@ -546,7 +545,7 @@ fn make_folder(folder: &Path) -> Result<(), Error> {
 
 /// Where the workspaces of a repository are: outside of it, one folder per repository.
 fn workspaces_root(env: &Env, common_dir: &Path) -> Result<PathBuf, Error> {
-    let state = env.state_home.clone().ok_or(Error::NoHome)?;
+    let state = state_folder(env)?;
     let hash = blake3::hash(common_dir.as_os_str().as_encoded_bytes()).to_hex();
     let parent = if common_dir.ends_with(".git") {
         common_dir.parent()
@@ -557,9 +556,13 @@ fn workspaces_root(env: &Env, common_dir: &Path) -> Result<PathBuf, Error> {
         .and_then(Path::file_name)
         .map(|n| slug(&n.to_string_lossy()));
     let name = name.unwrap_or_else(|| "repository".to_owned());
-    Ok(state
-        .join("codeteam")
-        .join(format!("{name}-{}", &hash[..12])))
+    Ok(state.join(format!("{name}-{}", &hash[..12])))
+}
+
+/// Where codeteam keeps what belongs to no repository alone.
+fn state_folder(env: &Env) -> Result<PathBuf, Error> {
+    let state = env.state_home.as_ref().ok_or(Error::NoHome)?;
+    Ok(state.join("codeteam"))
 }
 
 /// `2025-01-08_153042`, in the user's time zone.

@@ -1,10 +1,14 @@
 //! The only place in the engine that reads codeteam's own environment.
 
+mod direct;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use codeteam_sandbox::egress::Through;
+
+pub use self::direct::Direct;
 
 use crate::logins::clis;
 use crate::logins::keys::Keys;
@@ -26,6 +30,8 @@ pub struct Env {
     pub moved: BTreeMap<&'static str, OsString>,
     /// The proxy that everything has to go through to leave this machine.
     pub proxy: Option<Through>,
+    /// What does not have to.
+    pub direct: Direct,
     /// Who decides, as the log names them.
     pub user: String,
     /// How old a heartbeat may be before its run may be taken over, if a test says so. Only
@@ -79,6 +85,10 @@ impl Env {
                 .into_iter()
                 .find_map(text)
                 .and_then(|proxy| Through::parse(&proxy).ok()),
+            direct: ["NO_PROXY", "no_proxy"]
+                .into_iter()
+                .find_map(text)
+                .map_or_else(Direct::default, |names| Direct::parse(&names)),
             home,
         }
     }

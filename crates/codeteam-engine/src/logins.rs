@@ -79,18 +79,24 @@ pub enum Outcome {
 impl Logins {
     /// The logins below the user's `home`, or where the user's `variable`s say they are. `state`
     /// is codeteam's own directory.
-    pub fn new(home: &Path, state: &Path, variable: impl Fn(&str) -> Option<OsString>) -> Logins {
+    pub fn new(
+        home: Option<&Path>,
+        state: &Path,
+        variable: impl Fn(&str) -> Option<OsString>,
+    ) -> Logins {
         let moved = |name| {
             variable(name)
                 .map(PathBuf::from)
                 .filter(|path| path.is_absolute())
         };
+        let below = |home: &Path, cli: &Cli| home.join(cli.directory);
         let directory = |cli: &'static Cli| match cli.moved_by {
-            Moved::Directory(name) => moved(name).unwrap_or_else(|| home.join(cli.directory)),
-            Moved::Home(name) => moved(name).as_deref().unwrap_or(home).join(cli.directory),
+            Moved::Directory(name) => moved(name).or_else(|| Some(below(home?, cli))),
+            Moved::Home(name) => Some(below(moved(name).as_deref().or(home)?, cli)),
         };
+        let found = |cli: &'static Cli| Some((cli.name, directory(cli)?));
         Logins(Arc::new(Inner {
-            directories: clis::ALL.map(|cli| (cli.name, directory(cli))).into(),
+            directories: clis::ALL.into_iter().filter_map(found).collect(),
             lock: state.join("logins.lock"),
             loans: Mutex::default(),
         }))
@@ -160,6 +166,19 @@ impl Logins {
     fn loans(&self) -> MutexGuard<'_, Loans> {
         let loans = self.0.loans.lock();
         loans.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Outcome {
+    /// What a person should know of it, if there is something to be seen to.
+    pub fn objection(&self, cli: &Cli) -> Option<String> {
+        let Outcome::Refused { reason, .. } = self else {
+            return None;
+        };
+        let name = cli.name;
+        Some(format!(
+            "a worker's copy of the login of `{name}` was not taken back: {reason}"
+        ))
     }
 }
 

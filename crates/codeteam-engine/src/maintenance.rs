@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use codeteam_core::Run;
 use codeteam_core::ids::RunId;
 use serde::Serialize;
 
@@ -12,7 +13,7 @@ use crate::driver::housekeeping::{close, workspaces_in};
 use crate::engine::{Engine, Error};
 use crate::env::Env;
 use crate::git::{Oid, Repo};
-use crate::perform::with_causes;
+use crate::perform::{clear_attempts, with_causes};
 use crate::store::{self, Owner, Store};
 use crate::workspace;
 
@@ -25,6 +26,8 @@ pub struct Pruned {
     pub left: BTreeMap<String, String>,
     /// How much room that made.
     pub bytes: u64,
+    /// What else a person should know.
+    pub notes: Vec<String>,
 }
 
 /// A worktree that is gone.
@@ -42,66 +45,66 @@ pub struct Gone {
 /// branch has is kept as a commit first.
 pub fn prune(engine: &Engine, dry_run: bool) -> Result<Pruned, Error> {
     let mut pruned = Pruned::default();
-    let own = Owner::this_process("");
     for row in engine.store.runs()? {
-        let id = RunId(row.id.clone());
+        let id = RunId(row.id);
         let root = engine.workspaces_of(&id);
         let names = workspaces_in(&root);
-        if names.is_empty() {
+        if names.is_empty() && !engine.attempts_of(&id).exists() {
             continue;
         }
         let run = engine.load(&id)?;
-        let driven = engine
-            .store
-            .holder(&row.id)?
-            .is_some_and(|h| !h.owner.is_gone(&own));
+        if let Some(why) = still_needed(engine, &run)? {
+            let left = names.iter().map(|name| format!("{id}/{name}"));
+            pruned.left.extend(left.map(|name| (name, why.to_owned())));
+            continue;
+        }
         for name in names {
-            if driven || !run.is_terminal() {
-                let why = if driven {
-                    "someone drives its run"
-                } else {
-                    "its run has not ended"
-                };
-                pruned
-                    .left
-                    .insert(format!("{}/{name}", row.id), why.to_owned());
-                continue;
-            }
-            let bytes = size(&root.join(&name));
-            let gone = |kept| Gone {
-                run: row.id.clone(),
-                name: name.clone(),
-                kept,
-            };
-            if dry_run {
-                pruned.removed.push(gone(None));
-                pruned.bytes += bytes;
-                continue;
-            }
-            let closed = engine
-                .workspace(&id, run.sandbox, &name)
-                .and_then(|workspace| close(engine, &id, &workspace, &name, &run.tip));
-            match closed {
-                Ok(kept) => {
-                    pruned.removed.push(gone(kept));
-                    pruned.bytes += bytes;
-                }
-                Err(error) => {
-                    pruned
-                        .left
-                        .insert(format!("{}/{name}", row.id), with_causes(&error));
-                }
-            }
+            pruned.remove(engine, &run, name, dry_run);
         }
         if !dry_run && workspaces_in(&root).is_empty() {
             workspace::empty_trash(&root)?;
             // Only attempts' files are left, of a run that has ended.
-            let _ = fs::remove_dir_all(root.join(".attempts"));
+            clear_attempts(engine, &id, &mut |note| pruned.notes.push(note.to_owned()));
             let _ = fs::remove_dir_all(root.join(".caches"));
             let _ = fs::remove_dir(&root);
         }
     }
     Ok(pruned)
+}
+
+/// Why nothing of a run may go yet, if it may not.
+fn still_needed(engine: &Engine, run: &Run) -> Result<Option<&'static str>, Error> {
+    let own = Owner::this_process("");
+    let holder = engine.store.holder(run.id.as_str())?;
+    if holder.is_some_and(|holder| !holder.owner.is_gone(&own)) {
+        return Ok(Some("someone drives its run"));
+    }
+    Ok((!run.is_terminal()).then_some("its run has not ended"))
+}
+
+impl Pruned {
+    fn remove(&mut self, engine: &Engine, run: &Run, name: String, dry_run: bool) {
+        let bytes = size(&engine.workspaces_of(&run.id).join(&name));
+        let closed = if dry_run {
+            Ok(None)
+        } else {
+            engine
+                .workspace(&run.id, run.sandbox, &name)
+                .and_then(|workspace| close(engine, &run.id, &workspace, &name, &run.tip))
+        };
+        let of = run.id.0.clone();
+        match closed {
+            Ok(kept) => {
+                self.bytes += bytes;
+                let run = of;
+                self.removed.push(Gone { run, name, kept });
+            }
+            Err(error) => {
+                let why = with_causes(&error);
+                self.left.insert(format!("{of}/{name}"), why);
+            }
+        }
+    }
 }
 
 /// The bytes of a file, or of everything in a folder; links are not followed.

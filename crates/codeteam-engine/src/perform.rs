@@ -7,6 +7,7 @@
 mod caches;
 mod checks;
 mod halt;
+mod homes;
 mod integrate;
 mod reach;
 mod setup;
@@ -14,7 +15,9 @@ mod view;
 mod worker;
 
 pub use self::halt::Halt;
+pub(crate) use self::homes::{clear as clear_attempts, recover as recover_logins};
 pub use self::integrate::trailer;
+pub use self::reach::Reach;
 pub(crate) use self::worker::spent;
 
 use std::path::PathBuf;
@@ -146,7 +149,7 @@ pub enum Error {
     Key(#[from] egress::BadHeader),
     /// An API that cannot be asked.
     #[error(transparent)]
-    Upstream(#[from] egress::BadUpstream),
+    Server(#[from] crate::logins::keys::BadServer),
     /// The job was ended before it had begun.
     #[error("it was cancelled")]
     Cancelled,

@@ -13,6 +13,7 @@
 
 mod ansi;
 mod cancel;
+mod descriptors;
 mod disk;
 mod launch;
 mod lines;
@@ -32,6 +33,7 @@ use std::time::Duration;
 
 pub use ansi::plain;
 pub use cancel::Cancel;
+pub(crate) use descriptors::allow_many as allow_many_files;
 pub use disk::Disk;
 pub(crate) use launch::mark_only;
 pub use launch::{Hold, Launch, Launcher, Profile, Unconfined, View};

@@ -34,6 +34,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use error::Error;
+pub(crate) use files::remove_tree;
 pub use snapshot::{Removed, Snapshot, empty_trash, restore};
 
 use crate::git::{self, Diff, IndexEntry, Oid, PrivateDir, Repo, Scope};
@@ -108,12 +109,14 @@ impl Workspace {
         Ok(self)
     }
 
-    /// The same, which also knows what was collected in `other`.
+    /// The same, which also knows what was collected in `other`, if that is there.
     #[must_use]
     pub fn borrowing(mut self, other: &Workspace) -> Workspace {
         let objects = other.collector.objects();
-        self.collector.also_reads(&objects);
-        self.borrowed.push(objects);
+        if objects.is_dir() {
+            self.collector.also_reads(&objects);
+            self.borrowed.push(objects);
+        }
         self
     }
 

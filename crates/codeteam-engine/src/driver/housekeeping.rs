@@ -15,7 +15,7 @@ use codeteam_core::ids::{FramePath, RunId};
 use super::Driver;
 use crate::engine::Engine;
 use crate::git::{Oid, Signature};
-use crate::perform::{now, with_causes, workspace_name};
+use crate::perform::{self, now, with_causes, workspace_name};
 use crate::workspace::{self, Removed, Snapshot, Workspace};
 
 /// A frame that ended and whose worktree may go; `base` is what a branch has of it.
@@ -118,12 +118,15 @@ impl Driver<'_> {
                     .warn(&format!("the worktree `{name}` was left in place: {why}"));
             }
         }
+        let mut warn = |message: &str| self.observer.warn(message);
         if kept.is_empty() {
             // Nothing in these folders is needed once the run has ended.
-            let _ = std::fs::remove_dir_all(root.join(".attempts"));
+            perform::clear_attempts(&self.engine, &self.run.id, &mut warn);
             let _ = std::fs::remove_dir_all(root.join(".caches"));
             let _ = std::fs::remove_dir(root.join(".trash"));
             let _ = std::fs::remove_dir(&root);
+        } else {
+            perform::recover_logins(&self.engine, &self.run.id, &mut warn);
         }
     }
 }

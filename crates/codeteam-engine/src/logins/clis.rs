@@ -77,6 +77,8 @@ pub struct Keyed {
     pub base_url: BaseUrl,
     /// The server it would ask otherwise.
     pub upstream: &'static str,
+    /// The user's variable that names another one, such as a gateway. The keys are for that then.
+    pub moved_by: &'static str,
 }
 
 /// A kind of key.
@@ -134,6 +136,7 @@ pub const CLAUDE: Cli = Cli {
         ],
         base_url: BaseUrl::Variable("ANTHROPIC_BASE_URL"),
         upstream: "https://api.anthropic.com",
+        moved_by: "ANTHROPIC_BASE_URL",
     },
 };
 
@@ -164,6 +167,8 @@ pub const CODEX: Cli = Cli {
         ],
         base_url: BaseUrl::Option("openai_base_url"),
         upstream: "https://api.openai.com/v1",
+        // Not codex's own, but what everybody else who takes such a key goes by.
+        moved_by: "OPENAI_BASE_URL",
     },
 };
 
@@ -200,6 +205,7 @@ pub const GEMINI: Cli = Cli {
         }],
         base_url: BaseUrl::Variable("GOOGLE_GEMINI_BASE_URL"),
         upstream: "https://generativelanguage.googleapis.com",
+        moved_by: "GOOGLE_GEMINI_BASE_URL",
     },
 };
 

@@ -6,10 +6,11 @@ mod sharing;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
 use std::{fs, io};
 
+use codeteam_sandbox::egress::Upstream;
 use serde_json::{Value, json};
 
 use super::clis::{ALL, BaseUrl, CLAUDE, CODEX, GEMINI};
-use super::keys::{Keys, endpoint};
+use super::keys::{Keys, SaidBy, endpoint};
 use super::*;
 
 /// A user who has logged in to everything, and keeps much else beside it.
@@ -22,7 +23,7 @@ impl Bench {
     fn new() -> Bench {
         let root = tempfile::tempdir().unwrap();
         let logins = Logins::new(
-            &root.path().join("user"),
+            Some(&root.path().join("user")),
             &root.path().join("state"),
             |_| None,
         );
@@ -190,7 +191,7 @@ fn the_users_variables_say_where_logins_are() {
     let elsewhere = bench.base("elsewhere");
     fs::rename(bench.base("user"), &elsewhere).unwrap();
     let logins = Logins::new(
-        &bench.base("user"),
+        Some(&bench.base("user")),
         &bench.base("state"),
         |name| match name {
             "CLAUDE_CONFIG_DIR" => Some(elsewhere.join(".claude").into()),
@@ -362,7 +363,7 @@ fn a_login_that_a_killed_codeteam_had_lent_comes_back() {
     drop(loan);
     bench.logins.sync().unwrap();
     assert_eq!(read(&bench.user(&GEMINI)), login(&GEMINI, "first", 1));
-    let next = Logins::new(Path::new("/nowhere"), &bench.base("state"), |_| None);
+    let next = Logins::new(None, &bench.base("state"), |_| None);
     assert_eq!(next.recover(&base).unwrap(), [(&GEMINI, Outcome::Renewed)]);
     assert_eq!(read(&bench.user(&GEMINI)), login(&GEMINI, "second", 2));
     assert!(!copy.exists());
@@ -423,11 +424,11 @@ fn a_key_becomes_a_header_of_an_endpoint_and_is_not_printed() {
         ("OPENAI_API_KEY", "k2"),
         ("GEMINI_API_KEY", "k3"),
     ]);
-    let codex = endpoint(&CODEX, &all).unwrap();
+    let codex = endpoint(&CODEX, &all).unwrap().unwrap();
     assert_eq!(codex.base_url, BaseUrl::Option("openai_base_url"));
     assert_eq!(codex.placeholder, "CODEX_API_KEY");
     let headers = ALL.map(|cli| {
-        let endpoint = endpoint(cli, &all).unwrap();
+        let endpoint = endpoint(cli, &all).unwrap().unwrap();
         format!("{}: {}", endpoint.header, endpoint.value.reveal())
     });
     assert_eq!(
@@ -444,5 +445,36 @@ fn a_key_becomes_a_header_of_an_endpoint_and_is_not_printed() {
         "{printed}"
     );
     let none = keys(&[("OPENAI_API_KEY", ""), ("CODEX_API_KEY", "two\r\nlines")]);
-    assert_eq!(ALL.map(|cli| endpoint(cli, &none)), [None, None, None]);
+    assert_eq!(ALL.map(|cli| endpoint(cli, &none)), [const { Ok(None) }; 3]);
+}
+
+#[test]
+fn the_users_server_takes_the_place_of_the_clis_own() {
+    let keys = |url: &'static str| {
+        Keys::from_env(move |name| match name {
+            "GEMINI_API_KEY" | "ANTHROPIC_API_KEY" => Some("key".into()),
+            "ANTHROPIC_BASE_URL" => Some(url.into()),
+            _ => None,
+        })
+    };
+    let gateway = keys("http://gateway.example:8080/claude");
+    let claude = endpoint(&CLAUDE, &gateway).unwrap().unwrap();
+    assert_eq!(claude.said_by, SaidBy::User);
+    assert_eq!(
+        claude.upstream,
+        Upstream::parse("http://gateway.example:8080/claude").unwrap()
+    );
+    let gemini = endpoint(&GEMINI, &gateway).unwrap().unwrap();
+    assert_eq!(gemini.said_by, SaidBy::Cli);
+    assert_eq!(
+        gemini.upstream,
+        Upstream::parse(GEMINI.keys.upstream).unwrap()
+    );
+    let bad = endpoint(&CLAUDE, &keys("https://me:hush@gateway.example")).unwrap_err();
+    let printed = format!(
+        "{bad} {bad:?} {:?}",
+        keys("https://me:hush@gateway.example")
+    );
+    assert!(printed.contains("ANTHROPIC_BASE_URL"), "{printed}");
+    assert!(!printed.contains("hush"), "{printed}");
 }

@@ -16,10 +16,10 @@ use codeteam_sandbox::Access;
 use serde::{Deserialize, Serialize};
 
 use super::reach::Reach;
-use super::{Context, Error, Job, caches, now, oid, setup, view};
-use crate::dialect::{self, Fold, Surroundings};
+use super::{Context, Error, Job, caches, homes, now, oid, setup, view};
+use crate::dialect::{self, Fold, Program, Surroundings};
 use crate::engine::Engine;
-use crate::process::{self, Account, CommandSpec, Limits, Line, Profile, Stream, View};
+use crate::process::{self, Account, CommandSpec, Exit, Limits, Line, Profile, Stream, View};
 use crate::workspace::{self, Workspace};
 
 /// The longest line of a worker that is kept.
@@ -47,51 +47,28 @@ pub(super) fn work(
     if assignment.writable {
         setup::ready(job, &workspace, context)?;
     }
-    let program = dialect.command(assignment, &around);
+    let mut program = dialect.command(assignment, &around);
+    program.reads.push(files.assignment.clone());
     let transcript = Arc::new(Mutex::new(Transcript::create(&files.transcript)?));
     let telling = Arc::clone(&transcript);
     let account = Account::telling(Arc::new(move |text: &str| {
         lock(&telling).write("network", text.into());
     }));
     let reach = Reach::of(&assignment.worker, engine, &files.private, account.clone())?;
-    let mut view = view(assignment, &workspace, engine)?;
-    caches::show(&mut view, job, engine)?;
-    reach.show(&mut view);
-    for file in program.reads.into_iter().chain([files.assignment.clone()]) {
-        view.show(file, Access::ReadOnly);
-    }
-    let spec = CommandSpec {
-        program: program.program,
-        args: program.args,
-        cwd: workspace.tree_dir(),
-        env: Engine::child_env(&job.mark(engine), [program.env, reach.env.clone()].concat()),
-        view,
-        disk: Some(engine.disk(&workspace)),
-        brief: false,
-    };
-    let limits = Limits {
-        wall: Duration::from_millis(assignment.timeout_ms),
-        line_bytes: LINE_BYTES,
-        total_bytes: TOTAL_BYTES,
-        grace: GRACE,
-    };
     let mut fold = dialect.fold();
-    let exit = process::run(
-        &*job.launcher(engine)?,
-        Profile::Worker,
-        &spec,
-        &limits,
-        &context.cancel,
-        &mut |line| {
+    let ran = command(job, assignment, &workspace, engine, program, &reach).and_then(|spec| {
+        run(job, assignment, &spec, context, &mut |line| {
             lock(&transcript).line(&line);
             if let Some(shown) = fold.line(&line) {
                 (context.lines)(&job.id, &shown);
             }
-        },
-    )?;
-    if let Some(told) = reach.end()? {
+        })
+    });
+    // However it went, what the worker was lent comes back.
+    if let Some(told) = reach.end() {
         (context.lines)(&job.id, &told);
     }
+    let exit = ran?;
     let hosts = account.hosts();
     if !hosts.is_empty() {
         (context.report)(Input::NetworkUsed {
@@ -132,6 +109,52 @@ pub(super) fn work(
         id: job.id.clone(),
         report: Box::new(report),
     })
+}
+
+/// The worker's program, with all it sees.
+fn command(
+    job: &Job,
+    assignment: &Assignment,
+    workspace: &Workspace,
+    engine: &Engine,
+    program: Program,
+    reach: &Reach,
+) -> Result<CommandSpec, Error> {
+    let mut view = view(assignment, workspace, engine)?;
+    caches::show(&mut view, job, engine)?;
+    reach.show(&mut view);
+    for file in program.reads {
+        view.show(file, Access::ReadOnly);
+    }
+    Ok(CommandSpec {
+        program: program.program,
+        args: program.args,
+        cwd: workspace.tree_dir(),
+        env: Engine::child_env(&job.mark(engine), [program.env, reach.env.clone()].concat()),
+        view,
+        disk: Some(engine.disk(workspace)),
+        brief: false,
+    })
+}
+
+fn run(
+    job: &Job,
+    assignment: &Assignment,
+    spec: &CommandSpec,
+    context: &Context<'_>,
+    sink: &mut dyn FnMut(Line<'_>),
+) -> Result<Exit, Error> {
+    let limits = Limits {
+        wall: Duration::from_millis(assignment.timeout_ms),
+        line_bytes: LINE_BYTES,
+        total_bytes: TOTAL_BYTES,
+        grace: GRACE,
+    };
+    let launcher = job.launcher(context.engine)?;
+    let (profile, cancel) = (Profile::Worker, &context.cancel);
+    Ok(process::run(
+        &*launcher, profile, spec, &limits, cancel, sink,
+    )?)
 }
 
 /// What a worker is shown: its work tree, which only those who are asked for a change may write.
@@ -211,7 +234,7 @@ impl Files {
         Self {
             assignment: folder.join(format!("{}.json", job.id.fence)),
             transcript: folder.join(format!("{}.jsonl", job.id.fence)),
-            private: folder.join(format!("{}.home", job.id.fence)),
+            private: homes::of(engine, &job.run, job.id.fence),
         }
     }
 
@@ -295,7 +318,6 @@ impl Transcript {
         let id = engine.bodies.adopt(&self.path)?;
         // Only needed by the worker, and everything in it is in the events.
         let _ = fs::remove_file(&files.assignment);
-        let _ = fs::remove_dir_all(&files.private);
         Ok(BodyId(id))
     }
 }

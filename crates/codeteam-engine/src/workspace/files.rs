@@ -50,7 +50,7 @@ pub(super) fn remove_file(path: &Path) -> Result<(), Error> {
 
 /// Removes whatever is at `path`, also if its directories were made read-only,
 /// as some package caches do to theirs.
-pub(super) fn remove_tree(path: &Path) -> Result<(), Error> {
+pub(crate) fn remove_tree(path: &Path) -> Result<(), Error> {
     match path.symlink_metadata() {
         Ok(metadata) if metadata.is_dir() => {}
         Ok(_) => return remove_file(path),

@@ -131,6 +131,16 @@ impl Upstream {
         self
     }
 
+    /// The host that is asked.
+    pub fn host(&self) -> &str {
+        self.host.host()
+    }
+
+    /// Whether nobody on the way can read what is asked.
+    pub fn is_secure(&self) -> bool {
+        self.is_secure
+    }
+
     fn host_field(&self) -> String {
         let usual = if self.is_secure { 443 } else { 80 };
         let host = match self.host.host().parse() {
@@ -259,6 +269,14 @@ impl Endpoint {
         request: &Request,
         mut reader: BufReader<Wire<'_>>,
     ) -> Result<(), Refused> {
+        if request.fields.iter().any(|field| field.is("upgrade")) {
+            // Codex asks for a WebSocket first, and goes on without one if it
+            // is told just this.
+            return Err(Refused {
+                status: 426,
+                ..Refused::odd("", "no other protocol is spoken here")
+            });
+        }
         let odd = |why: String| Refused::odd("", why);
         let outgoing = self.outgoing(request).map_err(odd)?;
         let (host, port) = (self.upstream.host.host(), self.upstream.host.port());
@@ -299,9 +317,6 @@ impl Endpoint {
         }
         if request.method == "CONNECT" || !request.target.starts_with('/') {
             return Err("this is not a proxy".to_owned());
-        }
-        if request.fields.iter().any(|field| field.is("upgrade")) {
-            return Err("no other protocol is spoken here".to_owned());
         }
         let target = target(&self.upstream.prefix, &request.target)?;
         let host = self.upstream.host_field();

@@ -174,6 +174,7 @@ impl Visit<'_> {
         let reason = match status {
             400 => "Bad Request",
             403 => "Forbidden",
+            426 => "Upgrade Required",
             502 => "Bad Gateway",
             _ => "Service Unavailable",
         };

@@ -36,6 +36,9 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     for (name, why) in &pruned.left {
         say(&format!("left {name}: {why}"));
     }
+    for note in &pruned.notes {
+        say(note);
+    }
     if pruned.removed.is_empty() && pruned.left.is_empty() {
         say("nothing to remove");
     } else {

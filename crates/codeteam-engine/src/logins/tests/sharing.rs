@@ -120,7 +120,7 @@ fn the_newest_of_many_that_are_given_back_at_once_stays() {
         .map(|n| bench.lend(&CLAUDE, &format!("w{n}")))
         .collect();
     // A second process would have its own `Logins`, and only the lock in common.
-    let other = Logins::new(&bench.base("user"), &bench.base("state"), |_| None);
+    let other = Logins::new(Some(&bench.base("user")), &bench.base("state"), |_| None);
     let others = (8..12).map(|n| other.lend(&CLAUDE, &bench.base(&format!("w{n}"))));
     let loans: Vec<Loan> = loans
         .into_iter()

@@ -1,0 +1,56 @@
+//! Hosts that are not behind the user's proxy, as `NO_PROXY` names them.
+
+/// What `NO_PROXY` says.
+#[derive(Clone, Debug, Default)]
+pub struct Direct(Vec<String>);
+
+impl Direct {
+    /// Reads names, each of which stands for what is below it too; `*` is everything.
+    pub fn parse(text: &str) -> Self {
+        let names = text.split([',', ' ']).map(name).filter(|n| !n.is_empty());
+        Self(names.collect())
+    }
+
+    /// Whether a host is among them.
+    pub fn covers(&self, host: &str) -> bool {
+        let host = name(host);
+        let is_below = |name: &String| {
+            host.strip_suffix(name.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        };
+        self.0.iter().any(|name| name == "*" || is_below(name))
+    }
+}
+
+fn name(text: &str) -> String {
+    let text = text.trim();
+    let text = text
+        .strip_prefix('*')
+        .filter(|t| !t.is_empty())
+        .unwrap_or(text);
+    text.trim_matches('.').to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_stands_for_what_is_below_it() {
+        let direct = Direct::parse("localhost, .Corp.example,*.lab,10.0.0.1");
+        for host in [
+            "localhost",
+            "corp.example",
+            "a.b.corp.example",
+            "x.lab",
+            "10.0.0.1",
+        ] {
+            assert!(direct.covers(host), "{host}");
+        }
+        for host in ["notcorp.example", "example", "10.0.0.10", ""] {
+            assert!(!direct.covers(host), "{host}");
+        }
+        assert!(Direct::parse("*").covers("anything.example"));
+        assert!(!Direct::parse("").covers("anything.example"));
+    }
+}

@@ -1,0 +1,14 @@
+//! The engine with a real sandbox, a real git and a made-up user. Needs bubblewrap; without it
+//! the tests fail.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking, in its helpers too"
+)]
+
+mod bench;
+mod keys;
+mod logins;
+mod recovery;
+mod server;
