@@ -11,8 +11,8 @@ use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 use rustix::fs::{
-    CWD, FileType, MemfdFlags, Mode, OFlags, ResolveFlags, fstat, major, memfd_create, minor, open,
-    openat2,
+    CWD, FileType, MemfdFlags, Mode, OFlags, ResolveFlags, StatVfsMountFlags, fstat, major,
+    memfd_create, minor, open, openat2, statvfs,
 };
 use rustix::mount::{MountFlags, MountPropagationFlags, mount_bind, mount_change, mount_remount};
 use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
@@ -127,20 +127,39 @@ const DEVICES: &[&str] = &[
 /// bwrap is given a view of the host in which they are mounted read-only, which
 /// does not keep anyone from reading and writing them. bwrap itself cannot do
 /// it: what it makes read-only it also makes no device.
+///
+/// As a rule all of them are in one mount, which needs only to be told; bwrap
+/// reads the list of mounts so often that six more would be felt.
 #[expect(
     deprecated,
     reason = "it is unsafe only for descriptor tables, and there is one thread"
 )]
 fn protect_devices() -> rustix::io::Result<()> {
     thread::unshare(UnshareFlags::NEWNS)?;
+    // Where it is a mount; whether it has helped is seen below.
+    let _ = make_read_only("/dev");
+    let mut others = Vec::new();
+    for &device in DEVICES {
+        if !statvfs(device)?.f_flag.contains(StatVfsMountFlags::RDONLY) {
+            others.push(device);
+        }
+    }
+    if others.is_empty() {
+        return Ok(());
+    }
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private)?;
-    for &device in DEVICES {
+    for device in others {
         mount_bind(device, device)?;
-        let flags = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID;
-        mount_remount(device, flags, c"")?;
+        make_read_only(device)?;
     }
     Ok(())
+}
+
+/// Makes a mount read-only, in this namespace alone.
+fn make_read_only(mount: &str) -> rustix::io::Result<()> {
+    let flags = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID;
+    mount_remount(mount, flags, c"")
 }
 
 /// Standard input is the lifeline, the others are pipes or nothing.
