@@ -255,23 +255,30 @@ impl Given {
 
     fn open(&mut self, source: Source<'_>) -> Result<RawFd, Error> {
         let fd = match source {
-            Source::Path(path) => {
-                check_plain(path)?;
-                open_plainly(path).map_err(|source| Error::Path {
-                    path: path.to_owned(),
-                    source,
-                })?
-            }
+            Source::Path(path) => given(path, OFlags::PATH)?,
+            Source::Contents(path) => given(path, OFlags::RDONLY)?,
             Source::Data(bytes) => in_memory(bytes).map_err(system("pass data to bubblewrap"))?,
         };
         Ok(self.keep(fd))
     }
 }
 
+fn given(path: &Path, flags: OFlags) -> Result<OwnedFd, Error> {
+    check_plain(path)?;
+    open_as(path, flags).map_err(|source| Error::Path {
+        path: path.to_owned(),
+        source,
+    })
+}
+
 /// Opens a path no component of which is a symbolic link.
 pub(super) fn open_plainly(path: &Path) -> io::Result<OwnedFd> {
+    open_as(path, OFlags::PATH)
+}
+
+fn open_as(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let how = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    Ok(openat2(CWD, path, OFlags::PATH, Mode::empty(), how)?)
+    Ok(openat2(CWD, path, flags, Mode::empty(), how)?)
 }
 
 fn in_memory(bytes: &[u8]) -> io::Result<OwnedFd> {
