@@ -100,6 +100,7 @@ fn bubblewrap(backend: &Backend, policy: &Policy) -> Outcome<Duration> {
     let options = bwrap::options(policy, |source| -> Outcome<_> {
         let fd = match source {
             Source::Path(path) => open(path, OFlags::PATH, Mode::empty())?,
+            Source::Contents(path) => open(path, OFlags::RDONLY, Mode::empty())?,
             Source::Data(bytes) => memory(bytes)?.into(),
         };
         let number = fd.as_raw_fd();

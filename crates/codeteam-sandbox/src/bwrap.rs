@@ -16,6 +16,8 @@ use crate::seccomp;
 pub enum Source<'a> {
     /// A path of the host, none of whose components is a symbolic link.
     Path(&'a Path),
+    /// What a file of the host says, to be read. The same is true of its path.
+    Contents(&'a Path),
     /// These bytes.
     Data(&'a [u8]),
 }
@@ -61,8 +63,10 @@ pub fn options<E>(
     // that is the user inside when root starts a sandbox.
     options.add("--ro-bind", ["/proc/sys", "/proc/sys"]);
     options.add("--dev", ["/dev"]);
-    for entry in policy.root.iter().chain(&policy.entries) {
-        options.entry(entry, &mut fd)?;
+    let entries: Vec<_> = policy.root.iter().chain(&policy.entries).collect();
+    for (at, entry) in entries.iter().enumerate() {
+        let ground = ground(&entries[..at], entry.target());
+        options.entry(entry, ground, &mut fd)?;
     }
     // What lies below these two in memory has no size limit.
     options.add("--remount-ro", ["/dev"]);
@@ -73,6 +77,28 @@ pub fn options<E>(
         options.add("--add-seccomp-fd", [program.to_string()]);
     }
     Ok(options.0)
+}
+
+/// What a file of our own would lie on.
+#[derive(Clone, Copy)]
+enum Ground {
+    /// The directory in memory at the root, which is read-only in the end: the
+    /// file can simply be put there. A mount more would have bwrap read the list
+    /// of all mounts once more, which takes longer the longer it is.
+    Root,
+    /// Something else, such as a work tree, where nothing may be written.
+    Other,
+}
+
+fn ground(below: &[&Entry], target: &Path) -> Ground {
+    let mut taken = ["/proc", "/dev"].iter().map(Path::new);
+    let is_other = taken.any(|path| target.starts_with(path))
+        || below.iter().any(|entry| target.starts_with(entry.target()));
+    if is_other {
+        Ground::Other
+    } else {
+        Ground::Root
+    }
 }
 
 struct Options(Vec<OsString>);
@@ -87,6 +113,7 @@ impl Options {
     fn entry<E>(
         &mut self,
         entry: &Entry,
+        ground: Ground,
         fd: &mut impl FnMut(Source<'_>) -> Result<RawFd, E>,
     ) -> Result<(), E> {
         match entry {
@@ -106,17 +133,19 @@ impl Options {
                 self.add("--size", [bytes.to_string()]);
                 self.add("--tmpfs", [target]);
             }
+            Entry::Copy { source, target } => {
+                let contents = fd(Source::Contents(source))?;
+                self.file(contents, ground, target);
+            }
             Entry::File { target, text } => {
                 let data = fd(Source::Data(text.as_bytes()))?;
-                self.add("--perms", ["0444"]);
-                self.on("--ro-bind-data", data, target);
+                self.file(data, ground, target);
             }
             Entry::Link { target, to } => self.add("--symlink", [to, target]),
             Entry::Hidden { target, kind } => match kind {
                 Kind::File => {
                     let data = fd(Source::Data(&[]))?;
-                    self.add("--perms", ["0444"]);
-                    self.on("--ro-bind-data", data, target);
+                    self.file(data, ground, target);
                 }
                 Kind::Directory => {
                     self.add("--perms", ["0555"]);
@@ -126,6 +155,15 @@ impl Options {
             },
         }
         Ok(())
+    }
+
+    fn file(&mut self, contents: RawFd, ground: Ground, target: &Path) {
+        let option = match ground {
+            Ground::Root => "--file",
+            Ground::Other => "--ro-bind-data",
+        };
+        self.add("--perms", ["0444"]);
+        self.on(option, contents, target);
     }
 
     fn on(&mut self, option: &str, fd: RawFd, target: &Path) {
@@ -174,6 +212,14 @@ mod tests {
                 target: "/etc/passwd".into(),
                 text: "agent".into(),
             },
+            Entry::Copy {
+                source: "/etc/ld.so.cache".into(),
+                target: "/etc/ld.so.cache".into(),
+            },
+            Entry::Hidden {
+                target: "/proc/keys".into(),
+                kind: Kind::File,
+            },
         ];
         let mut policy = Policy::new(Profile::Executor, root, Limits::default());
         policy.show(Path::new("/project/tree"), Access::Writable);
@@ -208,7 +254,11 @@ mod tests {
             --ro-bind-fd 10 /usr
             --symlink usr/bin /bin
             --perms 0444
-            --ro-bind-data 11 /etc/passwd
+            --file 11 /etc/passwd
+            --perms 0444
+            --file 12 /etc/ld.so.cache
+            --perms 0444
+            --ro-bind-data 13 /proc/keys
             --perms 0700
             --size 536870912
             --tmpfs /tmp
@@ -218,18 +268,18 @@ mod tests {
             --perms 0700
             --size 536870912
             --tmpfs /home/agent
-            --bind-fd 12 /project/tree
+            --bind-fd 14 /project/tree
             --perms 0444
-            --ro-bind-data 13 /project/tree/.env
+            --ro-bind-data 15 /project/tree/.env
             --perms 0555
             --tmpfs /project/tree/internal
             --remount-ro /project/tree/internal
             --remount-ro /dev
             --remount-ro /
             --chdir /project/tree
-            --add-seccomp-fd 14
-            --add-seccomp-fd 15
-            --add-seccomp-fd 16"]]
+            --add-seccomp-fd 16
+            --add-seccomp-fd 17
+            --add-seccomp-fd 18"]]
         .assert_eq(&shown(&policy));
     }
 

@@ -78,6 +78,15 @@ pub enum Entry {
         /// How much fits in.
         bytes: u64,
     },
+    /// A copy of a small public file of the host, as it is when the command is
+    /// started. It costs a command less than a mount. Of `source` is required
+    /// what a `Bind` requires, and that the caller can read it.
+    Copy {
+        /// Where it is on the host.
+        source: PathBuf,
+        /// Where it appears.
+        target: PathBuf,
+    },
     /// A small read-only file.
     File {
         /// Where it appears.
@@ -218,6 +227,7 @@ impl Entry {
     pub fn target(&self) -> &Path {
         match self {
             Self::Bind { target, .. }
+            | Self::Copy { target, .. }
             | Self::Scratch { target, .. }
             | Self::File { target, .. }
             | Self::Link { target, .. }

@@ -4,7 +4,7 @@
 //! An allowlist. `/etc` in particular holds secrets that are readable to the
 //! user inside when root starts a sandbox, so single files of it are named.
 
-use std::fs;
+use std::fs::{self, DirEntry, File};
 use std::path::{Path, PathBuf};
 
 use crate::policy::{Access, Entry, HOME, Kind, UID, USER};
@@ -12,10 +12,10 @@ use crate::policy::{Access, Entry, HOME, Kind, UID, USER};
 /// Directories at the root that are links into `/usr`, or directories like it.
 const MERGED: &[&str] = &["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
-/// Public files of `/etc`. Not all of `/etc/ssl`: it has private keys too.
+/// Public parts of `/etc`. Not all of `/etc/ssl`: it has private keys too.
 const CONFIGURATION: &[&str] = &[
     "/etc/alternatives",
-    "/etc/ca-certificates",
+    "/etc/ca-certificates/extracted",
     "/etc/ld.so.cache",
     "/etc/ld.so.conf",
     "/etc/ld.so.conf.d",
@@ -27,6 +27,12 @@ const CONFIGURATION: &[&str] = &[
     "/etc/ssl/certs",
     "/etc/ssl/openssl.cnf",
 ];
+
+/// As many files are written in the time of one mount.
+const FEW: usize = 8;
+
+/// As many bytes of each may travel with every command.
+const SMALL: u64 = 1024;
 
 /// What the kernel shows of itself, or lets be written, only to the owner of the host's root, who is
 /// the user inside when root starts a sandbox. (`bwrap` covers what is dangerous
@@ -67,14 +73,7 @@ pub fn root() -> Vec<Entry> {
         }
     }
     for path in CONFIGURATION.iter().map(Path::new) {
-        // A link, such as the time zone, appears as what it points to.
-        if let Ok(source) = path.canonicalize() {
-            entries.push(Entry::Bind {
-                source,
-                target: path.to_owned(),
-                access: Access::ReadOnly,
-            });
-        }
+        entries.extend(configuration(path));
     }
     entries.extend(names(UID, UID));
     entries.push(Entry::Link {
@@ -94,6 +93,47 @@ pub(crate) fn names(uid: u32, gid: u32) -> [Entry; 3] {
         file("/etc/passwd", user),
         file("/etc/group", format!("{USER}:x:{gid}:\n")),
     ]
+}
+
+/// A part of `/etc`, by the means that costs least: what is visible anyway by a
+/// link, a file by a copy.
+fn configuration(path: &Path) -> Vec<Entry> {
+    let Ok(source) = path.canonicalize() else {
+        return Vec::new();
+    };
+    let target = path.to_owned();
+    if source.starts_with("/usr") {
+        return vec![Entry::Link { target, to: source }];
+    }
+    if source.is_file() {
+        // What the caller cannot read, nobody inside could.
+        let is_readable = File::open(&source).is_ok();
+        let copy = is_readable.then_some(Entry::Copy { source, target });
+        return copy.into_iter().collect();
+    }
+    few_files(&source, path).unwrap_or_else(|| {
+        vec![Entry::Bind {
+            source,
+            target,
+            access: Access::ReadOnly,
+        }]
+    })
+}
+
+/// What the files of a directory say, if they are few and small and all. Not
+/// copies: a file that goes later must not keep commands from being started.
+fn few_files(directory: &Path, target: &Path) -> Option<Vec<Entry>> {
+    let found = fs::read_dir(directory).ok()?.take(FEW + 1);
+    let files: Option<Vec<_>> = found.map(|entry| said(&entry.ok()?, target)).collect();
+    files.filter(|files| files.len() <= FEW)
+}
+
+fn said(entry: &DirEntry, target: &Path) -> Option<Entry> {
+    let is_file = entry.file_type().ok()?.is_file();
+    let is_small = entry.metadata().ok()?.len() <= SMALL;
+    let text = (is_file && is_small).then(|| fs::read_to_string(entry.path()).ok())??;
+    let target = target.join(entry.file_name());
+    Some(Entry::File { target, text })
 }
 
 fn directory(path: &Path) -> Option<Entry> {

@@ -219,6 +219,7 @@ impl<F: FnMut(StandIn<'_>) -> io::Result<PathBuf>> Options<F> {
                 target,
                 access,
             } => self.bind(source, target, *access),
+            Entry::Copy { source, target } => self.bind(source, target, Access::ReadOnly),
             Entry::Scratch { target, bytes } => {
                 check_name(target)?;
                 self.add("--tmpfs=", target);

@@ -11,8 +11,8 @@ use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 use rustix::fs::{
-    CWD, FileType, MemfdFlags, Mode, OFlags, ResolveFlags, fstat, major, memfd_create, minor, open,
-    openat2,
+    CWD, FileType, MemfdFlags, Mode, OFlags, ResolveFlags, StatVfsMountFlags, fstat, major,
+    memfd_create, minor, open, openat2, statvfs,
 };
 use rustix::mount::{MountFlags, MountPropagationFlags, mount_bind, mount_change, mount_remount};
 use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
@@ -127,20 +127,39 @@ const DEVICES: &[&str] = &[
 /// bwrap is given a view of the host in which they are mounted read-only, which
 /// does not keep anyone from reading and writing them. bwrap itself cannot do
 /// it: what it makes read-only it also makes no device.
+///
+/// As a rule all of them are in one mount, which needs only to be told; bwrap
+/// reads the list of mounts so often that six more would be felt.
 #[expect(
     deprecated,
     reason = "it is unsafe only for descriptor tables, and there is one thread"
 )]
 fn protect_devices() -> rustix::io::Result<()> {
     thread::unshare(UnshareFlags::NEWNS)?;
+    // Where it is a mount; whether it has helped is seen below.
+    let _ = make_read_only("/dev");
+    let mut others = Vec::new();
+    for &device in DEVICES {
+        if !statvfs(device)?.f_flag.contains(StatVfsMountFlags::RDONLY) {
+            others.push(device);
+        }
+    }
+    if others.is_empty() {
+        return Ok(());
+    }
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private)?;
-    for &device in DEVICES {
+    for device in others {
         mount_bind(device, device)?;
-        let flags = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID;
-        mount_remount(device, flags, c"")?;
+        make_read_only(device)?;
     }
     Ok(())
+}
+
+/// Makes a mount read-only, in this namespace alone.
+fn make_read_only(mount: &str) -> rustix::io::Result<()> {
+    let flags = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID;
+    mount_remount(mount, flags, c"")
 }
 
 /// Standard input is the lifeline, the others are pipes or nothing.
@@ -236,23 +255,30 @@ impl Given {
 
     fn open(&mut self, source: Source<'_>) -> Result<RawFd, Error> {
         let fd = match source {
-            Source::Path(path) => {
-                check_plain(path)?;
-                open_plainly(path).map_err(|source| Error::Path {
-                    path: path.to_owned(),
-                    source,
-                })?
-            }
+            Source::Path(path) => given(path, OFlags::PATH)?,
+            Source::Contents(path) => given(path, OFlags::RDONLY)?,
             Source::Data(bytes) => in_memory(bytes).map_err(system("pass data to bubblewrap"))?,
         };
         Ok(self.keep(fd))
     }
 }
 
+fn given(path: &Path, flags: OFlags) -> Result<OwnedFd, Error> {
+    check_plain(path)?;
+    open_as(path, flags).map_err(|source| Error::Path {
+        path: path.to_owned(),
+        source,
+    })
+}
+
 /// Opens a path no component of which is a symbolic link.
 pub(super) fn open_plainly(path: &Path) -> io::Result<OwnedFd> {
+    open_as(path, OFlags::PATH)
+}
+
+fn open_as(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let how = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    Ok(openat2(CWD, path, OFlags::PATH, Mode::empty(), how)?)
+    Ok(openat2(CWD, path, flags, Mode::empty(), how)?)
 }
 
 fn in_memory(bytes: &[u8]) -> io::Result<OwnedFd> {

@@ -82,7 +82,11 @@ fn only_the_work_tree_can_be_written() {
          for d in / /usr /usr/bin /etc /dev /run /run/codeteam /var /proc /proc/sys/kernel; do
              touch $d/pwned && echo wrote $d
          done
-         rm -f /etc/passwd /run/codeteam/shim && echo removed
+         for f in /etc/passwd /etc/ld.so.cache; do
+             echo x >> $f && echo wrote $f
+             chmod 0777 $f && echo changed $f
+         done
+         rm -f /etc/passwd /etc/ld.so.cache /run/codeteam/shim && echo removed
          chmod 0777 /usr /usr/bin && echo changed",
         sibling = sibling.display(),
         parent = sibling.parent().unwrap().display(),
