@@ -314,6 +314,7 @@ impl Job {
         let workspace = self.workspace(engine)?;
         let (wanted, base) = (oid(&tree.0)?, oid(&self.base.commit.0)?);
         if engine.untouched.take(&workspace.tree_dir(), tree) {
+            workspace.renew_git_dir(&base)?;
             return Ok(Arc::new(workspace));
         }
         workspace.prepare(&wanted, &base, Ignored::Keep)?;

@@ -22,5 +22,6 @@ mod people;
 mod project;
 mod run;
 mod samples;
+mod sandbox;
 mod surroundings;
 mod upkeep;
