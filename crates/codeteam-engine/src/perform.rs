@@ -321,14 +321,15 @@ impl Job {
         Ok(Arc::new(workspace))
     }
 
-    /// A work tree of their own for checks: nothing that a worker left beside the files of its
-    /// change is there, and what they build is not in the worker's way.
+    /// A work tree of their own for checks, made anew for each tree: nothing is there that a worker
+    /// left beside the files of its change, or had its tests leave when an earlier change was judged.
     fn prepare_gate(&self, engine: &Engine, tree: &Tree) -> Result<Workspace, Error> {
         let name = format!("{}.gate", workspace_name(&self.id.frame));
         let own = self.frame_workspace(engine)?;
         let workspace = self.open(engine, &name)?.borrowing(&own);
         let (wanted, base) = (oid(&tree.0)?, oid(&self.base.commit.0)?);
-        workspace.prepare(&wanted, &base, Ignored::Keep)?;
+        workspace.remove()?;
+        workspace.prepare(&wanted, &base, Ignored::Remove)?;
         Ok(workspace)
     }
 

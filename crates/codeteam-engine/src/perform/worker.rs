@@ -54,8 +54,7 @@ pub(super) fn work(
         lock(&telling).write("network", text.into());
     }));
     let reach = Reach::of(&assignment.worker, engine, &files.private, account.clone())?;
-    let mut view = view(assignment, &workspace, engine)?;
-    caches::show(&mut view, job, engine)?;
+    let mut view = view(job, assignment, &workspace, engine)?;
     reach.show(&mut view);
     for file in program.reads.into_iter().chain([files.assignment.clone()]) {
         view.show(file, Access::ReadOnly);
@@ -134,7 +133,12 @@ pub(super) fn work(
 }
 
 /// What a worker is shown: its work tree, which only those who are asked for a change may write.
-fn view(assignment: &Assignment, workspace: &Workspace, engine: &Engine) -> Result<View, Error> {
+fn view(
+    job: &Job,
+    assignment: &Assignment,
+    workspace: &Workspace,
+    engine: &Engine,
+) -> Result<View, Error> {
     let access = if assignment.writable {
         Access::Writable
     } else {
@@ -145,6 +149,7 @@ fn view(assignment: &Assignment, workspace: &Workspace, engine: &Engine) -> Resu
     } else {
         view::without(workspace, access, &assignment.exclude)
     };
+    caches::show(&mut view, job, engine)?;
     let allowed = &engine.config.sandbox.allow_files;
     view::hide_configuration(&mut view, &workspace.tree_dir(), allowed);
     Ok(view)

@@ -3,7 +3,9 @@
 //! Where it does no harm, the same attack is made with `--no-sandbox` as well, and succeeds there:
 //! an attack that cannot succeed anywhere shows nothing.
 
+mod gates;
 mod repository;
+mod roles;
 mod secrets;
 mod trees;
 
@@ -43,10 +45,10 @@ fn test_that_runs(commands: &str) -> String {
     format!("mkdir -p tests; cat > tests/attack.sh <<'END'\n{commands}\nEND")
 }
 
-/// The arguments of a run in which these play, one coder after the other.
-fn cast(project: &Project, plays: &[Value]) -> Vec<String> {
+/// The arguments of a run in which these play.
+fn cast(project: &Project, workflow: &str, plays: &[Value]) -> Vec<String> {
     let script = json!({ "version": 1, "plays": plays }).to_string();
-    let (script, workflow) = (project.script(&script), project.workflow(ONE));
+    let (script, workflow) = (project.script(&script), project.workflow(workflow));
     let args = ["-v", "run", "x", "--script", &script, "--workflow"];
     let args = args.into_iter().map(str::to_owned);
     args.chain([workflow]).collect()
@@ -54,7 +56,12 @@ fn cast(project: &Project, plays: &[Value]) -> Vec<String> {
 
 /// Lets these play, to the end.
 fn attack(project: &Project, plays: &[Value], more: &[&str]) -> Done {
-    let args = cast(project, plays);
+    attack_by(project, ONE, plays, more)
+}
+
+/// The same by another workflow.
+fn attack_by(project: &Project, workflow: &str, plays: &[Value], more: &[&str]) -> Done {
+    let args = cast(project, workflow, plays);
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     project.run(&[&args, more].concat())
 }

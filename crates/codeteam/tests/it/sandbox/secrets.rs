@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::{NO_SANDBOX, attack, by, cast, coder, play, reviewer, test_that_runs};
+use crate::misbehaviour::ONE;
 use crate::project::{Done, Project};
 
 const READERS: [&str; 3] = ["coder", "reviewer", "gate"];
@@ -78,7 +79,7 @@ fn stolen(more: &[&str]) -> (Vec<String>, Done) {
         )),
         reviewer(&by("reviewer", &read)),
     ];
-    let args = cast(&project, &plays);
+    let args = cast(&project, ONE, &plays);
     let mut command = project.codeteam(&[]);
     command.args(args).args(more).env("MY_TOKEN", "my-token");
     let done = Done::from(command.output().unwrap()).expect(0);
