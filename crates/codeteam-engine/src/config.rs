@@ -57,6 +57,9 @@ pub struct Config {
 pub struct Verification {
     /// Commands that must exit with 0.
     pub commands: Vec<Command>,
+    /// Whether they find what they have built for earlier trees of the same task. Quicker, and
+    /// what a worker had its tests leave there is found too.
+    pub keep_worktree: bool,
 }
 
 /// A command that must exit with 0.

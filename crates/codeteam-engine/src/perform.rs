@@ -317,19 +317,24 @@ impl Job {
         let workspace = self.workspace(engine)?;
         let (wanted, base) = (oid(&tree.0)?, oid(&self.base.commit.0)?);
         if engine.untouched.take(&workspace.tree_dir(), tree) {
+            workspace.renew_git_dir(&base)?;
             return Ok(Arc::new(workspace));
         }
         workspace.prepare(&wanted, &base, Ignored::Keep)?;
         Ok(Arc::new(workspace))
     }
 
-    /// A work tree of their own for checks: nothing that a worker left beside the files of its
-    /// change is there, and what they build is not in the worker's way.
+    /// A work tree of their own for checks. Unless the user wants it otherwise, it is made anew for
+    /// each tree: nothing is there that a worker left beside the files of its change, or had its
+    /// tests leave when an earlier change was judged.
     fn prepare_gate(&self, engine: &Engine, tree: &Tree) -> Result<Workspace, Error> {
         let name = format!("{}.gate", workspace_name(&self.id.frame));
         let own = self.frame_workspace(engine)?;
         let workspace = self.open(engine, &name)?.borrowing(&own);
         let (wanted, base) = (oid(&tree.0)?, oid(&self.base.commit.0)?);
+        if !engine.config.verification.keep_worktree {
+            workspace.remove()?;
+        }
         workspace.prepare(&wanted, &base, Ignored::Keep)?;
         Ok(workspace)
     }

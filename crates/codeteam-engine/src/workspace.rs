@@ -178,15 +178,23 @@ impl Workspace {
         Ok(prepared)
     }
 
-    /// Records the work tree as a tree, in the workspace's own objects. Two
+    /// Makes the worker's git directory anew where the work tree is as wanted:
+    /// what one worker has configured there must not run for the next one. No
+    /// process.
+    pub fn renew_git_dir(&self, head: &Oid) -> Result<(), Error> {
+        self.lock()?.write_git_dir(head)
+    }
+
+    /// Records the work tree as a tree, in the workspace's own objects. Four
     /// processes.
     ///
     /// Ignored files are left out, and codeteam's own directory is as it was.
     /// No filter runs, whatever the work tree's attributes say: what is
     /// recorded is what is on disk. A repository inside the work tree, whose
     /// content nobody could review, is an [`Error::NestedRepositories`]; a file
-    /// git cannot record is an [`Error::Unrecordable`]. Both are the worker's
-    /// doing, and what it should be told.
+    /// git cannot record, or that would harm those who clone it, is an
+    /// [`Error::Unrecordable`]. Both are the worker's doing, and what it should
+    /// be told.
     pub fn collect(&self) -> Result<Oid, Error> {
         self.lock()?.collect_locked()
     }
@@ -210,6 +218,7 @@ impl Workspace {
             .filter(|path| !known.contains(path))
             .collect();
         if new.is_empty() {
+            self.collector.examine(&tree, &before)?;
             return Ok(tree);
         }
         // Left in the index, they would make the next `git add` look into them.
@@ -224,7 +233,7 @@ impl Workspace {
     }
 
     /// Brings a collected tree into the user's repository, which has `base`
-    /// (a tree or a commit). Two processes. Every object is checked; a tree that
+    /// (a tree or a commit). Four processes. Every object is checked; a tree that
     /// would harm those who clone it is an [`Error::Unrecordable`].
     ///
     /// A blob that the user's repository happened to have, in no commit, was

@@ -68,6 +68,10 @@ const PLUMBING: &[&str] = &[
     "core.safecrlf=false",
     "core.sparseCheckout=false",
     "core.splitIndex=false",
+    // A name that another system takes for `.git` is found when a worker's
+    // files are collected, not only when they are to be committed.
+    "core.protectHFS=true",
+    "core.protectNTFS=true",
     // Parallel checkout starts helper processes, which are not to be found.
     "checkout.workers=1",
     "i18n.commitEncoding=UTF-8",

@@ -67,30 +67,31 @@ impl Repo {
     }
 
     /// Brings the objects of `tree` that `base` has not (trees, or commits)
-    /// over from a private directory, checking each. Two processes.
+    /// over from a private directory, checking each. Four processes.
     ///
-    /// They become loose objects, as if the user had added the files, so that
-    /// the user's own git tidies them up as it always does.
+    /// They are checked where they are: `unpack-objects` writes before it has
+    /// seen everything, and would leave behind what it refuses. They become
+    /// loose objects, as if the user had added the files, so that the user's own
+    /// git tidies them up as it always does.
     pub fn receive(&self, from: &PrivateDir, tree: &Oid, base: &Oid) -> Result<(), Error> {
-        let pack = from
-            .call()
-            // Deltas would cost time to make and be undone at the other end.
-            .args([
-                "pack-objects",
-                "--quiet",
-                "--revs",
-                "--stdout",
-                "--window=0",
-                "--threads=1",
-            ])
-            .stdin(format!("{tree}\n^{base}^{{tree}}\n").into_bytes());
-        let unpack = self.plumbing().args(["unpack-objects", "-q", "--strict"]);
-        match self.git.pipe(&pack, &unpack) {
-            Err(Error::Failed { stderr, .. }) if stderr.contains("fsck error") => {
-                Err(Error::Unrecordable { reason: stderr })
-            }
-            done => done,
+        from.examine(tree, base)?;
+        unpacked(
+            self.git
+                .pipe(&from.pack(tree, base), &unpack(self.plumbing())),
+        )
+    }
+}
+
+fn unpack(call: Call) -> Call {
+    call.args(["unpack-objects", "-q", "--strict"])
+}
+
+fn unpacked(done: Result<(), Error>) -> Result<(), Error> {
+    match done {
+        Err(Error::Failed { stderr, .. }) if stderr.contains("fsck error") => {
+            Err(Error::Unrecordable { reason: stderr })
         }
+        done => done,
     }
 }
 
@@ -105,6 +106,27 @@ impl PrivateDir {
                     .arg(tree),
             )
             .map(drop)
+    }
+
+    /// Refuses what would harm those who clone it among the objects of `tree`
+    /// that `base` has not. Two processes; nothing is written, as all of it is
+    /// there.
+    pub fn examine(&self, tree: &Oid, base: &Oid) -> Result<(), Error> {
+        unpacked(self.git.pipe(&self.pack(tree, base), &unpack(self.call())))
+    }
+
+    fn pack(&self, tree: &Oid, base: &Oid) -> Call {
+        self.call()
+            // Deltas would cost time to make and be undone at the other end.
+            .args([
+                "pack-objects",
+                "--quiet",
+                "--revs",
+                "--stdout",
+                "--window=0",
+                "--threads=1",
+            ])
+            .stdin(format!("{tree}\n^{base}^{{tree}}\n").into_bytes())
     }
 
     /// Makes the index be `tree`, leaving the work tree alone. One process.

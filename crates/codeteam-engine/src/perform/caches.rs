@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use codeteam_sandbox::{Access, Entry, policy};
 
-use super::{Error, Job};
+use super::{Error, Job, What};
 use crate::config::{Cache, CacheMode, absolute};
 use crate::engine::Engine;
 use crate::process::View;
@@ -45,11 +45,16 @@ fn place(cache: &Cache, path: &Path, home: Option<&Path>) -> PathBuf {
     }
 }
 
-/// The run's copy, made by whoever needs it first.
+/// The run's copy, made by whoever needs it first. Checks have one of their own: what they find
+/// must not be what a worker has put there for them.
 fn own_copy(path: &Path, job: &Job, engine: &Engine) -> Result<PathBuf, Error> {
     static COPYING: Mutex<()> = Mutex::new(());
     let _alone = COPYING.lock().unwrap_or_else(PoisonError::into_inner);
-    let folder = engine.workspaces_of(&job.run).join(".caches");
+    let whose = match job.what {
+        What::Check { .. } => "checks",
+        _ => "workers",
+    };
+    let folder = engine.workspaces_of(&job.run).join(".caches").join(whose);
     let name = blake3::hash(path.as_os_str().as_encoded_bytes());
     let copy = folder.join(&name.to_hex()[..16]);
     if copy.exists() {

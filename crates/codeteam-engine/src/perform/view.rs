@@ -1,10 +1,11 @@
 //! What a worker or a gate is shown of the host.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use codeteam_core::workflow::glob_matches;
-use codeteam_sandbox::{Access, Kind};
+use codeteam_sandbox::{Access, Entry, Kind};
 
 use super::Error;
 use crate::process::View;
@@ -36,7 +37,8 @@ pub(super) fn of(workspace: &Workspace, access: Access) -> Result<View, Error> {
     Ok(view)
 }
 
-/// Covers what would configure the worker's CLI, but for what the user allows by name.
+/// Covers what would configure the worker's CLI, but for what the user allows by name. Everything
+/// that workers can write must be shown already: links may lead there.
 pub(super) fn hide_configuration(view: &mut View, tree: &Path, allowed: &[String]) {
     let kept: Vec<&Path> = INSTRUCTS
         .iter()
@@ -83,30 +85,95 @@ fn hide_but(view: &mut View, tree: &Path, path: &Path, kept: &[&Path]) {
     if kept.contains(&path) {
         return;
     }
-    let Some(real) = inside(tree, path) else {
+    let Some(found) = leads_to(view, &tree.join(path)) else {
         return;
     };
-    let keeps_some = kept.iter().any(|kept| kept.starts_with(path));
-    if !real.is_dir() || !keeps_some {
-        view.hide(real.clone(), kind_of(real.is_dir()));
+    if !is_a_workers(&found.target, tree) {
         return;
     }
-    let entries = fs::read_dir(&real).into_iter().flatten();
+    let is_dir = found.source.is_dir();
+    let keeps_some = kept.iter().any(|kept| kept.starts_with(path));
+    if !is_dir || !keeps_some {
+        view.hide(found.target, kind_of(is_dir));
+        return;
+    }
+    let entries = fs::read_dir(&found.source).into_iter().flatten();
     for entry in entries.flatten() {
         hide_but(view, tree, &path.join(entry.file_name()), kept);
     }
 }
 
-/// What a path of the work tree really is, if it is in there: nothing can lie over a link, and what
-/// a link leads to outside does not exist for the worker.
-fn inside(tree: &Path, path: &Path) -> Option<PathBuf> {
-    let base = tree.canonicalize().ok()?;
-    let real = base.join(path).canonicalize().ok()?;
-    let rest = real.strip_prefix(&base).ok()?;
-    let is_below = rest.components().next().is_some_and(|first| {
-        first != Component::Normal(".git".as_ref()) && matches!(first, Component::Normal(_))
-    });
-    is_below.then(|| tree.join(rest))
+/// Whether a worker may have written it: anything but the work tree's git, which is made anew for
+/// each, and which nobody could do without.
+fn is_a_workers(path: &Path, tree: &Path) -> bool {
+    match (path.strip_prefix(tree), tree.parent()) {
+        (Ok(inside), _) => inside != Path::new("") && !inside.starts_with(".git"),
+        (Err(_), Some(workspace)) => !path.starts_with(workspace),
+        (Err(_), None) => true,
+    }
+}
+
+/// Something that a command is shown.
+struct Found {
+    /// Where it sees it.
+    target: PathBuf,
+    /// What it is on the host.
+    source: PathBuf,
+}
+
+/// What a path leads to inside, if that is something shown and not covered. Nothing can lie over a
+/// link, and one that leads nowhere here may well lead somewhere in there.
+fn leads_to(view: &View, path: &Path) -> Option<Found> {
+    const LINKS: usize = 40;
+    let mut links = 0;
+    let mut target = PathBuf::from("/");
+    let mut rest = backwards(path);
+    while let Some(part) = rest.pop() {
+        if part == ".." {
+            target.pop();
+            continue;
+        }
+        target.push(part);
+        // What is not shown itself may be on the way to what is.
+        let Some(source) = source_of(view, &target) else {
+            continue;
+        };
+        if source.symlink_metadata().ok()?.is_symlink() {
+            links += 1;
+            if links > LINKS {
+                return None;
+            }
+            target.pop();
+            let to = fs::read_link(source).ok()?;
+            if to.is_absolute() {
+                target = PathBuf::from("/");
+            }
+            rest.extend(backwards(&to));
+        }
+    }
+    let source = source_of(view, &target)?;
+    Some(Found { target, source })
+}
+
+/// The parts of a path, the last one first.
+fn backwards(path: &Path) -> Vec<OsString> {
+    let parts = path.components().rev();
+    parts
+        .filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir))
+        .map(|part| part.as_os_str().to_owned())
+        .collect()
+}
+
+/// What is shown at a path.
+fn source_of(view: &View, path: &Path) -> Option<PathBuf> {
+    let mut over = view.entries.iter().rev();
+    let top = over.find(|entry| path.starts_with(entry.target()))?;
+    let rest = path.strip_prefix(top.target()).ok()?;
+    match top {
+        Entry::Bind { source, .. } if rest == Path::new("") => Some(source.clone()),
+        Entry::Bind { source, .. } => Some(source.join(rest)),
+        _ => None,
+    }
 }
 
 fn kind_of(is_dir: bool) -> Kind {
@@ -115,8 +182,6 @@ fn kind_of(is_dir: bool) -> Kind {
 
 #[cfg(test)]
 mod tests {
-    use codeteam_sandbox::Entry;
-
     use super::*;
 
     fn tree(files: &[&str]) -> tempfile::TempDir {
@@ -127,6 +192,12 @@ mod tests {
             fs::write(path, "").unwrap();
         }
         tree
+    }
+
+    fn showing(tree: &tempfile::TempDir) -> View {
+        let mut view = View::default();
+        view.show(tree.path().to_owned(), Access::Writable);
+        view
     }
 
     fn hidden(view: &View, tree: &Path) -> Vec<String> {
@@ -157,7 +228,7 @@ mod tests {
             ".env",
             "src/.env",
         ]);
-        let mut view = View::default();
+        let mut view = showing(&tree);
         hide_configuration(&mut view, tree.path(), &[]);
         assert_eq!(
             hidden(&view, tree.path()),
@@ -189,10 +260,33 @@ mod tests {
         };
         link("team", ".claude");
         link("/etc", ".codex");
-        link(".git/x", ".env");
-        let mut view = View::default();
+        link(".git", ".env");
+        let mut view = showing(&tree);
         hide_configuration(&mut view, tree.path(), &[]);
         assert_eq!(hidden(&view, tree.path()), ["team/settings.json"]);
+    }
+
+    #[test]
+    fn links_are_followed_to_where_they_lead_inside() {
+        let (tree, cache) = (tree(&["x"]), tree(&["settings.json", "env"]));
+        let link = |to: &str, name: &str| {
+            std::os::unix::fs::symlink(to, tree.path().join(name)).unwrap();
+        };
+        link("/home/agent/cache", ".codex");
+        link("way", ".mcp.json");
+        link("../../../../../../home/agent/cache/env", "way");
+        link(".env", ".env");
+        // Covered with what is over it already.
+        link(".codex", ".gemini");
+        let mut view = showing(&tree);
+        view.entries.push(Entry::Bind {
+            source: cache.path().to_owned(),
+            target: "/home/agent/cache".into(),
+            access: Access::Writable,
+        });
+        hide_configuration(&mut view, tree.path(), &[]);
+        let hidden: Vec<&Path> = view.entries[2..].iter().map(Entry::target).collect();
+        assert_eq!(hidden, [Path::new("/home/agent/cache")]);
     }
 
     #[test]

@@ -120,8 +120,7 @@ fn command(
     program: Program,
     reach: &Reach,
 ) -> Result<CommandSpec, Error> {
-    let mut view = view(assignment, workspace, engine)?;
-    caches::show(&mut view, job, engine)?;
+    let mut view = view(job, assignment, workspace, engine)?;
     reach.show(&mut view);
     for file in program.reads {
         view.show(file, Access::ReadOnly);
@@ -158,7 +157,12 @@ fn run(
 }
 
 /// What a worker is shown: its work tree, which only those who are asked for a change may write.
-fn view(assignment: &Assignment, workspace: &Workspace, engine: &Engine) -> Result<View, Error> {
+fn view(
+    job: &Job,
+    assignment: &Assignment,
+    workspace: &Workspace,
+    engine: &Engine,
+) -> Result<View, Error> {
     let access = if assignment.writable {
         Access::Writable
     } else {
@@ -169,6 +173,7 @@ fn view(assignment: &Assignment, workspace: &Workspace, engine: &Engine) -> Resu
     } else {
         view::without(workspace, access, &assignment.exclude)
     };
+    caches::show(&mut view, job, engine)?;
     let allowed = &engine.config.sandbox.allow_files;
     view::hide_configuration(&mut view, &workspace.tree_dir(), allowed);
     Ok(view)

@@ -23,5 +23,6 @@ mod people;
 mod project;
 mod run;
 mod samples;
+mod sandbox;
 mod surroundings;
 mod upkeep;
