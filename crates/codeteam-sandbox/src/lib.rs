@@ -55,6 +55,10 @@ mod spec;
 pub mod system;
 pub mod toolchains;
 
+/// The variable by which an orchestrator marks what it spawns, to find it again. It is visible from
+/// outside only.
+pub const MARK: &str = "CODETEAM_MARK";
+
 pub use backend::{Backend, Confined, Shim};
 pub use lifeline::Lifeline;
 pub use policy::{Access, Entry, Kind, Limits, Policy, Profile};

@@ -16,8 +16,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 
-/// The environment variable that carries the mark.
-pub const MARK: &str = "CODETEAM_MARK";
+pub use codeteam_sandbox::MARK;
 
 /// A process that is being torn down still shows its environment for a moment.
 const SETTLE: Duration = Duration::from_millis(1);

@@ -1,6 +1,9 @@
 //! One run has one owner: a second one is told who, a dead one is replaced, a hung one is fenced.
 
-use rustix::process::Signal;
+use std::os::fd::OwnedFd;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
 use crate::exits::waiting_for;
 use crate::live::Live;
@@ -21,6 +24,29 @@ fn at_work(project: &Project) -> Live {
 
 fn go(project: &Project) {
     std::fs::write(project.go(), "").unwrap();
+}
+
+/// The processes at work in the project's worktrees.
+fn handles(project: &Project) -> Vec<OwnedFd> {
+    let workers = project.survivors();
+    assert!(!workers.is_empty());
+    let open = |worker: &String| {
+        let pid = worker.split_once(' ').unwrap().0.parse().unwrap();
+        pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()).unwrap()
+    };
+    workers.iter().map(open).collect()
+}
+
+#[track_caller]
+fn have_ended(handles: &[OwnedFd]) {
+    let timeout = Timespec {
+        tv_sec: 30,
+        tv_nsec: 0,
+    };
+    for handle in handles {
+        let ended = poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&timeout));
+        assert_eq!(ended, Ok(1), "it lives on");
+    }
 }
 
 /// The run is whole: done, three commits, and a log that tells it all once.
@@ -79,9 +105,13 @@ fn a_hung_one_with_a_worker_is_fenced() {
     let project = Project::new();
     let hung = at_work(&project);
     hung.signal(Signal::STOP);
+    let old = handles(&project);
+    let mut next = project.start_with(&["-v", "resume"], &[STALE]);
+    next.until("waiting now");
+    // Two workers in one worktree would overwrite each other.
+    have_ended(&old);
     go(&project);
-    let done = project.start_with(&["resume"], &[STALE]).end();
-    done.expect(0);
+    next.end().expect(0);
     is_whole(&project);
     hung.signal(Signal::CONT);
     hung.end()
@@ -141,27 +171,11 @@ fn a_killed_one_leaves_no_worker_that_the_next_one_does_not_find() {
 
 #[test]
 fn a_worker_dies_with_codeteam() {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    use rustix::process::{Pid, PidfdFlags, pidfd_open};
-
     let project = Project::new();
     let run = at_work(&project);
-    let workers = project.survivors();
-    assert!(!workers.is_empty());
-    let open = |worker: &String| {
-        let pid = worker.split_once(' ').unwrap().0.parse().unwrap();
-        pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()).unwrap()
-    };
-    let handles: Vec<_> = workers.iter().map(open).collect();
+    let workers = handles(&project);
     run.kill();
-    let timeout = Timespec {
-        tv_sec: 30,
-        tv_nsec: 0,
-    };
-    for handle in &handles {
-        let ended = poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&timeout));
-        assert_eq!(ended, Ok(1), "it lives on");
-    }
+    have_ended(&workers);
 }
 
 #[test]
