@@ -193,6 +193,8 @@ impl Engine {
 
     /// Everything a new run pins, and the folders that make its names its own.
     pub fn plan_run(&self, prepared: Prepared, at: Time) -> Result<RunStarted, Error> {
+        // Before anything is left behind.
+        let confinement = self.launcher(prepared.sandbox)?.describe().to_owned();
         let run = self.new_id(&prepared.goal, at)?;
         let steps = prepared.compiled.workflow.steps.values();
         let plans = steps
@@ -228,7 +230,7 @@ impl Engine {
             limits: prepared.limits,
             plan_id,
             max_tasks: prepared.max_tasks,
-            confinement: self.launcher(prepared.sandbox)?.describe().to_owned(),
+            confinement,
             sandbox: prepared.sandbox,
         })
     }

@@ -1,15 +1,17 @@
 //! What the configuration says about confinement: `sandbox` and `setup`.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use codeteam_core::event::Sandbox as Backend;
 use codeteam_sandbox::egress::{Allowed, BadEntry};
 use codeteam_sandbox::policy::MIB;
-use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, IntoDeserializer as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 /// How workers and gates are confined: the name of a backend, or all of it.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(from = "Written")]
+#[derive(Clone, Debug, Default)]
 pub struct Sandbox {
     /// What confines, if it is said.
     pub backend: Option<Backend>,
@@ -31,8 +33,7 @@ pub struct Sandbox {
 }
 
 /// A host that may be reached.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(from = "WrittenHost")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
     /// `name` or `name:port`.
     pub host: String,
@@ -92,60 +93,54 @@ pub struct Setup {
     pub timeout_seconds: Option<u64>,
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Written {
-    Name(Backend),
-    Full(Box<Full>),
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 struct Full {
-    #[serde(default)]
     backend: Option<Backend>,
-    #[serde(default)]
     image: Option<String>,
-    #[serde(default)]
     hosts: Vec<Host>,
-    #[serde(default)]
     registries: Vec<Host>,
-    #[serde(default)]
     toolchains: Vec<PathBuf>,
-    #[serde(default)]
     caches: Vec<Cache>,
-    #[serde(default)]
     allow_files: Vec<String>,
-    #[serde(default)]
     limits: Limits,
 }
 
-impl From<Written> for Sandbox {
-    fn from(written: Written) -> Self {
-        match written {
-            Written::Name(backend) => Self {
-                backend: Some(backend),
-                ..Self::default()
-            },
-            Written::Full(full) => Self {
-                backend: full.backend,
-                image: full.image,
-                hosts: full.hosts,
-                registries: full.registries,
-                toolchains: full.toolchains,
-                caches: full.caches,
-                allow_files: full.allow_files,
-                limits: full.limits,
-            },
-        }
-    }
-}
+impl<'de> Deserialize<'de> for Sandbox {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Written;
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum WrittenHost {
-    Name(String),
-    Full(FullHost),
+        impl<'de> Visitor<'de> for Written {
+            type Value = Sandbox;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("`bubblewrap`, `container`, `none`, or a mapping")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<Sandbox, E> {
+                Ok(Sandbox {
+                    backend: Some(Backend::deserialize(name.into_deserializer())?),
+                    ..Sandbox::default()
+                })
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Sandbox, M::Error> {
+                let full = Full::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Sandbox {
+                    backend: full.backend,
+                    image: full.image,
+                    hosts: full.hosts,
+                    registries: full.registries,
+                    toolchains: full.toolchains,
+                    caches: full.caches,
+                    allow_files: full.allow_files,
+                    limits: full.limits,
+                })
+            }
+        }
+
+        deserializer.deserialize_any(Written)
+    }
 }
 
 #[derive(Deserialize)]
@@ -156,13 +151,34 @@ struct FullHost {
     private: bool,
 }
 
-impl From<WrittenHost> for Host {
-    fn from(written: WrittenHost) -> Self {
-        let (host, private) = match written {
-            WrittenHost::Name(host) => (host, false),
-            WrittenHost::Full(full) => (full.host, full.private),
-        };
-        Self { host, private }
+impl<'de> Deserialize<'de> for Host {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Written;
+
+        impl<'de> Visitor<'de> for Written {
+            type Value = Host;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a host, or a mapping with `host` and `private`")
+            }
+
+            fn visit_str<E: de::Error>(self, host: &str) -> Result<Host, E> {
+                Ok(Host {
+                    host: host.to_owned(),
+                    private: false,
+                })
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Host, M::Error> {
+                let full = FullHost::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Host {
+                    host: full.host,
+                    private: full.private,
+                })
+            }
+        }
+
+        deserializer.deserialize_any(Written)
     }
 }
 
@@ -247,4 +263,68 @@ pub fn absolute(path: &Path, home: Option<&Path>) -> Option<PathBuf> {
         Err(_) => path.to_owned(),
     };
     full.is_absolute().then_some(full)
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn read(text: &str) -> Result<Sandbox, String> {
+        codeteam_core::yaml::parse("config.yml", text).map_err(|problems| problems.to_string())
+    }
+
+    #[test]
+    fn it_is_a_word_or_a_mapping() {
+        assert_eq!(read("none").unwrap().backend, Some(Backend::None));
+        let full = read("backend: container\nhosts: [a.org, { host: b.corp:8443, private: true }]");
+        let full = full.unwrap();
+        assert_eq!(full.backend, Some(Backend::Container));
+        assert_eq!(full.hosts[0].host, "a.org");
+        assert!(full.hosts[1].private);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let check = |text: &str, expected: Expect| expected.assert_eq(&read(text).unwrap_err());
+        check(
+            "bublewrap",
+            expect![
+                "config.yml: unknown variant `bublewrap`, expected one of none, bubblewrap, container"
+            ],
+        );
+        check(
+            "backend: bublewrap",
+            expect![
+                "config.yml:1:10: unknown variant `bublewrap`, expected one of none, bubblewrap, container"
+            ],
+        );
+        check(
+            "host: [a]",
+            expect![
+                "config.yml:1:1: unknown field `host`, expected one of backend, image, hosts, registries, toolchains, caches, allow_files, limits"
+            ],
+        );
+        check(
+            "hosts: [{ hots: a }]",
+            expect!["config.yml:1:11: unknown field `hots`, expected one of host, private"],
+        );
+        check(
+            "[1]",
+            expect![
+                "config.yml: invalid type: sequence, expected `bubblewrap`, `container`, `none`, or a mapping"
+            ],
+        );
+    }
+
+    #[test]
+    fn lists_add_up_and_the_project_decides_the_rest() {
+        let project = read("{ hosts: [a], limits: { memory_mb: 1 } }").unwrap();
+        let user = read("{ backend: none, hosts: [b], limits: { memory_mb: 2, processes: 3 } }");
+        let both = project.over(user.unwrap());
+        assert_eq!(both.hosts.len(), 2);
+        assert_eq!(both.backend, Some(Backend::None));
+        assert_eq!((both.limits().memory, both.limits().processes), (MIB, 3));
+    }
 }
