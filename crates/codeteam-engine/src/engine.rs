@@ -191,6 +191,8 @@ impl Engine {
 
     /// Everything a new run pins, and the folders that make its names its own.
     pub fn plan_run(&self, prepared: Prepared, at: Time) -> Result<RunStarted, Error> {
+        // Before any name is taken: without it there is no run.
+        let confinement = self.launcher(prepared.sandbox)?.describe().to_owned();
         let run = self.new_id(&prepared.goal, at)?;
         let steps = prepared.compiled.workflow.steps.values();
         let plans = steps
@@ -226,7 +228,7 @@ impl Engine {
             limits: prepared.limits,
             plan_id,
             max_tasks: prepared.max_tasks,
-            confinement: self.launcher(prepared.sandbox)?.describe().to_owned(),
+            confinement,
             sandbox: prepared.sandbox,
         })
     }

@@ -75,7 +75,10 @@ impl Repo {
     /// git tidies them up as it always does.
     pub fn receive(&self, from: &PrivateDir, tree: &Oid, base: &Oid) -> Result<(), Error> {
         from.examine(tree, base)?;
-        unpacked(self.git.pipe(&from.pack(tree, base), &unpack(self.plumbing())))
+        unpacked(
+            self.git
+                .pipe(&from.pack(tree, base), &unpack(self.plumbing())),
+        )
     }
 }
 
@@ -306,5 +309,6 @@ fn is_about_files(stderr: &str) -> bool {
                 || line.starts_with("error: unable to add '")
                 || line.starts_with("error: invalid path")
                 || line.ends_with("does not have a commit checked out")
+                || line.contains(": can only add regular files")
         })
 }

@@ -110,10 +110,9 @@ fn the_user_may_allow_a_file_and_the_repository_may_not() {
 
     let project = Project::new();
     project.config(allow);
-    attack(&project, &[coder("")], &[]).expect(2).says(&[
-        "`sandbox.allow_files`",
-        ".config/codeteam/config.yml",
-    ]);
+    attack(&project, &[coder("")], &[])
+        .expect(2)
+        .says(&["`sandbox.allow_files`", ".config/codeteam/config.yml"]);
 }
 
 #[test]
@@ -126,7 +125,10 @@ fn who_is_not_asked_for_a_change_cannot_make_one() {
     let plays = [coder(""), reviewer(&by("reviewer", change))];
     let done = attack(&project, &plays, &[]).expect(0);
     let said = done.said("reviewer");
-    assert!(said.ends_with(&["made", "hello", "hello.txt", "made.txt"]), "{said:#?}");
+    assert!(
+        said.ends_with(&["made", "hello", "hello.txt", "made.txt"]),
+        "{said:#?}"
+    );
     assert_eq!(project.made_files(), ["made.txt"]);
 }
 
@@ -152,7 +154,10 @@ fn excluded_files_are_not_seen_and_neither_is_their_history() {
         ls -a ..; ls {objects}
         cat src/api.txt";
     let look = look.replace("{objects}", &objects.display().to_string());
-    let plays = [coder("echo words > internal/more.txt"), reviewer(&by("reviewer", &look))];
+    let plays = [
+        coder("echo words > internal/more.txt"),
+        reviewer(&by("reviewer", &look)),
+    ];
     let excluding = ONE.replace(
         "reviewer: { kind: gatekeeper }",
         "reviewer: { kind: gatekeeper, exclude: [ internal, '**/*.key' ] }",

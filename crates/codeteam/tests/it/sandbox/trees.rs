@@ -91,7 +91,9 @@ fn names_that_others_take_for_git_are_refused() {
 #[test]
 fn submodules_that_mean_harm_are_refused() {
     let modules = |name: &str, path: &str, url: &str| {
-        format!("cat > .gitmodules <<'END'\n[submodule \"{name}\"]\n\tpath = {path}\n\turl = {url}\nEND")
+        format!(
+            "cat > .gitmodules <<'END'\n[submodule \"{name}\"]\n\tpath = {path}\n\turl = {url}\nEND"
+        )
     };
     let url = "https://example.org/x";
     is_refused(&modules("../../x", "x", url), "gitmodulesName");
@@ -119,7 +121,11 @@ fn what_only_a_workers_own_git_knows_is_not_collected() {
 fn attributes_run_no_program() {
     let project = Project::new();
     let trap = format!("touch {}; cat", project.home().join("marker").display());
-    for key in ["filter.trap.clean", "filter.trap.smudge", "diff.trap.textconv"] {
+    for key in [
+        "filter.trap.clean",
+        "filter.trap.smudge",
+        "diff.trap.textconv",
+    ] {
         project.git(&["config", key, &trap]);
     }
     project.git(&["config", "diff.external", &trap]);
