@@ -149,6 +149,16 @@ impl Config {
             let hint = "put it into your own `~/.config/codeteam/config.yml`".to_owned();
             return Err(invalid(file, message, Some(hint)));
         }
+        let hosts = config.sandbox.hosts.iter();
+        let mut hosts = hosts.chain(&config.sandbox.registries);
+        if let Some(host) = hosts.find(|host| host.private) {
+            let message = format!(
+                "`private` opens your own network to `{}`, so the repository cannot say it",
+                host.host
+            );
+            let hint = "put it into your own `~/.config/codeteam/config.yml`".to_owned();
+            return Err(invalid(file, message, Some(hint)));
+        }
         if !config.git.branch_pattern.contains("{run}") {
             let message = format!(
                 "`git.branch_pattern` is `{}`, the same branch for every run",

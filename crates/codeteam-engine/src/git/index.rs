@@ -22,6 +22,8 @@ pub struct IndexEntry {
     pub path: PathBuf,
     /// Its mode, as trees have it.
     pub mode: u32,
+    /// The id of its content.
+    pub id: Vec<u8>,
 }
 
 impl IndexEntry {
@@ -49,6 +51,7 @@ pub(super) fn parse(bytes: &[u8], format: ObjectFormat) -> Option<Vec<IndexEntry
         entries.push(IndexEntry {
             path: path(&name[..length]),
             mode: number(rest, MODE)?,
+            id: rest.get(STAT..flags_at)?.to_vec(),
         });
         // One to eight NULs fill each entry up to a multiple of eight.
         rest = rest.get((name_at + length + 8) & !7..)?;

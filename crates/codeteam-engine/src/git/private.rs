@@ -309,5 +309,6 @@ fn is_about_files(stderr: &str) -> bool {
                 || line.starts_with("error: unable to add '")
                 || line.starts_with("error: invalid path")
                 || line.ends_with("does not have a commit checked out")
+                || line.contains(": can only add regular files")
         })
 }

@@ -1,5 +1,6 @@
 //! Finding the user's repository, and what stands there now.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -187,27 +188,26 @@ impl Repo {
         }
         let mut exclude = OsString::from("--exclude-from=");
         exclude.push(&patterns);
-        let named = self
-            .checkout()
-            .args(["ls-files", "-z", "--others", "--ignored"])
-            .arg(exclude);
-        let named = self.git.run(&named)?;
+        let named = self.untracked(&["--ignored".into(), exclude])?;
         if named.is_empty() {
             return Ok(Vec::new());
         }
-        let ignored = self
-            .checkout()
-            .args(["check-ignore", "-z", "--stdin"])
-            .stdin(named);
-        // It fails when none is.
-        let ignored = self.git.attempt(&ignored)?;
-        Ok(ignored
-            .stdout
-            .split(|&byte| byte == 0)
-            .filter(|name| !name.is_empty())
-            .map(path)
-            .filter(|file| !file.starts_with(OWN_DIRECTORY))
+        // What is not tracked is either ignored or among these, which are fewer.
+        let plain: HashSet<PathBuf> = self
+            .untracked(&["--exclude-standard".into()])?
+            .into_iter()
+            .collect();
+        Ok(named
+            .into_iter()
+            .filter(|file| !plain.contains(file) && !file.starts_with(OWN_DIRECTORY))
             .collect())
+    }
+
+    fn untracked(&self, which: &[OsString]) -> Result<Vec<PathBuf>, Error> {
+        let call = self.checkout().args(["ls-files", "-z", "--others"]);
+        let output = self.git.run(&call.args(which))?;
+        let names = output.split(|&byte| byte == 0);
+        Ok(names.filter(|name| !name.is_empty()).map(path).collect())
     }
 
     /// The files `git status` would name, without codeteam's own.

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ use crate::workspace::Workspace;
 const SUMMARY_LINES: usize = 40;
 /// And how much of them.
 const SUMMARY_BYTES: usize = 4_000;
+/// How much of a file is looked at for what it must contain or lack.
+const READ_BYTES: u64 = 64 << 20;
 
 pub(super) fn check(
     job: &Job,
@@ -227,7 +230,14 @@ fn inside(root: &Path, path: &str) -> Option<std::path::PathBuf> {
     full.starts_with(&root).then_some(full)
 }
 
-pub(super) fn read(root: &Path, file: &str) -> Option<String> {
-    let bytes = fs::read(inside(root, file)?).ok()?;
+/// The text of a file, if it is one: a pipe that a check has left there would never end.
+fn read(root: &Path, file: &str) -> Option<String> {
+    let path = inside(root, file)?;
+    if !path.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path).ok()?;
+    file.take(READ_BYTES).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }

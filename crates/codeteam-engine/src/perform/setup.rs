@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
+use codeteam_core::input::Input;
+use codeteam_core::workflow::glob_matches;
 use codeteam_sandbox::Access;
 
-use super::checks::{Shell, how_it_ended, read, summary};
+use super::checks::{Shell, how_it_ended, summary};
 use super::{Context, Error, Halt, Job, caches, now, reach, view};
 use crate::config::Setup;
 use crate::process::{Account, Limits, Profile, Status};
 use crate::workspace::Workspace;
-use codeteam_core::input::Input;
 
 /// How long a set-up command may take if nobody says.
 const TIMEOUT_SECONDS: u64 = 30 * 60;
@@ -18,7 +19,7 @@ const TIMEOUT_SECONDS: u64 = 30 * 60;
 /// made anew.
 pub(super) fn ready(job: &Job, workspace: &Workspace, context: &Context<'_>) -> Result<(), Error> {
     let config = &context.engine.config;
-    let wanted = key(config.setup.as_ref(), workspace);
+    let wanted = key(config.setup.as_ref(), workspace)?;
     if workspace.is_set_up(&wanted)? {
         return Ok(());
     }
@@ -86,7 +87,7 @@ fn run(
 }
 
 /// What a worktree that is ready was made ready with.
-fn key(setup: Option<&Setup>, workspace: &Workspace) -> String {
+fn key(setup: Option<&Setup>, workspace: &Workspace) -> Result<String, Error> {
     let mut hash = blake3::Hasher::new();
     let mut add = |bytes: &[u8]| {
         hash.update(&(bytes.len() as u64).to_le_bytes());
@@ -94,11 +95,14 @@ fn key(setup: Option<&Setup>, workspace: &Workspace) -> String {
     };
     if let Some(setup) = setup {
         add(setup.command.as_bytes());
-        for input in &setup.inputs {
-            add(input.as_bytes());
-            let contents = read(&workspace.tree_dir(), input);
-            add(contents.unwrap_or_default().as_bytes());
+        let is_input = |path: &str| setup.inputs.iter().any(|input| glob_matches(input, path));
+        for file in workspace.tracked()? {
+            if is_input(&file.path.to_string_lossy()) {
+                add(file.path.as_os_str().as_encoded_bytes());
+                add(&file.mode.to_le_bytes());
+                add(&file.id);
+            }
         }
     }
-    hash.finalize().to_hex().to_string()
+    Ok(hash.finalize().to_hex().to_string())
 }

@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn the_user_may_allow_a_file_by_name() {
         let tree = tree(&[".codex/config.toml", ".codex/other", ".mcp.json"]);
-        let mut view = View::default();
+        let mut view = showing(&tree);
         let allowed = [".codex/config.toml".to_owned(), ".mcp.json".to_owned()];
         hide_configuration(&mut view, tree.path(), &allowed);
         assert_eq!(hidden(&view, tree.path()), [".codex/other"]);

@@ -6,6 +6,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 use super::{Error, Workspace, files};
+use crate::git::IndexEntry;
 
 impl Workspace {
     /// Whether the work tree was made ready with what `key` stands for.
@@ -32,6 +33,12 @@ impl Workspace {
             self.copy_in(&checkout.join(name), name)?;
         }
         Ok(())
+    }
+
+    /// The tracked files, as the work tree was prepared or collected. No process, and nothing that a
+    /// worker has put into their places is opened.
+    pub fn tracked(&self) -> Result<Vec<IndexEntry>, Error> {
+        self.entries()
     }
 
     /// The files of the user's that are in the work tree.

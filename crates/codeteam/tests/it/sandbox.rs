@@ -3,10 +3,15 @@
 //! Where it does no harm, the same attack is made with `--no-sandbox` as well, and succeeds there:
 //! an attack that cannot succeed anywhere shows nothing.
 
+mod absent;
+mod daemons;
 mod gates;
+mod limits;
+mod network;
 mod repository;
 mod roles;
 mod secrets;
+mod setup;
 mod trees;
 
 use std::path::PathBuf;
@@ -62,8 +67,12 @@ fn attack(project: &Project, plays: &[Value], more: &[&str]) -> Done {
 /// The same by another workflow.
 fn attack_by(project: &Project, workflow: &str, plays: &[Value], more: &[&str]) -> Done {
     let args = cast(project, workflow, plays);
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    project.run(&[&args, more].concat())
+    let args: Vec<&str> = args
+        .iter()
+        .map(String::as_str)
+        .chain(more.iter().copied())
+        .collect();
+    project.run(&args)
 }
 
 /// Every file of this name in the project, its home and all that is in there.

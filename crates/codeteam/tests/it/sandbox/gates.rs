@@ -5,7 +5,8 @@ use std::net::TcpListener;
 
 use serde_json::json;
 
-use super::{NO_SANDBOX, attack, by, coder, coder_of, found, reviewer, test_that_runs};
+use super::{NO_SANDBOX, attack, attack_by, by, coder, coder_of, found, reviewer, test_that_runs};
+use crate::misbehaviour::ONE;
 use crate::project::Project;
 
 /// A gate that tries to call home. Returns what it said, and whether anyone heard it.
@@ -115,4 +116,17 @@ fn what_the_code_of_an_earlier_round_left_in_the_gate_is_gone() {
     let done = attack(&project, &plays, &[]).expect(0);
     let said = done.said("gate");
     assert!(!said.contains(&"cheated"), "{said:#?}");
+}
+
+/// Or codeteam itself would wait for ever.
+#[test]
+fn a_pipe_in_a_files_place_cannot_be_read() {
+    let project = Project::new();
+    let workflow = ONE.replace(
+        "gate: project",
+        "gate: [ { name: swap, command: rm made.txt && mkfifo made.txt }, { name: content, file: made.txt, contains: made } ]",
+    );
+    let done = attack_by(&project, &workflow, &[coder("")], &[]);
+    done.expect(1)
+        .says(&["checking: swap", "check failed: content"]);
 }

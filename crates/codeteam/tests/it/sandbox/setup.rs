@@ -1,0 +1,204 @@
+//! What makes a worktree ready: `setup` and `.worktreeinclude`.
+
+use serde_json::{Value, json};
+
+use super::network::{THROUGH, asked, host, lonely, nobody_came};
+use super::{attack, by, coder, coder_of, play, reviewer, test_that_runs};
+use crate::project::Project;
+
+/// A project whose set-up counts how often it ran in a worktree.
+fn counting(inputs: &str) -> Project {
+    let project = Project::new();
+    project.write(".gitignore", "ready\n");
+    project.write("lock.txt", "1\n");
+    project.write("sub/lock.txt", "1\n");
+    project.config(&format!(
+        "setup: {{ command: 'echo ran >> ready; echo count is $(wc -l < ready)', inputs: {inputs} }}\nverification:\n  commands: [ {{ name: count, command: 'echo \"gate> $(wc -l < ready)\"' }} ]\n"
+    ));
+    project.commit("second");
+    project
+}
+
+/// Three rounds, the second of which does this. Says what each coder and gate found.
+fn three_rounds(project: &Project, change: &str) -> (Vec<String>, Vec<String>) {
+    let count = by("coder", "wc -l < ready");
+    let rejects = json!({ "verdict": "reject", "reason": "Again" });
+    let in_round = |role: &str, round: u64| json!({ "role": role, "round": round });
+    let rejected = |round| {
+        play(
+            &in_round("reviewer", round),
+            &by("reviewer", "ls ready"),
+            &rejects,
+        )
+    };
+    let plays: Vec<Value> = vec![
+        coder_of(&in_round("coder", 1), &format!("{count}; echo 1 > 1")),
+        coder_of(
+            &in_round("coder", 2),
+            &format!("{count}; {change}; echo 2 > 2"),
+        ),
+        coder(&format!("{count}; echo 3 > 3")),
+        rejected(1),
+        rejected(2),
+        reviewer(""),
+    ];
+    let done = attack(project, &plays, &[]).expect(0);
+    let said = |whose| done.said(whose).into_iter().map(str::to_owned).collect();
+    (said("coder"), said("gate"))
+}
+
+#[test]
+fn set_up_runs_before_the_first_worker_and_when_an_input_has_changed() {
+    let project = counting("[ lock.txt ]");
+    let (coder, gate) = three_rounds(&project, "true");
+    assert_eq!(coder, ["1", "1", "1"]);
+    assert_eq!(gate, ["1", "1", "1"]);
+    let project = counting("[ lock.txt ]");
+    let (coder, _) = three_rounds(&project, "echo 2 > lock.txt");
+    assert_eq!(coder, ["1", "1", "2"]);
+    let project = counting("[ '**/lock.txt' ]");
+    let (coder, _) = three_rounds(&project, "echo 2 > sub/lock.txt");
+    assert_eq!(coder, ["1", "1", "2"], "inputs are patterns");
+}
+
+/// Codeteam itself would wait for a pipe for ever.
+#[test]
+fn a_pipe_in_an_inputs_place_is_refused_and_holds_nothing_up() {
+    let project = counting("[ lock.txt ]");
+    let first = json!({ "role": "coder", "attempt": 1 });
+    let plays = [
+        coder_of(&first, "rm lock.txt; mkfifo lock.txt"),
+        coder(&by("coder", "cat lock.txt; wc -l < ready")),
+        reviewer(""),
+    ];
+    let done = attack(&project, &plays, &[]).expect(0);
+    assert_eq!(done.said("coder"), ["1", "1"]);
+    done.says(&["cannot record: error: lock.txt", "try 2"]);
+}
+
+#[test]
+fn a_failed_set_up_stops_the_run_until_it_is_mended() {
+    let project = Project::new();
+    project.config("setup: { command: 'echo no such package; exit 3' }\n");
+    let plays = [coder(&by("coder", "cat ready")), reviewer("")];
+    let done = attack(&project, &plays, &[]).expect(1).says(&[
+        "the set-up command `echo no such package; exit 3` failed",
+        "no such package",
+        "exit code 3",
+        "mend `setup` in `.codeteam/config.yml`, then `codeteam resume`",
+    ]);
+    assert!(done.said("coder").is_empty(), "no worker has started");
+    assert_eq!(project.survivors(), Vec::<String>::new());
+    assert_eq!(project.shown()["status"], "running");
+    project
+        .run(&["resume"])
+        .expect(1)
+        .says(&["no such package"]);
+    project.config("setup: { command: 'echo mended > ready' }\n");
+    let done = project.run(&["-v", "resume"]).expect(0);
+    assert_eq!(done.said("coder"), ["mended"]);
+    let tries = project.events();
+    let failed = tries
+        .iter()
+        .filter(|e| e["event"]["type"] == "attempt_failed");
+    assert_eq!(failed.count(), 0, "it used up no try");
+}
+
+#[test]
+fn set_up_reaches_registries_and_nothing_else() {
+    let project = Project::new();
+    let (registry, answering) = host();
+    let (other, listener) = lonely();
+    project.user_config(&format!(
+        "sandbox: {{ registries: [ {{ host: 'localhost:{registry}', private: true }} ], hosts: [ {{ host: 'localhost:{other}', private: true }} ] }}\n"
+    ));
+    project.write(
+        "install.sh",
+        &format!(
+            "{THROUGH}\nthrough localhost:{registry}; through localhost:{other}; test -z \"$FAIL\""
+        ),
+    );
+    project.write(".gitignore", "said\n");
+    project.config("setup: { command: 'sh install.sh > said' }\n");
+    project.commit("second");
+    let call = format!("cat said; {THROUGH}through localhost:{registry}");
+    let plays = [coder(&by("coder", &call)), reviewer("")];
+    let done = attack(&project, &plays, &["--max-attempts", "1"]).expect(4);
+    assert_eq!(done.said("coder"), ["200", "welcome", "403", "403"]);
+    answering.join().unwrap();
+    nobody_came(&listener);
+    let asked = asked(&project);
+    let of_setup = asked.iter().find(|host| host["allowed"] == 1).unwrap();
+    assert_eq!(of_setup["host"], format!("localhost:{registry}"));
+    for port in [registry, other] {
+        let is_denied =
+            |host: &&Value| host["host"] == format!("localhost:{port}") && host["denied"] == 1;
+        assert!(asked.iter().any(|host| is_denied(&host)), "{asked:#?}");
+    }
+    // A host that set-up was refused is named when it fails.
+    project.config("setup: { command: 'FAIL=1 sh install.sh' }\n");
+    let done = attack(&project, &plays, &[]).expect(1);
+    done.says(&[
+        &format!("it was refused localhost:{other}"),
+        "sandbox.registries",
+    ]);
+}
+
+#[test]
+fn set_up_is_confined() {
+    let project = Project::new();
+    let key = project.beside("key", "my-key\n");
+    project.write(".gitignore", "said\n");
+    project.config(&format!(
+        "setup: {{ command: 'cat {key} > said 2>&1; env >> said; echo x > {}/planted; git config core.fsmonitor x; true' }}\n",
+        project.home().display()
+    ));
+    project.commit("second");
+    let look = by("coder", "cat said; git config core.fsmonitor");
+    let done = attack(&project, &[coder(&look), reviewer("")], &[]).expect(0);
+    let said = done.said("coder");
+    assert!(said.contains(&"HOME=/home/agent"), "{said:#?}");
+    assert!(!said.contains(&"my-key"), "{said:#?}");
+    assert!(!project.home().join("planted").exists());
+}
+
+#[test]
+fn files_that_git_ignores_are_brought_along_by_name_and_never_collected() {
+    let project = Project::new();
+    project.write(".gitignore", "*.local\n");
+    project.write(
+        ".worktreeinclude",
+        "settings.local\nsub/*.local\nhello.txt\nuntracked.txt\n",
+    );
+    project.commit("second");
+    for name in [
+        "settings.local",
+        "sub/more.local",
+        "unnamed.local",
+        "untracked.txt",
+    ] {
+        project.write(name, "mine\n");
+    }
+    project.write("hello.txt", "changed\n");
+    let list =
+        "cat hello.txt; find . -name '*.local' | sort; ls untracked.txt; git status --porcelain";
+    let tell = format!(
+        "{}\nrm .gitignore; echo worker >> settings.local; {}",
+        by("coder", list),
+        test_that_runs(&by("gate", list))
+    );
+    let before = project.checkout();
+    let done = attack(&project, &[coder(&tell), reviewer("")], &[]).expect(0);
+    let none = "ls: cannot access 'untracked.txt': No such file or directory";
+    let brought = ["hello", "./settings.local", "./sub/more.local", none];
+    assert_eq!(done.said("coder"), brought);
+    assert_eq!(done.said("gate")[..4], brought);
+    assert_eq!(
+        project.made_files(),
+        [".gitignore", "made.txt", "tests/attack.sh"]
+    );
+    assert_eq!(project.checkout(), before);
+    let objects = project.git(&["cat-file", "--batch-all-objects", "--batch-check"]);
+    let mine = project.git(&["hash-object", "settings.local"]);
+    assert!(!objects.contains(&mine), "not even as an object");
+}
