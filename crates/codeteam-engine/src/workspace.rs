@@ -233,7 +233,7 @@ impl Workspace {
     }
 
     /// Brings a collected tree into the user's repository, which has `base`
-    /// (a tree or a commit). Four processes. Every object is checked; a tree that
+    /// (a tree or a commit). Two processes. Every object is checked; a tree that
     /// would harm those who clone it is an [`Error::Unrecordable`].
     ///
     /// A blob that the user's repository happened to have, in no commit, was
@@ -351,7 +351,14 @@ impl Workspace {
     }
 
     fn send(&self, tree: &Oid, base: &Oid, scope: Scope) -> Result<(), Error> {
-        let first = match self.repo.receive(&self.collector, tree, base) {
+        let receive = || {
+            // What was collected has been examined then.
+            if scope == Scope::Everything {
+                self.collector.examine(tree, base)?;
+            }
+            self.repo.receive(&self.collector, tree, base)
+        };
+        let first = match receive() {
             Err(error @ git::Error::Failed { .. }) => error,
             done => return Ok(done?),
         };
@@ -362,7 +369,7 @@ impl Workspace {
         if self.record(&before, scope)? != *tree {
             return Err(first.into());
         }
-        Ok(self.repo.receive(&self.collector, tree, base)?)
+        Ok(receive()?)
     }
 
     /// Removes everything from the work tree that the index does not track.

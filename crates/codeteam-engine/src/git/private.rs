@@ -67,18 +67,15 @@ impl Repo {
     }
 
     /// Brings the objects of `tree` that `base` has not (trees, or commits)
-    /// over from a private directory, checking each. Four processes.
+    /// over from a private directory, checking each. Two processes.
     ///
-    /// They are checked where they are: `unpack-objects` writes before it has
-    /// seen everything, and would leave behind what it refuses. They become
-    /// loose objects, as if the user had added the files, so that the user's own
-    /// git tidies them up as it always does.
+    /// What is refused half-way leaves objects behind that nothing refers to:
+    /// see [`PrivateDir::examine`]. They become loose objects, as if the user had
+    /// added the files, so that the user's own git tidies them up as it always
+    /// does.
     pub fn receive(&self, from: &PrivateDir, tree: &Oid, base: &Oid) -> Result<(), Error> {
-        from.examine(tree, base)?;
-        unpacked(
-            self.git
-                .pipe(&from.pack(tree, base), &unpack(self.plumbing())),
-        )
+        let pack = from.pack(tree, base);
+        unpacked(self.git.pipe(&pack, &unpack(self.plumbing())))
     }
 }
 
