@@ -90,7 +90,7 @@ pub fn probe(path: &OsStr, shim: Shim, scratch: &Path) -> Result<Backend, Missin
 
 fn try_out(backend: &Backend, scratch: &Path) -> Result<(), Missing> {
     let policy = Policy::new(Profile::Executor, system::root(), Limits::default());
-    let spec = scratch.join(format!("probe-{}", std::process::id()));
+    let spec = scratch.join(format!("{}-probe", std::process::id()));
     let confined = backend.confine(policy, &spec, OsStr::new("true"), &[])?;
     let (lifeline, stdin) = Lifeline::new()?;
     let mut command = spawned(confined.program.as_os_str(), &confined.args);

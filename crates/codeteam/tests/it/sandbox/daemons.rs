@@ -11,6 +11,11 @@ use crate::live::Live;
 use crate::misbehaviour::ONE;
 use crate::project::Project;
 
+const PATIENCE: Timespec = Timespec {
+    tv_sec: 20,
+    tv_nsec: 0,
+};
+
 /// What the daemons of a project go by; nothing else on this machine does.
 fn name(project: &Project) -> String {
     let folder = project.root();
@@ -52,6 +57,23 @@ fn running(project: &Project) -> Vec<Pid> {
 fn all_gone(project: &Project) {
     assert_eq!(running(project), Vec::<Pid>::new());
     assert_eq!(project.survivors(), Vec::<String>::new());
+}
+
+/// Waits until nothing of the project is there any more. Nothing new can come while it ends.
+fn ended(project: &Project) {
+    let pid = |line: &String| Pid::from_raw(line.split(' ').next()?.parse().ok()?);
+    loop {
+        let mut left = running(project);
+        left.extend(project.survivors().iter().filter_map(pid));
+        let Some(process) = left.first() else {
+            return;
+        };
+        // One that is gone by now need not be waited for.
+        if let Ok(process) = pidfd_open(*process, PidfdFlags::empty()) {
+            let mut fds = [PollFd::new(&process, PollFlags::IN)];
+            assert_eq!(poll(&mut fds, Some(&PATIENCE)).unwrap(), 1, "it goes on");
+        }
+    }
 }
 
 fn start(project: &Project, workflow: &str, plays: &[serde_json::Value]) -> Live {
@@ -110,13 +132,13 @@ fn they_end_when_their_time_is_over() {
         coder(&stay(&project, "again")),
         reviewer(""),
     ];
-    let workflow = ONE.replace("timeout_seconds: 600", "timeout_seconds: 2");
+    let workflow = ONE.replace("timeout_seconds: 600", "timeout_seconds: 5");
     let mut run = start(&project, &workflow, &plays);
     run.until(" | here: coder");
     run.until(" | here: again");
     assert_eq!(running(&project), Vec::<Pid>::new());
     go_on(&project, "again");
-    run.end().expect(0).says(&["it took longer than 2 s"]);
+    run.end().expect(0).says(&["it took longer than 5 s"]);
     all_gone(&project);
 }
 
@@ -151,22 +173,10 @@ fn they_end_when_codeteam_is_killed() {
     ] {
         let mut run = start(&project, ONE, &plays);
         run.until(" | here: daemons");
-        let running = running(&project);
-        assert!(running.len() >= 2);
-        let watched: Vec<_> = running
-            .iter()
-            .map(|pid| pidfd_open(*pid, PidfdFlags::empty()).unwrap())
-            .collect();
+        assert!(running(&project).len() >= 2);
         run.kill();
         // Nobody resumes anything: they end by themselves.
-        for process in &watched {
-            let patience = Timespec {
-                tv_sec: 20,
-                tv_nsec: 0,
-            };
-            let mut fds = [PollFd::new(process, PollFlags::IN)];
-            assert_eq!(poll(&mut fds, Some(&patience)).unwrap(), 1, "it goes on");
-        }
+        ended(&project);
         all_gone(&project);
     }
 }

@@ -13,7 +13,7 @@ use crate::project::{Done, Project};
 pub(super) const THROUGH: &str = r#"
 through() {
     perl -MIO::Socket::INET -e '
-        my ($to) = @ARGV; my ($proxy) = $ENV{HTTPS_PROXY} =~ m{^http://(.+)$} or die "no proxy\n";
+        alarm 20; my ($to) = @ARGV; my ($proxy) = $ENV{HTTPS_PROXY} =~ m{^http://(.+)$} or die "no proxy\n";
         my $s = IO::Socket::INET->new($proxy) or die "no way to the proxy\n";
         print $s "CONNECT $to HTTP/1.1\r\nHost: $to\r\n\r\n"; $s->flush;
         my $line = <$s>; my ($status) = $line =~ m{ (\d+)}; print "$status\n"; exit if $status != 200;

@@ -7,7 +7,10 @@ use crate::project::{Done, Project};
 
 /// A run whose first try does this and whose later ones do not.
 fn first_try(commands: impl FnOnce(&Project) -> String) -> (Project, Done) {
-    let project = Project::new();
+    first_try_in(Project::new(), commands)
+}
+
+fn first_try_in(project: Project, commands: impl FnOnce(&Project) -> String) -> (Project, Done) {
     let first = json!({ "role": "coder", "attempt": 1 });
     let plays = [
         coder_of(&first, &commands(&project)),
@@ -30,8 +33,12 @@ fn is_refused(commands: &str, why: &str) {
         .lacks(&["try 3"]);
 }
 
+/// A first commit.
+const COMMIT: &str =
+    "echo x > x; git add .; git -c user.name=x -c user.email=x commit -q -m nested";
+
 /// Makes a repository in which every setting that names a program names one that leaves a marker.
-fn armed(project: &Project, git_dir: &str) -> String {
+fn armed(project: &Project, git_dir: &str, history: &str) -> String {
     let marker = project.home().join("marker");
     let marker = marker.display();
     let elsewhere = if git_dir == ".git" {
@@ -41,8 +48,8 @@ fn armed(project: &Project, git_dir: &str) -> String {
     };
     format!(
         r#"
-        mkdir nested; cd nested; git init -q {elsewhere} .
-        echo content > file.txt; git add .; git -c user.name=x -c user.email=x commit -q -m nested
+        mkdir -p nested; cd nested; git init -q {elsewhere} .
+        {history}
         cat > {git_dir}/trap <<'END'
 #!/bin/sh
 touch {marker} marker ../marker ../../marker ../collect/marker ../../collect/marker
@@ -73,11 +80,28 @@ END
 #[test]
 fn a_nested_repository_runs_nothing_and_is_refused() {
     for git_dir in [".git", "real.git"] {
-        let (project, done) = first_try(|project| armed(project, git_dir));
+        let (project, done) = first_try(|project| armed(project, git_dir, COMMIT));
         done.says(&["coder failed: ", "nested", "try 2"])
             .lacks(&["try 3"]);
         assert!(found(&project, "marker").is_empty());
     }
+}
+
+/// Git runs `git status` in a submodule that is at the commit it should be at.
+#[test]
+fn a_repository_in_a_submodules_place_runs_nothing_either() {
+    let project = Project::new();
+    let commit = project.git(&["rev-parse", "HEAD"]);
+    let link = format!("160000,{commit},nested");
+    project.git(&["update-index", "--add", "--cacheinfo", &link]);
+    project.git(&["commit", "-q", "-m", "submodule"]);
+    std::fs::create_dir(project.path("nested")).unwrap();
+    let history = format!(
+        "cp ../../git/objects/info/alternates .git/objects/info/; git reset -q --hard {commit}; echo more >> hello.txt"
+    );
+    let (project, done) = first_try_in(project, |project| armed(project, ".git", &history));
+    assert!(found(&project, "marker").is_empty());
+    done.says(&["coder failed: ", "nested", "try 2"]);
 }
 
 #[test]
