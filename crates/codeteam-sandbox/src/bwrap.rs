@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::RawFd;
 use std::path::Path;
 
-use crate::policy::{Access, Entry, Kind, Policy, UID};
+use crate::policy::{Access, Entry, Kind, Policy, UID, grounds};
 use crate::seccomp;
 
 /// What the options refer to by a file descriptor.
@@ -63,10 +63,9 @@ pub fn options<E>(
     // that is the user inside when root starts a sandbox.
     options.add("--ro-bind", ["/proc/sys", "/proc/sys"]);
     options.add("--dev", ["/dev"]);
-    let entries: Vec<_> = policy.root.iter().chain(&policy.entries).collect();
-    for (at, entry) in entries.iter().enumerate() {
-        let ground = ground(&entries[..at], entry.target());
-        options.entry(entry, ground, &mut fd)?;
+    let entries = policy.layers();
+    for (entry, below) in entries.iter().zip(grounds(&entries)) {
+        options.entry(entry, ground(entry.target(), below), &mut fd)?;
     }
     // What lies below these two in memory has no size limit.
     options.add("--remount-ro", ["/dev"]);
@@ -90,11 +89,11 @@ enum Ground {
     Other,
 }
 
-fn ground(below: &[&Entry], target: &Path) -> Ground {
-    let mut taken = ["/proc", "/dev"].iter().map(Path::new);
-    let is_other = taken.any(|path| target.starts_with(path))
-        || below.iter().any(|entry| target.starts_with(entry.target()));
-    if is_other {
+fn ground(target: &Path, below: Option<&Entry>) -> Ground {
+    let is_taken = ["/proc", "/dev"]
+        .iter()
+        .any(|path| target.starts_with(path));
+    if is_taken || below.is_some() {
         Ground::Other
     } else {
         Ground::Root

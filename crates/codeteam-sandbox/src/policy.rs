@@ -196,6 +196,11 @@ impl Policy {
         }
     }
 
+    /// All entries, from the bottom up.
+    pub(crate) fn layers(&self) -> Vec<&Entry> {
+        self.root.iter().chain(&self.entries).collect()
+    }
+
     /// Shows a path of the host, at the same place.
     pub fn show(&mut self, path: &Path, access: Access) -> &mut Self {
         self.entries.push(Entry::Bind {
@@ -234,6 +239,21 @@ impl Entry {
             | Self::Hidden { target, .. } => target,
         }
     }
+}
+
+/// What each of the entries lies on: the last earlier one at its place or above
+/// it. Every start of a command asks for all of them, so paths are taken apart
+/// only once.
+pub(crate) fn grounds<'a>(entries: &[&'a Entry]) -> Vec<Option<&'a Entry>> {
+    let parts = |entry: &&'a Entry| entry.target().iter().collect::<Vec<_>>();
+    let paths: Vec<_> = entries.iter().map(parts).collect();
+    let ground = |(at, path): (usize, &Vec<_>)| {
+        let below = paths[..at]
+            .iter()
+            .rposition(|below| path.starts_with(below));
+        below.map(|below| entries[below])
+    };
+    paths.iter().enumerate().map(ground).collect()
 }
 
 /// A map whose keys need not be text, as a list.

@@ -7,7 +7,10 @@
 use std::fs::{self, DirEntry, File};
 use std::path::{Path, PathBuf};
 
-use crate::policy::{Access, Entry, HOME, Kind, UID, USER};
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+use rustix::process::geteuid;
+
+use crate::policy::{self, Entry, HOME, Kind, UID, USER};
 
 /// Directories at the root that are links into `/usr`, or directories like it.
 const MERGED: &[&str] = &["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
@@ -34,8 +37,8 @@ const FEW: usize = 8;
 /// As many bytes of each may travel with every command.
 const SMALL: u64 = 1024;
 
-/// What the kernel shows of itself, or lets be written, only to the owner of the host's root, who is
-/// the user inside when root starts a sandbox. (`bwrap` covers what is dangerous
+/// What the kernel shows of itself, or lets be written, above all to the owner of the host's root,
+/// who is the user inside when root starts a sandbox. (`bwrap` covers what is dangerous
 /// to write to.)
 pub(crate) const KERNEL: &[&str] = &[
     "/proc/acpi",
@@ -58,6 +61,9 @@ pub(crate) const KERNEL: &[&str] = &[
     "/proc/timer_list",
     "/proc/vmallocinfo",
 ];
+
+/// Those of them in which only writing does harm.
+const HARMLESS: &[&str] = &["/proc/acpi", "/proc/mtrr"];
 
 /// The bottom of a command's filesystem on this host.
 pub fn root() -> Vec<Entry> {
@@ -115,7 +121,7 @@ fn configuration(path: &Path) -> Vec<Entry> {
         vec![Entry::Bind {
             source,
             target,
-            access: Access::ReadOnly,
+            access: policy::Access::ReadOnly,
         }]
     })
 }
@@ -136,11 +142,19 @@ fn said(entry: &DirEntry, target: &Path) -> Option<Entry> {
     Some(Entry::File { target, text })
 }
 
+/// Whether the caller can do nothing with it, or nothing that matters: then a
+/// command, which never has more rights, needs no protection from it.
+fn is_closed(path: &Path) -> bool {
+    let can = |what| accessat(CWD, path, what, AtFlags::EACCESS).is_ok();
+    let is_harmless = HARMLESS.iter().map(Path::new).any(|public| public == path);
+    !geteuid().is_root() && !can(Access::WRITE_OK) && (is_harmless || !can(Access::READ_OK))
+}
+
 fn directory(path: &Path) -> Option<Entry> {
     path.is_dir().then(|| Entry::Bind {
         source: path.to_owned(),
         target: path.to_owned(),
-        access: Access::ReadOnly,
+        access: policy::Access::ReadOnly,
     })
 }
 
@@ -150,6 +164,9 @@ fn file(target: &str, text: String) -> Entry {
 }
 
 fn hidden(path: &Path) -> Option<Entry> {
+    if is_closed(path) {
+        return None;
+    }
     let kind = match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => Kind::Directory,
         Ok(_) => Kind::File,

@@ -45,7 +45,8 @@ pub(super) fn run(
     program: &OsStr,
     args: impl Iterator<Item = OsString>,
 ) -> Result<Infallible, Error> {
-    check_paths(&spec.policy.entries, &spec.policy.cwd)?;
+    let entries: Vec<_> = spec.policy.entries.iter().collect();
+    check_paths(&entries, &spec.policy.cwd)?;
     check_sources(&spec.policy)?;
     let mut room = Room::new(room).map_err(system("prepare the container's files"))?;
     let listener = room.listen().map_err(system("listen for the container"))?;

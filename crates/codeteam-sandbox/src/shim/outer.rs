@@ -3,9 +3,10 @@
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::{self, Seek as _, Write as _};
+use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::FileExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
@@ -21,7 +22,7 @@ use rustix::thread::{self, UnshareFlags};
 use super::{Error, keeper, ports, system};
 use crate::MARK;
 use crate::bwrap::{self, Source};
-use crate::policy::{Entry, Limits, Profile};
+use crate::policy::{Entry, Limits, Profile, grounds};
 use crate::spec::{INNER, Means, Spec, room};
 
 /// Where the shim is inside.
@@ -55,8 +56,7 @@ fn bubblewrap(
     program: &OsStr,
     args: impl Iterator<Item = OsString>,
 ) -> Result<Infallible, Error> {
-    let entries = [&spec.policy.root[..], &spec.policy.entries].concat();
-    check_paths(&entries, &spec.policy.cwd)?;
+    check_paths(&spec.policy.layers(), &spec.policy.cwd)?;
     for path in cgroups {
         fs::write(path, "0").map_err(|source| Error::Cgroup {
             path: path.clone(),
@@ -198,13 +198,10 @@ fn check_stream(
 
 /// bwrap and the engines resolve where they mount by name. Where the contents of the place are
 /// not ours, that must mean what it says: no symbolic links, nothing created.
-pub(super) fn check_paths(entries: &[Entry], cwd: &Path) -> Result<(), Error> {
-    for (at, entry) in entries.iter().enumerate() {
+pub(super) fn check_paths(entries: &[&Entry], cwd: &Path) -> Result<(), Error> {
+    for (entry, below) in entries.iter().zip(grounds(entries)) {
         let target = entry.target();
         check_plain(target)?;
-        let below = entries[..at]
-            .iter()
-            .rfind(|earlier| target.starts_with(earlier.target()));
         if let Some(Entry::Bind {
             source,
             target: base,
@@ -266,6 +263,7 @@ impl Given {
         let fd = match source {
             Source::Path(path) => given(path, OFlags::PATH)?,
             Source::Contents(path) => given(path, OFlags::RDONLY)?,
+            Source::Data([]) => given("/dev/null".as_ref(), OFlags::RDONLY)?,
             Source::Data(bytes) => in_memory(bytes).map_err(system("pass data to bubblewrap"))?,
         };
         Ok(self.keep(fd))
@@ -291,8 +289,8 @@ fn open_as(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
 }
 
 fn in_memory(bytes: &[u8]) -> io::Result<OwnedFd> {
-    let mut file = File::from(memfd_create("codeteam", MemfdFlags::empty())?);
-    file.write_all(bytes)?;
-    file.rewind()?;
+    let file = File::from(memfd_create("codeteam", MemfdFlags::empty())?);
+    // Not from where the reader will begin.
+    file.write_all_at(bytes, 0)?;
     Ok(file.into())
 }
