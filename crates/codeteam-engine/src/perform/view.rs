@@ -13,7 +13,26 @@ use crate::workspace::Workspace;
 
 /// What of a repository configures a worker's CLI: its settings, hooks, servers, environment. What
 /// it says there could send the worker's traffic elsewhere or run programs beside it.
-const CONFIGURES: &[&str] = &[".claude", ".codex", ".gemini", ".mcp.json", ".env"];
+const CONFIGURES: &[&str] = &[
+    ".claude",
+    ".codex",
+    ".gemini",
+    ".mcp.json",
+    ".env",
+    // A CLI that was built with Bun looks at these too.
+    ".env.local",
+    ".env.development",
+    ".env.development.local",
+    ".env.production",
+    ".env.production.local",
+    ".env.test",
+    ".env.test.local",
+    "bunfig.toml",
+];
+
+/// A folder with more in it is covered as a whole, whatever of it would stay: nothing that a worker
+/// does may keep the next one from starting.
+const MANY: usize = 200;
 
 /// What of it only instructs the worker, and stays.
 const INSTRUCTS: &[&str] = &[
@@ -98,8 +117,13 @@ fn hide_but(view: &mut View, tree: &Path, path: &Path, kept: &[&Path]) {
         return;
     }
     let entries = fs::read_dir(&found.source).into_iter().flatten();
-    for entry in entries.flatten() {
-        hide_but(view, tree, &path.join(entry.file_name()), kept);
+    let names: Vec<OsString> = entries.flatten().map(|entry| entry.file_name()).collect();
+    if names.len() > MANY {
+        view.hide(found.target, Kind::Directory);
+        return;
+    }
+    for name in names {
+        hide_but(view, tree, &path.join(name), kept);
     }
 }
 
@@ -226,6 +250,8 @@ mod tests {
             ".gemini/.env",
             ".mcp.json",
             ".env",
+            ".env.local",
+            ".env.example",
             "src/.env",
         ]);
         let mut view = showing(&tree);
@@ -237,10 +263,21 @@ mod tests {
                 ".claude/settings.json",
                 ".codex",
                 ".env",
+                ".env.local",
                 ".gemini/.env",
                 ".mcp.json"
             ]
         );
+    }
+
+    #[test]
+    fn a_folder_with_too_much_in_it_goes_as_a_whole() {
+        let names: Vec<String> = (0..300).map(|n| format!(".claude/{n}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let tree = tree(&names);
+        let mut view = showing(&tree);
+        hide_configuration(&mut view, tree.path(), &[]);
+        assert_eq!(hidden(&view, tree.path()), [".claude"]);
     }
 
     #[test]
