@@ -185,18 +185,29 @@ impl Workspace {
         self.lock()?.write_git_dir(head)
     }
 
-    /// Records the work tree as a tree, in the workspace's own objects. Four
+    /// Records the work tree as a tree, in the workspace's own objects. Two
     /// processes.
     ///
     /// Ignored files are left out, and codeteam's own directory is as it was.
     /// No filter runs, whatever the work tree's attributes say: what is
     /// recorded is what is on disk. A repository inside the work tree, whose
     /// content nobody could review, is an [`Error::NestedRepositories`]; a file
-    /// git cannot record, or that would harm those who clone it, is an
-    /// [`Error::Unrecordable`]. Both are the worker's doing, and what it should
-    /// be told.
+    /// git cannot record is an [`Error::Unrecordable`]. Both are the worker's
+    /// doing, and what it should be told.
     pub fn collect(&self) -> Result<Oid, Error> {
         self.lock()?.collect_locked()
+    }
+
+    /// Collects the work tree and compares it with `base`. What would harm those
+    /// who clone it is an [`Error::Unrecordable`] too. Three processes; five if a
+    /// name has to do with git.
+    pub fn changes(&self, base: &Oid) -> Result<(Oid, Diff), Error> {
+        let tree = self.collect()?;
+        let diff = self.diff(base, &tree)?;
+        if diff.has_to_do_with_git() {
+            self.collector.examine(&tree, base)?;
+        }
+        Ok((tree, diff))
     }
 
     fn collect_locked(&self) -> Result<Oid, Error> {
@@ -218,7 +229,6 @@ impl Workspace {
             .filter(|path| !known.contains(path))
             .collect();
         if new.is_empty() {
-            self.collector.examine(&tree, &before)?;
             return Ok(tree);
         }
         // Left in the index, they would make the next `git add` look into them.
@@ -322,7 +332,7 @@ impl Workspace {
         self.write_collector()?;
         self.unlock()?;
         files::remove_file(&self.collector.index_path())?;
-        Ok(self.collector.checkout(tree)?)
+        Ok(self.collector.checkout_first(tree)?)
     }
 
     /// The work tree as a tree. An index that is missing or broken, or that
@@ -352,7 +362,7 @@ impl Workspace {
 
     fn send(&self, tree: &Oid, base: &Oid, scope: Scope) -> Result<(), Error> {
         let receive = || {
-            // What was collected has been examined then.
+            // What was collected was examined then.
             if scope == Scope::Everything {
                 self.collector.examine(tree, base)?;
             }

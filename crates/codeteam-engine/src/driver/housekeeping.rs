@@ -181,6 +181,10 @@ pub(crate) fn close(
     name: &str,
     known: &Tip,
 ) -> Result<Option<String>, workspace::Error> {
+    if engine.untouched.take(&workspace.tree_dir(), &known.tree) {
+        workspace.remove()?;
+        return Ok(None);
+    }
     let reference = format!("refs/codeteam/{run}/worktree/{name}");
     let (Some(parent), Some(tree)) = (
         Oid::parse(known.commit.as_str()),

@@ -1,6 +1,7 @@
 //! What changed between two trees: the patch, the files, and an id that stays
 //! the same when the same patch is made on another base.
 
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 use super::command::{Call, Git};
@@ -53,6 +54,18 @@ pub enum Change {
 }
 
 impl Diff {
+    /// Whether a file has a name that git, here or on another system, may take
+    /// for one of its own.
+    pub fn has_to_do_with_git(&self) -> bool {
+        self.files.iter().any(|file| {
+            let name = file.path.as_os_str().as_bytes();
+            let says_git = name
+                .windows(3)
+                .any(|part| part.eq_ignore_ascii_case(b"git"));
+            says_git || name.iter().any(|&byte| byte == b'~' || !byte.is_ascii())
+        })
+    }
+
     /// Whether the trees are the same.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()

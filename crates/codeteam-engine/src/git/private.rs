@@ -126,6 +126,13 @@ impl PrivateDir {
             .stdin(format!("{tree}\n^{base}^{{tree}}\n").into_bytes())
     }
 
+    /// The same for a work tree in which nobody has been yet. One process.
+    pub fn checkout_first(&self, tree: &Oid) -> Result<(), Error> {
+        let call = self.call().work_tree(&self.work_tree);
+        let call = call.args(["read-tree", "--reset", "-u"]).arg(tree);
+        self.git.run(&call).map(drop)
+    }
+
     /// Makes the index be `tree`, leaving the work tree alone. One process.
     pub fn load_index(&self, tree: &Oid) -> Result<(), Error> {
         self.git

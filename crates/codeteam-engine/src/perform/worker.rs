@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use codeteam_core::assignment::Assignment;
 use codeteam_core::budget::Usage;
+use codeteam_core::event::Sandbox;
 use codeteam_core::failure::{Facts, Stage};
 use codeteam_core::frame::FrameChange;
 use codeteam_core::ids::{BodyId, PatchId, Tree};
@@ -81,6 +82,11 @@ pub(super) fn work(
     if let (process::Status::TimedOut, WorkerEnd::Failed(facts)) = (exit.status, &mut end) {
         // Its limit, not how long it took to be rid of it.
         facts.message = format!("it took longer than {} s", assignment.timeout_ms / 1_000);
+    }
+    if !assignment.writable && job.sandbox != Sandbox::None {
+        engine
+            .untouched
+            .note(&workspace.tree_dir(), &assignment.tree);
     }
     let wants_change = assignment.writable && matches!(end, WorkerEnd::Answered(_));
     // Getting the transcript onto the disk and looking at the worktree need not wait for each other.
@@ -185,8 +191,9 @@ fn collect(
     workspace: &Workspace,
     engine: &Engine,
 ) -> Result<Result<(Tree, FrameChange), Facts>, Error> {
-    let tree = match workspace.collect() {
-        Ok(tree) => tree,
+    let base = oid(&job.base.tree.0)?;
+    let (tree, diff) = match workspace.changes(&base) {
+        Ok(found) => found,
         Err(
             error @ (workspace::Error::NestedRepositories { .. }
             | workspace::Error::Unrecordable { .. }),
@@ -200,8 +207,6 @@ fn collect(
         }
         Err(error) => return Err(error.into()),
     };
-    let base = oid(&job.base.tree.0)?;
-    let diff = workspace.diff(&base, &tree)?;
     if let Some(link) = diff.gitlinks().next() {
         let message = format!("`{}` refers to another repository", link.path.display());
         return Ok(Err(Facts {

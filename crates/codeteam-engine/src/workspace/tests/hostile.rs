@@ -20,7 +20,7 @@ fn a_tree_that_would_harm_those_who_clone_it_is_refused() {
         ".gitmodules",
         "[submodule \"x\"]\n\tpath = x\n\turl = -u./payload\n",
     );
-    let error = bench.workspace.collect().unwrap_err();
+    let error = bench.workspace.changes(&bench.head.tree).unwrap_err();
     assert!(matches!(error, Error::Unrecordable { .. }), "{error:?}");
     // Even if it were asked for.
     let tree = bench.workspace.collector.write_tree().unwrap();
