@@ -44,10 +44,11 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// One whole step of a task against `benches/floor.sh`.
+/// One whole step of a task against `benches/floor.sh`, which confines nothing; and once more confined.
 fn step(folder: &Path) -> Outcome<()> {
     let floor_script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches/floor.sh");
     let (mut floors, mut ours, mut commits) = (Vec::new(), Vec::new(), Vec::new());
+    let mut confined = Vec::new();
     let mut events = 0.0;
     for round in 0..ROUNDS {
         let place = folder.join(format!("step-{round}"));
@@ -64,9 +65,12 @@ fn step(folder: &Path) -> Outcome<()> {
         floors.push(start.elapsed().as_secs_f64() / STEPS as f64);
 
         let repo = repository(&place.join("ours"))?;
-        let run = many_tasks(&place, &repo)?;
+        let run = many_tasks(&place, &repo, &["--no-sandbox"])?;
         ours.push(run.seconds / STEPS as f64);
         events = run.events / STEPS as f64;
+        let repo = repository(&place.join("confined"))?;
+        let run = many_tasks(&place, &repo, &[])?;
+        confined.push(run.seconds / STEPS as f64);
         commits.push(durable_commit(&place)?);
     }
     let (floor, ours, commit) = (median(floors), median(ours), median(commits));
@@ -81,6 +85,12 @@ fn step(folder: &Path) -> Outcome<()> {
         "                         {:>10.2} times the floor",
         ours / floor
     );
+    let confined = median(confined);
+    println!(
+        "one step, confined       {:>10.2} ms, {:.2} ms more for three sandboxes",
+        confined * 1e3,
+        (confined - ours) * 1e3
+    );
     Ok(())
 }
 
@@ -90,7 +100,7 @@ struct Measured {
 }
 
 /// A run of many tasks that each change one file, from the first event to the last.
-fn many_tasks(place: &Path, repo: &Path) -> Outcome<Measured> {
+fn many_tasks(place: &Path, repo: &Path, more: &[&str]) -> Outcome<Measured> {
     let mut plan = String::from("description: Many small tasks\ntasks:\n");
     for n in 0..STEPS {
         let _ = writeln!(
@@ -104,16 +114,20 @@ fn many_tasks(place: &Path, repo: &Path) -> Outcome<Measured> {
     let workflow = "name: step\nstart: tasks\nroles:\n  maker: { kind: implementer }\nsteps:\n  tasks:\n    each: task\n    next: done\n    steps:\n      make: { role: maker, next: check }\n      check: { gate: [ { command: 'true' } ], next: commit }\n      commit: { commit: branch, next: done }\n";
     fs::write(place.join("flow.yml"), workflow)?;
     let arg = |name: &str| place.join(name).display().to_string();
-    must(codeteam(place, repo).args([
-        "run",
-        "--quiet",
-        "--plan",
-        &arg("plan.yml"),
-        "--script",
-        &arg("script.yml"),
-        "--workflow",
-        &arg("flow.yml"),
-    ]))?;
+    must(
+        codeteam(place, repo)
+            .args([
+                "run",
+                "--quiet",
+                "--plan",
+                &arg("plan.yml"),
+                "--script",
+                &arg("script.yml"),
+                "--workflow",
+                &arg("flow.yml"),
+            ])
+            .args(more),
+    )?;
     let output = codeteam(place, repo).args(["log", "--json"]).output()?;
     let mut times = Vec::new();
     for line in String::from_utf8(output.stdout)?.lines() {
