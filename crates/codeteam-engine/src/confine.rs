@@ -277,7 +277,9 @@ fn describe(backend: &Backend) -> String {
         None => "bubblewrap".to_owned(),
     };
     let limited = backend.limited();
-    let without = match (limited.memory, limited.processes) {
+    // What is not root's is limited without a cgroup too.
+    let processes = limited.processes || !rustix::process::geteuid().is_root();
+    let without = match (limited.memory, processes) {
         (true, true) => "",
         (false, true) => ", without a limit of memory",
         (true, false) => ", without a limit of processes",

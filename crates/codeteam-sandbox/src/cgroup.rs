@@ -57,7 +57,8 @@ impl Hierarchy {
         let found = candidates(&read("/proc/self/cgroup"), &read("/proc/self/mountinfo"));
         let mut usable = Self::default();
         for parent in found {
-            sweep(&parent.directory);
+            sweep(&parent.directory, Duration::ZERO);
+            sweep_others(&parent.directory);
             let alone = Self {
                 parents: vec![parent.clone()],
             };
@@ -146,9 +147,19 @@ impl Drop for Cgroup {
     }
 }
 
-/// Removes the cgroups of processes that are gone. One that still has members
-/// cannot be removed.
-fn sweep(parent: &Path) {
+/// Removes what was left in other sessions than this one.
+fn sweep_others(own: &Path) {
+    // A process that this one does not see may be about to use what is new.
+    const OLD: Duration = Duration::from_mins(1);
+    let siblings = own.parent().map(fs::read_dir);
+    for sibling in siblings.into_iter().flatten().flatten().flatten() {
+        sweep(&sibling.path(), OLD);
+    }
+}
+
+/// Removes the cgroups of processes that are gone, if they are at least that
+/// old. One that still has members cannot be removed.
+fn sweep(parent: &Path, age: Duration) {
     let Ok(entries) = fs::read_dir(parent) else {
         return;
     };
@@ -158,10 +169,16 @@ fn sweep(parent: &Path) {
             .to_str()
             .and_then(|name| name.strip_prefix(PREFIX))
             .and_then(|rest| rest.split('-').next());
-        if owner.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
+        let is_gone = owner.is_some_and(|pid| !Path::new("/proc").join(pid).exists());
+        if is_gone && is_older(&entry, age) {
             let _ = fs::remove_dir(entry.path());
         }
     }
+}
+
+fn is_older(entry: &fs::DirEntry, age: Duration) -> bool {
+    let made = entry.metadata().and_then(|found| found.modified());
+    age.is_zero() || made.is_ok_and(|made| made.elapsed().is_ok_and(|since| since >= age))
 }
 
 /// Where this process may be able to make cgroups, best first: given the text
