@@ -12,11 +12,15 @@ use crate::samples::THREE_TASKS;
 fn image() -> Option<&'static str> {
     static IMAGE: OnceLock<Option<String>> = OnceLock::new();
     let found = IMAGE.get_or_init(|| {
+        if !rustix::process::geteuid().is_root() {
+            // These projects have homes of their own, and so has podman its images.
+            let _ = writeln!(std::io::stderr(), "containers are tested as root only");
+            return None;
+        }
         let script = concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/../codeteam-sandbox/tests/image.sh"
         );
-        // With a home of its own, podman has images of its own.
         let made = Project::program(Path::new(script)).output().unwrap();
         if made.status.success() {
             return Some(String::from_utf8(made.stdout).unwrap().trim().to_owned());
