@@ -150,6 +150,15 @@ pub enum Error {
     /// An API that cannot be asked.
     #[error(transparent)]
     Server(#[from] crate::logins::keys::BadServer),
+    /// More is to be hidden from a role than can be.
+    #[error(
+        "the role's `exclude` names {count} files and folders, more than can be covered one by one; \
+         name folders (`src/internal/**`) instead of files"
+    )]
+    TooMuchHidden {
+        /// How many.
+        count: usize,
+    },
     /// The job was ended before it had begun.
     #[error("it was cancelled")]
     Cancelled,

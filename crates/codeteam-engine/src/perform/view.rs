@@ -42,6 +42,9 @@ const INSTRUCTS: &[&str] = &[
     ".gemini/GEMINI.md",
 ];
 
+/// What one sandbox can cover, file by file or folder by folder.
+const COVERED: usize = 1_000;
+
 /// A work tree with its git, which works inside and reaches nothing of the user's repository but
 /// its objects, read-only.
 pub(super) fn of(workspace: &Workspace, access: Access) -> Result<View, Error> {
@@ -72,13 +75,21 @@ pub(super) fn hide_configuration(view: &mut View, tree: &Path, allowed: &[String
 
 /// Covers the files that a role is not to see. Nothing of the repository's history is shown then
 /// either: it has them too.
-pub(super) fn without(workspace: &Workspace, access: Access, patterns: &[String]) -> View {
+pub(super) fn without(
+    workspace: &Workspace,
+    access: Access,
+    patterns: &[String],
+) -> Result<View, Error> {
     let mut view = View::default();
     let tree = workspace.tree_dir();
     view.show(tree.clone(), access);
     view.hide(tree.join(".git"), Kind::File);
     hide_matching(&mut view, &tree, Path::new(""), patterns);
-    view
+    let count = view.entries.len();
+    if count > COVERED {
+        return Err(Error::TooMuchHidden { count });
+    }
+    Ok(view)
 }
 
 fn hide_matching(view: &mut View, tree: &Path, folder: &Path, patterns: &[String]) {

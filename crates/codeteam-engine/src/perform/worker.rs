@@ -177,7 +177,7 @@ fn view(
     let mut view = if assignment.exclude.is_empty() {
         view::of(workspace, access)?
     } else {
-        view::without(workspace, access, &assignment.exclude)
+        view::without(workspace, access, &assignment.exclude)?
     };
     caches::show(&mut view, job, engine)?;
     let allowed = &engine.config.sandbox.allow_files;
