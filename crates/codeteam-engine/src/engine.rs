@@ -1,11 +1,13 @@
 //! One handle to everything a skin needs: find the project, start runs, look at them, decide.
 
+mod confined;
+mod names;
 mod project;
 
+use self::names::slug;
 pub use self::project::{Prepared, Project};
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -20,20 +22,17 @@ use codeteam_core::{Event, Run, budget};
 
 use crate::bodies::{self, Bodies};
 use crate::config::{self, Config};
-use crate::confine::{Confinement, Missing};
+use crate::confine::Missing;
 use crate::env::Env;
 use crate::git::{self, Head, Identity, Repo};
 use crate::logins::Logins;
-use crate::process::{Disk, Launcher, MARK, Unconfined};
+use crate::process::Launcher;
 use crate::store::{self, Store};
-use crate::workspace::{self, Workspace};
+use crate::workspace;
 use crate::{driver, workflows};
 
 /// How many tasks a plan may have if the configuration does not say.
 pub const MAX_TASKS: usize = 1_000;
-
-/// How many megabytes a worktree may take if the configuration does not say.
-const DISK_MB: u64 = 20 << 10;
 
 /// Where things are and how they are done.
 pub struct Engine {
@@ -318,68 +317,6 @@ impl Engine {
         Ok(self.identity.get_or_init(|| found))
     }
 
-    /// What confines workers and gates, found to work the first time it is asked for.
-    pub fn launcher(&self, sandbox: Sandbox) -> Result<Arc<dyn Launcher>, Missing> {
-        let mut known = self
-            .launchers
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(launcher) = known.get(&sandbox) {
-            return Ok(Arc::clone(launcher));
-        }
-        let confinement = Confinement::find(
-            sandbox,
-            &self.env,
-            &self.config.sandbox,
-            &self.codeteam,
-            &self.workspaces.join(".sandbox"),
-        )?;
-        let launcher: Arc<dyn Launcher> = match confinement {
-            Some(confinement) => Arc::new(confinement),
-            None => Arc::new(self.unconfined()),
-        };
-        known.insert(sandbox, Arc::clone(&launcher));
-        Ok(launcher)
-    }
-
-    /// What runs a command on the host, as the user would.
-    pub(crate) fn unconfined(&self) -> Unconfined {
-        let mut env = vec![("PATH".into(), self.env.path.clone())];
-        env.extend(
-            self.env
-                .home
-                .iter()
-                .map(|home| ("HOME".into(), home.clone().into())),
-        );
-        Unconfined { env }
-    }
-
-    /// A workspace of a run. What a worker has written in there is looked at only by what is
-    /// confined as the run's workers are.
-    pub(crate) fn workspace(
-        &self,
-        run: &RunId,
-        sandbox: Sandbox,
-        name: &str,
-    ) -> Result<Workspace, workspace::Error> {
-        let workspace = Workspace::open(&self.repo, &self.workspaces_of(run), name)?;
-        match sandbox {
-            Sandbox::None => Ok(workspace),
-            Sandbox::Bubblewrap | Sandbox::Container => {
-                workspace.confined(&self.launcher(sandbox)?)
-            }
-        }
-    }
-
-    /// How much a command in a workspace may leave there.
-    pub(crate) fn disk(&self, workspace: &Workspace) -> Disk {
-        let megabytes = self.config.sandbox.limits.disk_mb;
-        Disk {
-            folders: vec![workspace.tree_dir(), workspace.git_dir()],
-            bytes: megabytes.unwrap_or(DISK_MB).saturating_mul(1 << 20),
-        }
-    }
-
     /// The folder of a run's workspaces.
     pub fn workspaces_of(&self, run: &RunId) -> PathBuf {
         self.workspaces.join(run.as_str())
@@ -390,116 +327,15 @@ impl Engine {
         &self.workspaces
     }
 
-    /// What marks every process of a run. Two projects may have runs of the same name, so it
-    /// carries the repository too: sweeping one run must never reach another's.
-    pub(crate) fn mark_of(&self, run: &RunId) -> String {
-        let repository = self
-            .workspaces
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy();
-        format!("{repository}/{run}")
-    }
-
     /// The folder of what workers are told and what they say, until it is kept.
     pub(crate) fn attempts_of(&self, run: &RunId) -> PathBuf {
         self.workspaces_of(run).join(".attempts")
-    }
-
-    /// The environment of a child: what it needs, its mark, and nothing else of codeteam's own.
-    pub(crate) fn child_env(
-        mark: &str,
-        more: Vec<(OsString, OsString)>,
-    ) -> Vec<(OsString, OsString)> {
-        let mut env: Vec<(OsString, OsString)> = vec![
-            ("LANG".into(), "C.UTF-8".into()),
-            ("TERM".into(), "dumb".into()),
-            (MARK.into(), mark.into()),
-        ];
-        env.extend(more);
-        env
-    }
-
-    /// The next number of a plan, `feature-0021`, with its folder: of two runs that start at the
-    /// same moment only one can make it.
-    fn new_plan_id(&self) -> Result<String, Error> {
-        let number = |entry: fs::DirEntry| -> Option<u32> {
-            let name = entry.file_name();
-            name.to_str()?.strip_prefix("feature-")?.parse().ok()
-        };
-        let folder = self.folder.join("planning");
-        let entries = fs::read_dir(&folder)
-            .into_iter()
-            .flatten()
-            .filter_map(Result::ok);
-        let mut next = entries.filter_map(number).max().unwrap_or(0);
-        loop {
-            next = next.saturating_add(1);
-            let id = format!("feature-{next:04}");
-            if claim(&folder, &id)? {
-                return Ok(id);
-            }
-        }
     }
 
     /// The bytes a run takes on the disk: its worktrees, and all bodies of the project.
     pub fn disk_used(&self, run: &RunId) -> u64 {
         let bodies = self.folder.join("bodies");
         crate::maintenance::size(&self.workspaces_of(run)) + crate::maintenance::size(&bodies)
-    }
-
-    /// An id for a run that neither the log nor a branch has, with its folder: the time and the
-    /// goal's first words.
-    fn new_id(&self, goal: &str, at: Time) -> Result<RunId, Error> {
-        let base = format!("{}_{}", stamp(at), slug(goal));
-        self.room_for(&self.config.git.branch_pattern.replace("{run}", &base))?;
-        for n in 1..1_000 {
-            let id = if n == 1 {
-                base.clone()
-            } else {
-                format!("{base}-{n}")
-            };
-            let branch = self.config.git.branch_pattern.replace("{run}", &id);
-            let taken = self.store.run(&id)?.is_some()
-                || self
-                    .repo
-                    .read_ref(&format!("refs/heads/{branch}"))?
-                    .is_some();
-            if !taken && claim(&self.folder.join("runs"), &id)? {
-                return Ok(RunId(id));
-            }
-        }
-        Err(Error::Ambiguous(base))
-    }
-
-    /// Git keeps branches as files: beside `a` there can be no `a/b`. Said now, and not when the
-    /// first task is to be committed.
-    fn room_for(&self, branch: &str) -> Result<(), Error> {
-        for (at, _) in branch.match_indices('/') {
-            let by = &branch[..at];
-            if self.repo.read_ref(&format!("refs/heads/{by}"))?.is_some() {
-                return Err(Error::BranchInTheWay {
-                    branch: branch.to_owned(),
-                    by: by.to_owned(),
-                });
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Makes a folder that must not exist yet; says whether it was this call that made it.
-fn claim(parent: &Path, name: &str) -> Result<bool, Error> {
-    let folder = parent.join(name);
-    let made = fs::create_dir_all(parent).and_then(|()| fs::create_dir(&folder));
-    match made {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
-        Err(source) => Err(Error::Io {
-            doing: "make the folder",
-            path: folder,
-            source,
-        }),
     }
 }
 
@@ -567,51 +403,9 @@ fn state_folder(env: &Env) -> Result<PathBuf, Error> {
     Ok(state.join("codeteam"))
 }
 
-/// `2025-01-08_153042`, in the user's time zone.
-pub fn stamp(at: Time) -> String {
-    let millis = i64::try_from(at.0).unwrap_or(0);
-    jiff::Timestamp::from_millisecond(millis)
-        .map(|t| {
-            t.to_zoned(jiff::tz::TimeZone::system())
-                .strftime("%Y-%m-%d_%H%M%S")
-                .to_string()
-        })
-        .unwrap_or_default()
-}
-
-/// The first words of a text, fit for a branch name.
-pub fn slug(text: &str) -> String {
-    let mut slug = String::new();
-    for word in text
-        .split(|c: char| !c.is_ascii_alphanumeric())
-        .filter(|w| !w.is_empty())
-    {
-        if slug.len() + word.len() > 39 {
-            break;
-        }
-        if !slug.is_empty() {
-            slug.push('-');
-        }
-        slug.push_str(&word.to_lowercase());
-    }
-    if slug.is_empty() {
-        "run".to_owned()
-    } else {
-        slug
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn slugs_are_short_and_plain() {
-        assert_eq!(slug("Add password reset!"), "add-password-reset");
-        assert_eq!(slug("  ../../etc  "), "etc");
-        assert_eq!(slug("日本"), "run");
-        assert!(slug(&"very long words indeed ".repeat(9)).len() < 40);
-    }
 
     #[test]
     fn an_untouched_worktree_is_used_once() {

@@ -24,7 +24,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 
 use super::{Error, ObjectFormat};
-use crate::process::{self, CommandSpec, Hold, Launch, Launcher, Profile, View};
+use crate::process::{self, CommandSpec, Hold, Launcher, Profile, View};
 
 /// The oldest git that has `--attr-source` (2.41), the newest thing used here.
 pub const NEEDED: &str = "2.41";
@@ -344,10 +344,6 @@ impl Git {
         Ok(Started { child, hold: None })
     }
 
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the same place, for what is spawned instead of git"
-    )]
     fn spawn_confined(&self, call: &Call, confined: &Confined) -> Result<Started, Error> {
         let plain = self.command(call);
         let variable =
@@ -363,25 +359,8 @@ impl Git {
         };
         let failed = |error: process::Error| call.spawn_error()(io::Error::other(error));
         let launch = confined.launcher.launch(&spec, Profile::Executor);
-        let Launch {
-            program,
-            args,
-            env,
-            cwd,
-            stdin,
-            mut hold,
-        } = launch.map_err(failed)?;
-        let child = Command::new(program)
-            .args(args)
-            .env_clear()
-            .envs(env)
-            .current_dir(cwd)
-            .stdin(stdin)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .map_err(call.spawn_error())?;
+        let (_, _, spawned) = launch.map_err(failed)?.spawn();
+        let (child, mut hold) = spawned.map_err(call.spawn_error())?;
         if let Some(hold) = &mut hold {
             hold.started().map_err(call.spawn_error())?;
         }

@@ -5,8 +5,9 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Child, Command, Stdio};
 
 pub use codeteam_sandbox::Profile;
 use codeteam_sandbox::{Access, Entry, Kind};
@@ -64,6 +65,32 @@ pub struct Launch {
     /// What holds it to life; `None` if nothing but its process group and its mark does.
     pub hold: Option<Box<dyn Hold>>,
 }
+
+impl Launch {
+    /// Spawns it in a process group of its own, with pipes for what it says.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place that spawns workers, checks and confined git"
+    )]
+    pub(crate) fn spawn(self) -> (PathBuf, PathBuf, io::Result<Spawned>) {
+        let (program, cwd) = (PathBuf::from(self.program), self.cwd);
+        let child = Command::new(&program)
+            .args(self.args)
+            .current_dir(&cwd)
+            .env_clear()
+            .envs(self.env)
+            .stdin(self.stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn();
+        let hold = self.hold;
+        (program, cwd, child.map(|child| (child, hold)))
+    }
+}
+
+/// A child, and what holds it to life.
+pub(crate) type Spawned = (Child, Option<Box<dyn Hold>>);
 
 /// Holds a confined command to life. Dropping it ends the command as well.
 pub trait Hold: Send {

@@ -5,9 +5,9 @@
 //! cannot be given to anyone else.
 
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -240,31 +240,10 @@ struct Group {
 }
 
 impl Group {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the one place that spawns workers and gate commands"
-    )]
     fn spawn(launch: Launch, mark: String) -> Result<Self, Error> {
-        let Launch {
-            program,
-            args,
-            env,
-            cwd,
-            stdin,
-            mut hold,
-        } = launch;
-        let program = PathBuf::from(program);
-        let child = Command::new(&program)
-            .args(args)
-            .current_dir(&cwd)
-            .env_clear()
-            .envs(env)
-            .stdin(stdin)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .map_err(|source| spawn_error(program.clone(), cwd, source))?;
+        let (program, cwd, spawned) = launch.spawn();
+        let (child, mut hold) =
+            spawned.map_err(|source| spawn_error(program.clone(), cwd, source))?;
         let leader = Pid::from_child(&child);
         let mut group = Self {
             child,

@@ -13,7 +13,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, 
 use super::address::is_public;
 use super::endpoint::Secret;
 use super::http::{self, percent_decoded};
-use super::resolve::{Resolve, resolve};
+use super::resolve::{Resolve, System, resolve};
 use super::rules::{Allowed, split};
 use super::server::{Stop, prepare};
 use super::wire::Wire;
@@ -121,6 +121,16 @@ impl From<io::Error> for NotDialled {
 pub(super) struct Dialler {
     pub(super) resolver: Arc<dyn Resolve>,
     pub(super) through: Option<Through>,
+}
+
+/// As this host does it.
+impl Default for Dialler {
+    fn default() -> Self {
+        Self {
+            resolver: Arc::new(System),
+            through: None,
+        }
+    }
 }
 
 impl Dialler {

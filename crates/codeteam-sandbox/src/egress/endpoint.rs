@@ -9,7 +9,7 @@ use super::dial::{Dialler, Through};
 use super::exchange::{NoAnswer, Outgoing};
 use super::http::{Request, percent_decoded};
 use super::relay::Moved;
-use super::resolve::{Resolve, System};
+use super::resolve::Resolve;
 use super::rules::{Allowed, check_name, split};
 use super::server::{Serving, serve};
 use super::tls::Roots;
@@ -206,10 +206,7 @@ impl Endpoint {
         Self {
             upstream,
             roots,
-            dialler: Dialler {
-                resolver: Arc::new(System),
-                through: None,
-            },
+            dialler: Dialler::default(),
             log,
         }
     }

@@ -8,7 +8,7 @@ use super::dial::{Dialler, Through};
 use super::exchange::Outgoing;
 use super::http::{Body, Request};
 use super::relay::{Moved, relay};
-use super::resolve::{Resolve, System};
+use super::resolve::Resolve;
 use super::rules::{Allowed, Rules, split};
 use super::server::{Serving, serve};
 use super::visit::{Refused, Visit};
@@ -28,10 +28,7 @@ impl Proxy {
     pub fn new(rules: Rules, log: Log) -> Self {
         Self {
             rules,
-            dialler: Dialler {
-                resolver: Arc::new(System),
-                through: None,
-            },
+            dialler: Dialler::default(),
             log,
         }
     }

@@ -1,0 +1,104 @@
+//! How what a run starts is confined, marked and limited.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use codeteam_core::event::Sandbox;
+use codeteam_core::ids::RunId;
+
+use super::Engine;
+use crate::confine::{Confinement, Missing};
+use crate::process::{Disk, Launcher, MARK, Unconfined};
+use crate::workspace::{self, Workspace};
+
+/// How many megabytes a worktree may take if the configuration does not say.
+const DISK_MB: u64 = 20 << 10;
+
+impl Engine {
+    /// What confines workers and gates, found to work the first time it is asked for.
+    pub fn launcher(&self, sandbox: Sandbox) -> Result<Arc<dyn Launcher>, Missing> {
+        let mut known = self
+            .launchers
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(launcher) = known.get(&sandbox) {
+            return Ok(Arc::clone(launcher));
+        }
+        let confinement = Confinement::find(
+            sandbox,
+            &self.env,
+            &self.config.sandbox,
+            &self.codeteam,
+            &self.workspaces.join(".sandbox"),
+        )?;
+        let launcher: Arc<dyn Launcher> = match confinement {
+            Some(confinement) => Arc::new(confinement),
+            None => Arc::new(self.unconfined()),
+        };
+        known.insert(sandbox, Arc::clone(&launcher));
+        Ok(launcher)
+    }
+
+    /// What runs a command on the host, as the user would.
+    pub(crate) fn unconfined(&self) -> Unconfined {
+        let mut env = vec![("PATH".into(), self.env.path.clone())];
+        env.extend(
+            self.env
+                .home
+                .iter()
+                .map(|home| ("HOME".into(), home.clone().into())),
+        );
+        Unconfined { env }
+    }
+
+    /// A workspace of a run. What a worker has written in there is looked at only by what is
+    /// confined as the run's workers are.
+    pub(crate) fn workspace(
+        &self,
+        run: &RunId,
+        sandbox: Sandbox,
+        name: &str,
+    ) -> Result<Workspace, workspace::Error> {
+        let workspace = Workspace::open(&self.repo, &self.workspaces_of(run), name)?;
+        match sandbox {
+            Sandbox::None => Ok(workspace),
+            Sandbox::Bubblewrap | Sandbox::Container => {
+                workspace.confined(&self.launcher(sandbox)?)
+            }
+        }
+    }
+
+    /// How much a command in a workspace may leave there.
+    pub(crate) fn disk(&self, workspace: &Workspace) -> Disk {
+        let megabytes = self.config.sandbox.limits.disk_mb;
+        Disk {
+            folders: vec![workspace.tree_dir(), workspace.git_dir()],
+            bytes: megabytes.unwrap_or(DISK_MB).saturating_mul(1 << 20),
+        }
+    }
+
+    /// What marks every process of a run. Two projects may have runs of the same name, so it
+    /// carries the repository too: sweeping one run must never reach another's.
+    pub(crate) fn mark_of(&self, run: &RunId) -> String {
+        let repository = self
+            .workspaces
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy();
+        format!("{repository}/{run}")
+    }
+
+    /// The environment of a child: what it needs, its mark, and nothing else of codeteam's own.
+    pub(crate) fn child_env(
+        mark: &str,
+        more: Vec<(OsString, OsString)>,
+    ) -> Vec<(OsString, OsString)> {
+        let mut env: Vec<(OsString, OsString)> = vec![
+            ("LANG".into(), "C.UTF-8".into()),
+            ("TERM".into(), "dumb".into()),
+            (MARK.into(), mark.into()),
+        ];
+        env.extend(more);
+        env
+    }
+}

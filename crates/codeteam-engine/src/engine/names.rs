@@ -1,0 +1,133 @@
+//! Names for runs and plans that nobody else has.
+
+use std::fs;
+use std::path::Path;
+
+use codeteam_core::ids::{RunId, Time};
+
+use super::{Engine, Error};
+
+impl Engine {
+    /// An id for a run that neither the log nor a branch has, with its folder: the time and the
+    /// goal's first words.
+    pub(super) fn new_id(&self, goal: &str, at: Time) -> Result<RunId, Error> {
+        let base = format!("{}_{}", stamp(at), slug(goal));
+        self.room_for(&self.config.git.branch_pattern.replace("{run}", &base))?;
+        for n in 1..1_000 {
+            let id = if n == 1 {
+                base.clone()
+            } else {
+                format!("{base}-{n}")
+            };
+            let branch = self.config.git.branch_pattern.replace("{run}", &id);
+            let taken = self.store.run(&id)?.is_some()
+                || self
+                    .repo
+                    .read_ref(&format!("refs/heads/{branch}"))?
+                    .is_some();
+            if !taken && claim(&self.folder.join("runs"), &id)? {
+                return Ok(RunId(id));
+            }
+        }
+        Err(Error::Ambiguous(base))
+    }
+
+    /// The next number of a plan, `feature-0021`, with its folder: of two runs that start at the
+    /// same moment only one can make it.
+    pub(super) fn new_plan_id(&self) -> Result<String, Error> {
+        let number = |entry: fs::DirEntry| -> Option<u32> {
+            let name = entry.file_name();
+            name.to_str()?.strip_prefix("feature-")?.parse().ok()
+        };
+        let folder = self.folder.join("planning");
+        let entries = fs::read_dir(&folder)
+            .into_iter()
+            .flatten()
+            .filter_map(Result::ok);
+        let mut next = entries.filter_map(number).max().unwrap_or(0);
+        loop {
+            next = next.saturating_add(1);
+            let id = format!("feature-{next:04}");
+            if claim(&folder, &id)? {
+                return Ok(id);
+            }
+        }
+    }
+
+    /// Git keeps branches as files: beside `a` there can be no `a/b`. Said now, and not when the
+    /// first task is to be committed.
+    fn room_for(&self, branch: &str) -> Result<(), Error> {
+        for (at, _) in branch.match_indices('/') {
+            let by = &branch[..at];
+            if self.repo.read_ref(&format!("refs/heads/{by}"))?.is_some() {
+                return Err(Error::BranchInTheWay {
+                    branch: branch.to_owned(),
+                    by: by.to_owned(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Makes a folder that must not exist yet; says whether it was this call that made it.
+fn claim(parent: &Path, name: &str) -> Result<bool, Error> {
+    let folder = parent.join(name);
+    let made = fs::create_dir_all(parent).and_then(|()| fs::create_dir(&folder));
+    match made {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
+        Err(source) => Err(Error::Io {
+            doing: "make the folder",
+            path: folder,
+            source,
+        }),
+    }
+}
+
+/// `2025-01-08_153042`, in the user's time zone.
+pub(super) fn stamp(at: Time) -> String {
+    let millis = i64::try_from(at.0).unwrap_or(0);
+    jiff::Timestamp::from_millisecond(millis)
+        .map(|t| {
+            t.to_zoned(jiff::tz::TimeZone::system())
+                .strftime("%Y-%m-%d_%H%M%S")
+                .to_string()
+        })
+        .unwrap_or_default()
+}
+
+/// The first words of a text, fit for a branch name.
+pub(super) fn slug(text: &str) -> String {
+    let mut slug = String::new();
+    for word in text
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|w| !w.is_empty())
+    {
+        if slug.len() + word.len() > 39 {
+            break;
+        }
+        if !slug.is_empty() {
+            slug.push('-');
+        }
+        slug.push_str(&word.to_lowercase());
+    }
+    if slug.is_empty() {
+        "run".to_owned()
+    } else {
+        slug
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slugs_are_short_and_plain() {
+        assert_eq!(slug("Add password reset!"), "add-password-reset");
+        assert_eq!(slug("  ../../etc  "), "etc");
+        assert_eq!(slug("日本"), "run");
+        assert!(slug(&"very long words indeed ".repeat(9)).len() < 40);
+    }
+}
