@@ -30,7 +30,8 @@ enum Command {
 /// Arguments of `sandbox image`.
 #[derive(Debug, clap::Args)]
 struct ImageArgs {
-    /// A Containerfile of your own. The image must have git and a C library that codeteam runs with.
+    /// A Containerfile of your own. The image needs a C library that codeteam runs with, and git
+    /// where there is no bubblewrap.
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// The name of the image; with another one, put it into `sandbox.image`.
