@@ -24,17 +24,19 @@ fn name(project: &Project) -> String {
 }
 
 /// Starts processes that leave their group, their session, their folder, their environment and
-/// their streams behind and are deaf to signals; goes on when they are there.
+/// their streams behind and are deaf to signals; goes on when both have said that they are what
+/// they want to be. To count processes would not do: on the way there are more of them.
 fn daemons(project: &Project) -> String {
     let name = name(project);
     format!(
         r#"
+        rm -f /tmp/one /tmp/two
         perl -MPOSIX -e '
             exit if fork; setsid; exit if fork;
             chdir "/"; %ENV = (); $SIG{{$_}} = "IGNORE" for keys %SIG; POSIX::close($_) for 0..2;
-            $0 = shift; sleep 1 while 1' {name}
-        setsid sh -c 'trap "" TERM INT HUP QUIT; while :; do sleep 1; done' {name} >/dev/null 2>&1 &
-        until test $(cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\000' '\n' | grep -c '^{name}') -ge 2; do :; done"#
+            $0 = shift; open my $file, ">", "/tmp/one"; sleep 1 while 1' {name}
+        setsid sh -c 'trap "" TERM INT HUP QUIT; : >/tmp/two; while :; do sleep 1; done' {name} >/dev/null 2>&1 &
+        until test -e /tmp/one && test -e /tmp/two; do :; done"#
     )
 }
 
