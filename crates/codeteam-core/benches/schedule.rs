@@ -112,6 +112,7 @@ fn kernel(n: usize) -> (u128, u128) {
         max_tasks: n,
         confinement: String::new(),
         sandbox: codeteam_core::event::Sandbox::default(),
+        accounts: BTreeMap::new(),
     }));
     feed(&mut run, &began);
     let clock = Instant::now();
@@ -123,6 +124,7 @@ fn kernel(n: usize) -> (u128, u128) {
         });
         let Some(id) = next else { break };
         let report = WorkerReport {
+            session: None,
             end: WorkerEnd::Answered(r#"{"message":"done"}"#.to_owned()),
             usage: codeteam_core::budget::Usage::default(),
             transcript: None,

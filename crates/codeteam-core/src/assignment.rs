@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::event::CheckResult;
+use crate::feedback::Failed;
 use crate::findings::Finding;
-use crate::frame::{Feedback, Frame, FrameChange, Level, Work};
+use crate::frame::{Feedback, Frame, FrameChange, Level, Session, Work};
 use crate::ids::{AttemptId, RoleName, RunId, StepId, Tree, WorkerName};
 use crate::plan::{Plan, Task};
-use crate::role::{Contract, Kind};
+use crate::role::{Contract, Kind, Means};
 use crate::run::Run;
 use crate::submission::{self, Change, Design};
 use crate::workflow::StepKind;
@@ -31,6 +32,15 @@ pub struct Assignment {
     pub prompt: String,
     /// An example of the answer.
     pub example: serde_json::Value,
+    /// The JSON Schema of the answer.
+    #[serde(default)]
+    pub schema: serde_json::Value,
+    /// With what it is carried out.
+    #[serde(default)]
+    pub means: Means,
+    /// The session it goes on in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<Session>,
     /// What carries it out.
     pub worker: WorkerName,
     /// With which model.
@@ -59,6 +69,9 @@ pub struct Assignment {
     pub exclude: Vec<String>,
     /// How long it may take.
     pub timeout_ms: u64,
+    /// How long it may say nothing.
+    #[serde(default)]
+    pub stall_ms: u64,
     /// What it may cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost_microusd: Option<u64>,
@@ -113,7 +126,7 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
     } else {
         frame.feedback.iter().map(said).collect()
     };
-    feedback.extend(slot.feedback.iter().cloned());
+    feedback.extend(slot.feedback.iter().map(Failed::words));
     let inherited =
         |own: Option<String>, of: fn(&Frame) -> Option<String>| own.or_else(|| root.and_then(of));
     Some(Assignment {
@@ -124,9 +137,16 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
         kind: role.kind,
         contract: role.contract,
         prompt: role.prompt.clone(),
-        example: submission::example(role.kind, role.contract),
+        example: submission::example(role.form()),
+        schema: submission::schema(role.form()),
+        means: role.means.clone(),
+        session: frame.session(role, slot).cloned(),
         worker: slot.worker.clone().unwrap_or_default(),
-        model: role.model.clone(),
+        // A model is the first worker's; those who stand in have their own.
+        model: role
+            .model
+            .clone()
+            .filter(|_| slot.worker.as_ref() == role.workers.first()),
         step: id.step.clone(),
         task: run.task_of(frame).cloned(),
         slot: id.slot,
@@ -137,6 +157,7 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
         tree: frame.tree.clone(),
         writable: role.kind == Kind::Implementer,
         timeout_ms: step.timeout_ms,
+        stall_ms: step.stall_ms,
         exclude: role.exclude.clone(),
         max_cost_microusd: role.max_cost_microusd,
         feedback,

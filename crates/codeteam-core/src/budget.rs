@@ -14,12 +14,30 @@ pub struct Usage {
     /// Tokens read.
     #[serde(skip_serializing_if = "is_zero")]
     pub input_tokens: u64,
+    /// How many of them the service still knew, and charges less for.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cached_input_tokens: u64,
     /// Tokens written.
     #[serde(skip_serializing_if = "is_zero")]
     pub output_tokens: u64,
     /// Millionths of a US dollar; `None` if the worker did not say and no price is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_microusd: Option<u64>,
+}
+
+impl Usage {
+    /// Adds what was spent after that. A price that is told in parts is told as far as it is known.
+    pub fn add(&mut self, more: Self) {
+        self.input_tokens = self.input_tokens.saturating_add(more.input_tokens);
+        self.cached_input_tokens = self
+            .cached_input_tokens
+            .saturating_add(more.cached_input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(more.output_tokens);
+        if let Some(cost) = more.cost_microusd {
+            let known = self.cost_microusd.get_or_insert(0);
+            *known = known.saturating_add(cost);
+        }
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]

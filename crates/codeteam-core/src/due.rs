@@ -3,7 +3,6 @@
 use crate::effect::{Effect, Waiting};
 use crate::frame::{Frame, Pause, Slot, SlotState, Stage, Work};
 use crate::ids::Account;
-use crate::role::Role;
 use crate::run::Run;
 use crate::workflow::StepKind;
 
@@ -103,7 +102,7 @@ fn accounts(run: &Run, slot: &Slot) -> Vec<Account> {
     };
     run.roles
         .get(name)
-        .map(|r| r.workers.iter().map(Role::account).collect())
+        .map(|r| r.workers.iter().map(|w| run.account(w)).collect())
         .unwrap_or_default()
 }
 

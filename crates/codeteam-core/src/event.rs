@@ -87,6 +87,15 @@ pub enum Event {
         usage: Usage,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         transcript: Option<BodyId>,
+        /// The worker's session, if it has told one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<String>,
+    },
+    /// A worker failed for good, and the next one of its role stands in for it.
+    WorkerReplaced {
+        id: AttemptId,
+        worker: WorkerName,
+        why: String,
     },
     /// A try was lost with codeteam's own process.
     AttemptLost {
@@ -116,6 +125,9 @@ pub enum Event {
         /// A gatekeeper's vote, after its findings are weighed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         vote: Option<bool>,
+        /// The worker's session, if it has told one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<String>,
     },
     /// Reviewers opened findings or answered for them.
     FindingsChanged {
@@ -277,6 +289,9 @@ pub struct RunStarted {
     /// What workers and gates are confined by.
     #[serde(default)]
     pub sandbox: Sandbox,
+    /// The accounts of workers that do not go by their own names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub accounts: BTreeMap<WorkerName, Account>,
 }
 
 /// A host that a confined command asked for, as often as it did.
@@ -387,6 +402,7 @@ impl Event {
             StepEntered => "step_entered", StepSkipped => "step_skipped",
             AttemptStarted => "attempt_started", AttemptQueued => "attempt_queued",
             AttemptPaused => "attempt_paused", AttemptFailed => "attempt_failed",
+            WorkerReplaced => "worker_replaced",
             AttemptLost => "attempt_lost", AttemptSpent => "attempt_spent",
             SlotAbstained => "slot_abstained", SubmissionReceived => "submission_received",
             FindingsChanged => "findings_changed", GateJudged => "gate_judged",

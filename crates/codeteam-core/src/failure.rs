@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::Account;
+use crate::ids::{Account, Time};
 
 /// The six categories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,6 +56,12 @@ pub struct Facts {
     /// The HTTP status its model API answered with, if the worker told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
+    /// What the trouble is, if the worker or its program told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<Trouble>,
+    /// How long to wait before the next try, if the worker told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
     /// The account whose usage limit was reached, and in how many milliseconds it resets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quota: Option<Quota>,
@@ -72,6 +78,43 @@ pub struct Quota {
     /// In how many milliseconds it resets, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resets_in_ms: Option<u64>,
+    /// When it resets, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resets_at: Option<Time>,
+}
+
+impl Quota {
+    /// Until when the account should rest, if its limit was reached at `now`.
+    pub fn until(&self, now: Time) -> Time {
+        let at = self.resets_at.filter(|at| *at > now);
+        let after = self.resets_in_ms.map(|ms| now.plus(ms));
+        at.or(after)
+            .unwrap_or_else(|| now.plus(crate::park::UNKNOWN_RESET_MS))
+    }
+}
+
+/// Troubles that are told apart by facts, not by words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trouble {
+    /// The worker's program is not there.
+    Missing,
+    /// It is a version that codeteam cannot drive, or it lacks a flag that is needed.
+    Version,
+    /// It is not logged in, or its key is not accepted.
+    Login,
+    /// There is no such model.
+    Model,
+    /// The model refuses to do this.
+    Refusal,
+    /// It has used up its turns.
+    Turns,
+    /// It has used up its money.
+    Cost,
+    /// The account is not paid for; waiting does not help.
+    Billing,
+    /// More was said than the model can take in.
+    Length,
 }
 
 /// Where the trouble was noticed.
@@ -111,6 +154,9 @@ pub fn classify(facts: &Facts) -> (Category, Action) {
         Stage::TimedOut | Stage::Stalled => return (Category::Network, Action::RetrySame),
         Stage::Spawn | Stage::Worker | Stage::NoAnswer => {}
     }
+    if let Some(trouble) = facts.trouble {
+        return by_trouble(trouble);
+    }
     if let Some(by_status) = facts.http_status.and_then(by_status) {
         return by_status;
     }
@@ -123,6 +169,19 @@ pub fn classify(facts: &Facts) -> (Category, Action) {
         (Stage::NoAnswer, Some(0), _) => (Category::Parsing, Action::RetryWithFeedback),
         (_, _, Some(_)) => (Category::Cli, Action::RetrySame),
         _ => (Category::Cli, Action::RetryOnce),
+    }
+}
+
+fn by_trouble(trouble: Trouble) -> (Category, Action) {
+    match trouble {
+        Trouble::Missing | Trouble::Version | Trouble::Login | Trouble::Model => {
+            (Category::Cli, Action::Escalate)
+        }
+        Trouble::Refusal => (Category::Logic, Action::Escalate),
+        Trouble::Turns => (Category::Logic, Action::RetryWithFeedback),
+        Trouble::Cost | Trouble::Billing | Trouble::Length => {
+            (Category::Resource, Action::Escalate)
+        }
     }
 }
 
@@ -195,6 +254,7 @@ mod tests {
         limited.quota = Some(Quota {
             account: "claude".into(),
             resets_in_ms: None,
+            resets_at: None,
         });
         assert_eq!(classify(&limited), (Category::Resource, Action::Park));
     }

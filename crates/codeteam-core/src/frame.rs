@@ -6,13 +6,16 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::breaker::Breaker;
+use crate::budget::Usage;
 use crate::event::{CheckResult, Outcome};
+use crate::feedback::Failed;
 use crate::findings::Findings;
 use crate::ids::{
     AttemptId, BodyId, Commit, FramePath, PatchId, PhaseId, RoleName, StepId, TaskId, Time, Tree,
     WorkerName,
 };
 use crate::loops::Seen;
+use crate::role::Role;
 use crate::schedule::Schedule;
 use crate::submission::{Change, Design};
 
@@ -124,6 +127,8 @@ pub struct Frame {
     pub commits: Vec<Commit>,
     /// The frames below, while it is at an `each` step.
     pub children: Option<Children>,
+    /// The last session of each slot of each step.
+    pub sessions: BTreeMap<(StepId, u32), Session>,
 }
 
 /// What a frame is doing at its step.
@@ -187,7 +192,33 @@ pub struct Slot {
     /// How it stands.
     pub state: SlotState,
     /// What was wrong with earlier tries of this visit.
-    pub feedback: Vec<String>,
+    pub feedback: Vec<Failed>,
+    /// Workers that have failed in this visit, and others stood in for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replaced: Vec<WorkerName>,
+    /// The tries of those workers: what the present one has tried is counted from there.
+    #[serde(default)]
+    pub tried: u32,
+}
+
+/// A worker's own memory of what was said, for the roles that may go on in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    /// Whose it is.
+    pub worker: WorkerName,
+    /// What the worker calls it.
+    pub id: String,
+    /// The attempts that were made in it.
+    pub turns: u32,
+    /// What they have spent: some workers count from the beginning of a session.
+    #[serde(default)]
+    pub usage: Usage,
+}
+
+impl Session {
+    /// After so many attempts a worker starts afresh: a long memory is an expensive one, and what
+    /// counts is in the assignment.
+    pub const MAX_TURNS: u32 = 3;
 }
 
 /// What a slot does.
@@ -347,6 +378,7 @@ impl Frame {
             question_rounds: 0,
             commits: Vec::new(),
             children: None,
+            sessions: BTreeMap::new(),
         }
     }
 
@@ -369,6 +401,13 @@ impl Frame {
     /// The same, to change it.
     pub fn slot_mut(&mut self, id: &AttemptId) -> Option<&mut Slot> {
         self.slots.iter_mut().find(|slot| &slot.id == id)
+    }
+
+    /// The session that a slot's worker may go on in, if its role may.
+    pub fn session(&self, role: &Role, slot: &Slot) -> Option<&Session> {
+        let session = self.sessions.get(&(slot.id.step.clone(), slot.id.slot))?;
+        let same = slot.worker.as_ref() == Some(&session.worker);
+        (role.means.continues && same && session.turns < Session::MAX_TURNS).then_some(session)
     }
 
     /// Whether the frame has ended.

@@ -107,6 +107,9 @@ pub struct WorkerReport {
     /// The tree and the change found in the worktree, for implementers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<(Tree, FrameChange)>,
+    /// What it calls the session, if it can go on in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
 }
 
 /// How a worker ended.

@@ -21,6 +21,7 @@ pub mod due;
 pub mod effect;
 pub mod event;
 pub mod failure;
+pub mod feedback;
 pub mod findings;
 pub mod frame;
 pub mod ids;

@@ -4,13 +4,14 @@ mod yaml;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::yaml::{Loaded, from_yaml, to_yaml};
 use crate::ids::{PhaseId, TaskId, is_plain};
 
 /// A plan.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// `feature-0021`; empty until the engine gives the plan its folder.
@@ -27,7 +28,7 @@ pub struct Plan {
 }
 
 /// A phase of a plan.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Phase {
     /// Its id, unique among phases and tasks.
@@ -41,7 +42,7 @@ pub struct Phase {
 }
 
 /// A task of a plan.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Task {
     /// Its id.

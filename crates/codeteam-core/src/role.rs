@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{Account, RoleName, WorkerName};
+use crate::ids::{RoleName, WorkerName};
+use crate::submission::Form;
 
 /// What a role owes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -23,6 +24,16 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 6] = [
+        Self::Analyst,
+        Self::Designer,
+        Self::Planner,
+        Self::Implementer,
+        Self::Gatekeeper,
+        Self::Scribe,
+    ];
+
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -45,6 +56,67 @@ pub enum Contract {
     Native,
     /// `approved, reason, issues`; `questions | confirmed_requirements`.
     TeamMcp,
+}
+
+/// How a worker changes files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// With tools of its own, in the worktree.
+    #[default]
+    Tools,
+    /// Not at all: whole files are in its answer. It has no tools.
+    Edits,
+}
+
+/// Who serves a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Provider {
+    /// Anthropic itself.
+    Anthropic,
+    /// Amazon Bedrock.
+    Bedrock,
+    /// Google Vertex AI.
+    Vertex,
+}
+
+impl Provider {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::Bedrock => "bedrock",
+            Self::Vertex => "vertex",
+        }
+    }
+}
+
+/// With what a role is carried out, beyond who does it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Means {
+    /// How files are changed.
+    #[serde(skip_serializing_if = "is_tools")]
+    pub mode: Mode,
+    /// The tools it may use; all of the worker's own that fit its kind if none is named.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allowed_tools: Vec<String>,
+    /// The configured MCP servers whose tools it gets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mcp_servers: Vec<String>,
+    /// How often the model may be asked in one attempt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<u32>,
+    /// Whether the next attempt may go on in the session of the last one.
+    #[serde(skip_serializing_if = "is_false")]
+    pub continues: bool,
+    /// Whether a plan is made before anything is done, where the worker can.
+    #[serde(skip_serializing_if = "is_false")]
+    pub use_planner: bool,
+    /// Who serves the model, if not the worker's own default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<Provider>,
 }
 
 /// A role as a run pins it.
@@ -74,13 +146,34 @@ pub struct Role {
     /// What one attempt may cost at most, in millionths of a US dollar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost_microusd: Option<u64>,
+    /// With what it is carried out.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub means: Means,
 }
 
 impl Role {
-    /// The account a worker's use is counted against.
-    pub fn account(worker: &WorkerName) -> Account {
-        Account(worker.0.clone())
+    /// What its answer must be.
+    pub fn form(&self) -> Form {
+        Form {
+            kind: self.kind,
+            contract: self.contract,
+            mode: self.means.mode,
+        }
     }
+}
+
+fn is_default(means: &Means) -> bool {
+    *means == Means::default()
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+fn is_tools(mode: &Mode) -> bool {
+    *mode == Mode::Tools
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 fn is_empty(name: &RoleName) -> bool {

@@ -16,7 +16,8 @@ use crate::budget::{self, Budget, Reservation};
 use crate::event::{Outcome, Sandbox};
 use crate::frame::{Children, Frame, Item, Tip};
 use crate::ids::{
-    AttemptId, Commit, FramePath, PhaseId, RoleName, RunId, StepId, TaskId, Time, fnv,
+    Account, AttemptId, Commit, FramePath, PhaseId, RoleName, RunId, StepId, TaskId, Time,
+    WorkerName, fnv,
 };
 use crate::park::Parks;
 use crate::plan::{Plan, Task};
@@ -77,6 +78,8 @@ pub struct Run {
     pub limit: Option<budget::Kind>,
     /// Accounts that rest.
     pub parks: Parks,
+    /// The accounts of workers that do not go by their own names.
+    pub accounts: BTreeMap<WorkerName, Account>,
     /// How it ended, if it did.
     pub outcome: Option<Outcome>,
 }
@@ -143,6 +146,7 @@ impl Default for Run {
             budget: Budget::default(),
             limit: None,
             parks: Parks::default(),
+            accounts: BTreeMap::new(),
             outcome: None,
         }
     }
@@ -171,6 +175,12 @@ impl Run {
     /// A number that is the same for the same state.
     pub fn digest(&self) -> u64 {
         fnv(&format!("{self:?}"))
+    }
+
+    /// The account that a worker's use is counted against.
+    pub fn account(&self, worker: &WorkerName) -> Account {
+        let account = self.accounts.get(worker).cloned();
+        account.unwrap_or_else(|| Account(worker.0.clone()))
     }
 
     /// A step of the workflow.

@@ -3,12 +3,23 @@
 //! Each role kind has one native form; a contract is another wire form of the same thing.
 //! Unknown, missing and doubled keys are refused with words that help the worker to mend them.
 
+mod schema;
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path};
+
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use crate::findings::{Report, Resolution, Severity};
 use crate::plan::Plan;
-use crate::role::{Contract, Kind};
+use crate::role::{Contract, Kind, Mode};
+
+pub use self::schema::schema;
+
+/// No answer is longer than this, files in it included.
+pub const MAX_BYTES: usize = 8 << 20;
 
 /// A worker's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,7 +44,7 @@ pub enum Submission {
 }
 
 /// What an analyst must know first.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Questions {
     /// At least one question.
@@ -47,7 +58,7 @@ pub struct Questions {
 }
 
 /// What is to be built.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Requirements {
     /// The confirmed requirements.
@@ -56,7 +67,7 @@ pub struct Requirements {
 }
 
 /// How it is to be built.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Design {
     /// The approach.
@@ -73,7 +84,7 @@ pub struct Design {
 }
 
 /// A plan.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Planned {
     /// The plan.
@@ -81,7 +92,7 @@ pub struct Planned {
 }
 
 /// What an implementer says of its change. The change itself is taken from the worktree.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
     /// What was done.
@@ -99,10 +110,28 @@ pub struct Change {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub concerns: Vec<String>,
+    /// Whole files, for those who have no tools to change them with. Taken out once they are in
+    /// the worktree.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub edits: Vec<Edit>,
+}
+
+/// A file as it is to be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Edit {
+    /// Where it is in the worktree.
+    pub path: String,
+    /// All of its text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+    /// Whether it is to be gone instead.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub delete: bool,
 }
 
 /// A gatekeeper's verdict.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Verdict {
     /// Approve or reject.
@@ -118,7 +147,7 @@ pub struct Verdict {
 }
 
 /// What a gatekeeper can say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Choice {
     /// It may go on.
@@ -128,7 +157,7 @@ pub enum Choice {
 }
 
 /// A scribe's text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Text {
     /// A commit message, a prompt, a summary.
@@ -140,30 +169,51 @@ pub struct Text {
 }
 
 /// Why a worker cannot go on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Blocked {
     /// The reason.
     pub blocked: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct TeamVerdict {
+    /// Whether it may go on.
     approved: bool,
+    /// Why.
     reason: String,
+    /// What is wrong with it.
     #[serde(default)]
     issues: Vec<String>,
 }
 
-/// Reads a worker's answer: exactly one JSON value that fits the contract of its kind.
+/// What an answer must be: what is owed, in which form, and how files are changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// What is owed.
+    pub kind: Kind,
+    /// In which form.
+    pub contract: Contract,
+    /// How files are changed.
+    pub mode: Mode,
+}
+
+/// Reads a worker's answer: exactly one JSON value that fits what is owed.
 /// The error is meant for the worker and names the place.
-pub fn parse(kind: Kind, contract: Contract, text: &str) -> Result<Submission, String> {
-    let value =
+pub fn parse(form: Form, text: &str) -> Result<Submission, String> {
+    let Form { kind, contract, .. } = form;
+    if text.len() > MAX_BYTES {
+        let (size, most) = (text.len() >> 20, MAX_BYTES >> 20);
+        return Err(format!("the answer has {size} MB; at most {most} are read"));
+    }
+    let mut value =
         crate::json::parse(text).map_err(|e| format!("the answer is not valid JSON: {e}"))?;
     if !value.is_object() {
         return Err("the answer must be one JSON object".to_owned());
     }
+    // Where every key is asked for, `null` is how a worker leaves one out.
+    without_nulls(&mut value);
     if value.get("blocked").is_some() {
         return read::<Blocked>(value).map(Submission::Blocked);
     }
@@ -181,19 +231,23 @@ pub fn parse(kind: Kind, contract: Contract, text: &str) -> Result<Submission, S
         Kind::Gatekeeper => Submission::Verdict(read(value)?),
         Kind::Scribe => Submission::Text(read(value)?),
     };
-    check(&submission)?;
+    check(&submission, form.mode)?;
     Ok(submission)
 }
 
-/// An example of what the kind owes, for feedback and prompts.
-pub fn example(kind: Kind, contract: Contract) -> Value {
-    match (kind, contract) {
+/// An example of what is owed, for feedback and prompts.
+pub fn example(form: Form) -> Value {
+    match (form.kind, form.contract) {
         (Kind::Analyst, Contract::TeamMcp) => json!({"confirmed_requirements": "…"}),
         (Kind::Analyst, _) => json!({"requirements": "…"}),
         (Kind::Designer, _) => json!({"design": "…", "patterns": ["…"], "warnings": []}),
         (Kind::Planner, _) => json!({"plan": {"description": "…", "tasks": [
             {"id": "task-001", "title": "…", "description": "…", "dependencies": [],
              "files": ["src/a.rs"], "acceptance": ["…"]}]}}),
+        (Kind::Implementer, _) if form.mode == Mode::Edits => {
+            json!({"summary": "…", "concerns": [],
+            "edits": [{"path": "src/a.rs", "content": "…"}, {"path": "src/b.rs", "delete": true}]})
+        }
         (Kind::Implementer, Contract::TeamMcp) => {
             json!({"summary": "…", "files_changed": ["src/a.rs"], "proof": "…"})
         }
@@ -211,7 +265,28 @@ pub fn example(kind: Kind, contract: Contract) -> Value {
 }
 
 fn read<T: DeserializeOwned>(value: Value) -> Result<T, String> {
-    serde_json::from_value(value).map_err(|e| e.to_string())
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let (path, inner) = (error.path().to_string(), error.inner().to_string());
+        // A key that should not be there is named by the error itself.
+        let above = path.rsplit_once('.').map_or("", |(above, _)| above);
+        match (inner.starts_with("unknown field"), path.as_str()) {
+            (_, ".") => inner,
+            (true, _) if above.is_empty() => inner,
+            (true, _) => format!("in `{above}`: {inner}"),
+            (false, _) => format!("at `{path}`: {inner}"),
+        }
+    })
+}
+
+fn without_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, value| !value.is_null());
+            fields.values_mut().for_each(without_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_nulls),
+        _ => {}
+    }
 }
 
 fn from_team(team: TeamVerdict) -> Verdict {
@@ -233,7 +308,7 @@ fn from_team(team: TeamVerdict) -> Verdict {
 }
 
 /// What the types cannot say.
-fn check(submission: &Submission) -> Result<(), String> {
+fn check(submission: &Submission, mode: Mode) -> Result<(), String> {
     let said = |name: &str, text: &str| {
         if text.trim().is_empty() {
             Err(format!("`{name}` must not be empty"))
@@ -247,7 +322,7 @@ fn check(submission: &Submission) -> Result<(), String> {
         }
         Submission::Requirements(r) => said("requirements", &r.requirements),
         Submission::Design(d) => said("design", &d.design),
-        Submission::Change(c) => said("summary", &c.summary),
+        Submission::Change(c) => said("summary", &c.summary).and_then(|()| check_edits(c, mode)),
         Submission::Verdict(v) => said("reason", &v.reason).and_then(|()| {
             match v.findings.iter().find(|f| f.title.trim().is_empty()) {
                 Some(_) => Err("every finding needs a `title`".to_owned()),
@@ -258,6 +333,45 @@ fn check(submission: &Submission) -> Result<(), String> {
         Submission::Blocked(b) => said("blocked", &b.blocked),
         Submission::Questions(_) | Submission::Plan(_) => Ok(()),
     }
+}
+
+fn check_edits(change: &Change, mode: Mode) -> Result<(), String> {
+    if mode == Mode::Tools {
+        return if change.edits.is_empty() {
+            Ok(())
+        } else {
+            Err("`edits` are not asked for: change the files themselves".to_owned())
+        };
+    }
+    if change.edits.is_empty() {
+        return Err("`edits` must hold every file that changes, with all of its text".to_owned());
+    }
+    let mut paths = BTreeSet::new();
+    for edit in &change.edits {
+        let path = &edit.path;
+        if edit.content.is_some() == edit.delete {
+            return Err(format!(
+                "the edit of `{path}` must have either `content` or `delete: true`"
+            ));
+        }
+        if !is_inside(path) {
+            return Err(format!("`{path}` is not a file of the worktree"));
+        }
+        if !paths.insert(path) {
+            return Err(format!("`{path}` is edited twice"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a path is a plain one below the worktree, and not one of git's own.
+fn is_inside(path: &str) -> bool {
+    let mut parts = Path::new(path).components();
+    let is_plain = |part: Component<'_>| match part {
+        Component::Normal(name) => !name.eq_ignore_ascii_case(".git"),
+        _ => false,
+    };
+    !path.is_empty() && !path.contains(['\0', '\\']) && !path.ends_with('/') && parts.all(is_plain)
 }
 
 fn one_or_many<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
@@ -278,8 +392,16 @@ fn one_or_many<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<
 mod tests {
     use super::*;
 
+    fn form(kind: Kind) -> Form {
+        Form {
+            kind,
+            contract: Contract::Native,
+            mode: Mode::Tools,
+        }
+    }
+
     fn refused(kind: Kind, text: &str) -> String {
-        parse(kind, Contract::Native, text).unwrap_err()
+        parse(form(kind), text).unwrap_err()
     }
 
     #[test]
@@ -303,15 +425,8 @@ mod tests {
 
     #[test]
     fn every_kind_may_be_blocked() {
-        for kind in [
-            Kind::Analyst,
-            Kind::Designer,
-            Kind::Planner,
-            Kind::Implementer,
-            Kind::Gatekeeper,
-            Kind::Scribe,
-        ] {
-            let parsed = parse(kind, Contract::Native, r#"{"blocked":"no access"}"#);
+        for kind in Kind::ALL {
+            let parsed = parse(form(kind), r#"{"blocked":"no access","summary":null}"#);
             assert!(matches!(parsed, Ok(Submission::Blocked(_))));
         }
     }
@@ -319,16 +434,17 @@ mod tests {
     #[test]
     fn the_examples_fit_their_contracts() {
         for contract in [Contract::Native, Contract::TeamMcp] {
-            for kind in [
-                Kind::Analyst,
-                Kind::Designer,
-                Kind::Planner,
-                Kind::Implementer,
-                Kind::Gatekeeper,
-                Kind::Scribe,
-            ] {
-                let text = example(kind, contract).to_string();
-                assert!(parse(kind, contract, &text).is_ok(), "{text}");
+            for (kind, mode) in Kind::ALL
+                .map(|k| [(k, Mode::Tools), (k, Mode::Edits)])
+                .concat()
+            {
+                let form = Form {
+                    kind,
+                    contract,
+                    mode,
+                };
+                let text = example(form).to_string();
+                assert!(parse(form, &text).is_ok(), "{text}");
             }
         }
     }
@@ -337,12 +453,74 @@ mod tests {
     fn the_team_contract_reads_as_the_native_one() {
         let text =
             r#"{"approved":false,"reason":"No integration test","issues":["Only unit tests"]}"#;
-        let Ok(Submission::Verdict(v)) = parse(Kind::Gatekeeper, Contract::TeamMcp, text) else {
+        let form = Form {
+            contract: Contract::TeamMcp,
+            ..form(Kind::Gatekeeper)
+        };
+        let Ok(Submission::Verdict(v)) = parse(form, text) else {
             panic!("not a verdict")
         };
         assert_eq!(
             (v.verdict, v.findings[0].title.as_str()),
             (Choice::Reject, "Only unit tests")
         );
+    }
+
+    #[test]
+    fn a_wrong_value_is_named_by_its_place() {
+        let text = r#"{"verdict":"reject","reason":"x","findings":[{"title":"a"},{"title":"b","severity":"bad"}]}"#;
+        let refused = refused(Kind::Gatekeeper, text);
+        assert!(
+            refused.starts_with("at `findings[1].severity`: unknown variant `bad`"),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn what_is_too_long_or_too_deep_is_refused() {
+        let long = format!(r#"{{"message":"{}"}}"#, "a".repeat(MAX_BYTES));
+        assert!(refused(Kind::Scribe, &long).contains("at most 8"));
+        let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
+        assert!(refused(Kind::Scribe, &deep).contains("recursion limit"));
+    }
+
+    #[test]
+    fn edits_are_whole_files_of_the_worktree() {
+        let edits = Form {
+            mode: Mode::Edits,
+            ..form(Kind::Implementer)
+        };
+        let said = |edit: &str| parse(edits, &format!(r#"{{"summary":"x","edits":[{edit}]}}"#));
+        assert!(said(r#"{"path":"src/a.rs","content":""}"#).is_ok());
+        assert!(said(r#"{"path":"a","delete":true,"content":null}"#).is_ok());
+        for path in [
+            "",
+            "/etc/passwd",
+            "../a",
+            "a/../../b",
+            ".git/config",
+            "a/.GIT/hooks/x",
+            "a/",
+            "./a",
+        ] {
+            let edit = json!({"path": path, "content": "x"}).to_string();
+            assert!(
+                said(&edit)
+                    .unwrap_err()
+                    .contains("not a file of the worktree"),
+                "{path}"
+            );
+        }
+        assert!(said(r#"{"path":"a"}"#).unwrap_err().contains("either"));
+        assert!(
+            said(r#"{"path":"a","content":"x","delete":true}"#)
+                .unwrap_err()
+                .contains("either")
+        );
+        let twice = r#"{"path":"a","content":"x"},{"path":"a","content":"y"}"#;
+        assert!(said(twice).unwrap_err().contains("edited twice"));
+        assert!(said("").unwrap_err().contains("every file that changes"));
+        let unasked = r#"{"summary":"x","edits":[{"path":"a","content":"x"}]}"#;
+        assert!(refused(Kind::Implementer, unasked).contains("not asked for"));
     }
 }

@@ -117,6 +117,12 @@ pub enum StepKind {
     },
 }
 
+/// How long a worker may say nothing, unless the workflow says else. Tests that take long are
+/// silent too, so this is not for the impatient.
+pub(crate) fn stall_ms() -> u64 {
+    15 * 60 * 1_000
+}
+
 /// Workers in one step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoleStep {
@@ -130,6 +136,9 @@ pub struct RoleStep {
     pub retry: retry::Policy,
     /// How long one attempt may take.
     pub timeout_ms: u64,
+    /// How long its worker may say nothing.
+    #[serde(default = "stall_ms")]
+    pub stall_ms: u64,
     /// Whether, after the last try, less may be asked for.
     pub degrade: bool,
     /// How often an analyst may ask before the next step follows.

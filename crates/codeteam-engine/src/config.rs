@@ -1,15 +1,20 @@
 //! `.codeteam/config.yml`: what a project says about itself.
 
 mod sandbox;
+mod workers;
 
 pub use self::sandbox::{Cache, CacheMode, Host, Sandbox, Setup, absolute};
+pub use self::workers::{Price, Worker};
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use codeteam_core::budget;
 use codeteam_core::workflow::{Check, CheckKind};
 use codeteam_core::yaml::{Problem, Problems};
 use serde::Deserialize;
+
+use crate::dialect::McpServer;
 
 /// Why the configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +54,12 @@ pub struct Config {
     pub sandbox: Sandbox,
     /// What makes a fresh worktree ready for work.
     pub setup: Option<Setup>,
+    /// Workers by name.
+    pub workers: BTreeMap<String, Worker>,
+    /// What a million tokens cost, by the model's name or its beginning and `*`.
+    pub prices: BTreeMap<String, Price>,
+    /// MCP servers that roles may name.
+    pub mcp_servers: BTreeMap<String, McpServer>,
 }
 
 /// What is verified.
@@ -116,6 +127,12 @@ impl Default for Git {
 struct User {
     /// How workers and gates are confined.
     sandbox: Sandbox,
+    /// Workers by name.
+    workers: BTreeMap<String, Worker>,
+    /// What a million tokens cost.
+    prices: BTreeMap<String, Price>,
+    /// MCP servers that roles may name.
+    mcp_servers: BTreeMap<String, McpServer>,
 }
 
 impl Config {
@@ -138,6 +155,9 @@ impl Config {
             None => User::default(),
         };
         config.sandbox = config.sandbox.over(user.sandbox);
+        config.workers = workers::over(config.workers, user.workers);
+        config.prices = over(config.prices, user.prices);
+        config.mcp_servers = over(config.mcp_servers, user.mcp_servers);
         Ok(config)
     }
 
@@ -158,6 +178,16 @@ impl Config {
             );
             let hint = "put it into your own `~/.config/codeteam/config.yml`".to_owned();
             return Err(invalid(file, message, Some(hint)));
+        }
+        for (name, worker) in &config.workers {
+            if let Some(key) = worker.presumption() {
+                let message = format!(
+                    "`workers.{name}.{key}` decides where your keys and logins go, so the \
+                     repository cannot say it"
+                );
+                let hint = "put it into your own `~/.config/codeteam/config.yml`".to_owned();
+                return Err(invalid(file, message, Some(hint)));
+            }
         }
         if !config.git.branch_pattern.contains("{run}") {
             let message = format!(
@@ -196,6 +226,12 @@ impl Limits {
             disk_bytes: self.max_disk_mb.map(|mb| mb.saturating_mul(1 << 20)),
         }
     }
+}
+
+/// The project's entries over the user's.
+fn over<T>(project: BTreeMap<String, T>, mut user: BTreeMap<String, T>) -> BTreeMap<String, T> {
+    user.extend(project);
+    user
 }
 
 fn check(file: &str, sandbox: &Sandbox) -> Result<(), Error> {

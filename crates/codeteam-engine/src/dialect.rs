@@ -4,19 +4,39 @@
 //! output streams that ends, with the exit, in what became of it. Flags and event shapes of one
 //! CLI live in its own file here and nowhere else.
 
+mod answer;
+mod builtin;
+mod claude;
+mod codex;
+mod gemini;
+mod heard;
+mod lines;
+mod quota;
 mod scripted;
+#[cfg(test)]
+mod tests;
+mod tools;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use codeteam_core::assignment::Assignment;
 use codeteam_core::budget::Usage;
 use codeteam_core::failure::{Facts, Stage};
-use codeteam_core::ids::WorkerName;
+use codeteam_core::ids::Account;
 use codeteam_core::input::WorkerEnd;
+use serde::{Deserialize, Serialize};
 
 use crate::process::{Exit, Line, Status};
+use crate::prompt::Prompt;
+use crate::workers::Protocol;
 
+pub use self::builtin::Builtin;
+pub use self::claude::Claude;
+pub use self::codex::Codex;
+pub use self::gemini::Gemini;
+pub use self::quota::Clock;
 pub use self::scripted::Scripted;
 
 /// What a dialect needs to know to put a command together.
@@ -24,12 +44,57 @@ pub use self::scripted::Scripted;
 pub struct Surroundings {
     /// codeteam's own program, for the workers that are part of it.
     pub codeteam: PathBuf,
+    /// The folder of this launch, which the worker can read.
+    pub folder: PathBuf,
     /// The assignment, as a file.
     pub assignment: PathBuf,
+    /// The CLI's program.
+    pub program: OsString,
+    /// The model, if one is named.
+    pub model: Option<String>,
+    /// Where its API is, if it has to be told by an option, and the option's name.
+    pub base_url: Option<(&'static str, String)>,
+    /// Which API it speaks, where it speaks several.
+    pub protocol: Option<Protocol>,
+    /// Where it can search the web.
+    pub web_search: Option<String>,
+    /// Whether it works with a key, not with a login.
+    pub keyed: bool,
+    /// Whether a sandbox is round it.
+    pub confined: bool,
+    /// The MCP servers it gets, by name.
+    pub mcp_servers: BTreeMap<String, McpServer>,
 }
 
-/// A program with its arguments and what it needs in its environment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What has to be known to make sense of what a worker says.
+#[derive(Clone, Debug)]
+pub struct Listening {
+    /// Whose quota it uses up.
+    pub account: Account,
+    /// The model it was asked for.
+    pub model: Option<String>,
+    /// What its session had spent before.
+    pub before: Usage,
+    /// When it starts, and where.
+    pub clock: Clock,
+}
+
+/// An MCP server that a worker starts for itself, in its sandbox.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct McpServer {
+    /// The program.
+    pub command: String,
+    /// Its arguments.
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// Variables it needs.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+}
+
+/// A program with its arguments and what it needs round it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
     /// The program.
     pub program: OsString,
@@ -37,41 +102,164 @@ pub struct Program {
     pub args: Vec<OsString>,
     /// Variables it needs.
     pub env: Vec<(OsString, OsString)>,
-    /// Files it reads, beside its assignment.
+    /// Files to be written for it before it starts.
+    pub files: Vec<(PathBuf, String)>,
+    /// Files it reads, beside those and its assignment.
     pub reads: Vec<PathBuf>,
+    /// The file it finds on its standard input.
+    pub stdin: Option<PathBuf>,
 }
 
 /// How one worker is spoken to.
 pub trait Dialect: Send + Sync {
+    /// What its program must be and be able to do; `None` if it is codeteam's own.
+    fn needs(&self) -> Option<&'static Needs>;
+
     /// The command that carries an assignment out.
-    fn command(&self, assignment: &Assignment, around: &Surroundings) -> Program;
+    fn command(&self, assignment: &Assignment, prompt: &Prompt, around: &Surroundings) -> Program;
 
     /// The beginning of a fold over what the worker says.
-    fn fold(&self) -> Box<dyn Fold>;
+    fn fold(&self, listening: &Listening) -> Box<dyn Fold>;
+
+    /// Where the CLI keeps its sessions, relative to the home.
+    fn sessions(&self) -> Option<&'static str> {
+        None
+    }
+}
+
+/// What a CLI must be, and what it must be able to do.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// The program's name.
+    pub program: &'static str,
+    /// Where it comes from, for those who do not have it.
+    pub package: &'static str,
+    /// The oldest version that will do.
+    pub oldest: (u32, u32, u32),
+    /// What it is asked for its options.
+    pub help: &'static [&'static str],
+    /// Options that must be among them.
+    pub flags: &'static [&'static str],
+    /// How a person logs in.
+    pub login: &'static str,
 }
 
 /// A fold over what a worker says.
 pub trait Fold: Send {
-    /// Takes a line; returns what is worth showing to a person.
-    fn line(&mut self, line: &Line<'_>) -> Option<String>;
+    /// Takes a line; returns what it tells.
+    fn line(&mut self, line: &Line<'_>) -> Vec<Told>;
 
     /// What it spent, as far as it has told.
     fn usage(&self) -> Usage;
+
+    /// The model that did the work, if it has told.
+    fn model(&self) -> Option<&str>;
+
+    /// What it calls the session, if it can go on in it.
+    fn session(&self) -> Option<&str>;
 
     /// What became of it.
     fn finish(&mut self, exit: &Exit) -> WorkerEnd;
 }
 
-/// The dialect of a worker, if codeteam speaks it.
-pub fn of(worker: &WorkerName) -> Option<Box<dyn Dialect>> {
-    match worker.as_str() {
-        "scripted" => Some(Box::new(Scripted)),
-        _ => None,
+/// Something a worker tells while it works.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the fields say what they are")]
+pub enum Told {
+    /// It says something.
+    Text { text: String },
+    /// It uses a tool.
+    Tool { name: String, detail: String },
+    /// It changes a file.
+    File { path: String },
+    /// It has spent so much since it last said so.
+    Usage { usage: Usage },
+    /// Its account's limit is near, or reached.
+    Limit { message: String },
+    /// Something is wrong.
+    Error { message: String },
+    /// It goes by this session.
+    Session { id: String },
+    /// It is done.
+    Final,
+    /// An event that codeteam does not know.
+    Unknown { event: String },
+    /// What is no event at all.
+    Noise { text: String },
+}
+
+impl Told {
+    /// What a person should see of it.
+    pub fn shown(&self) -> Option<String> {
+        match self {
+            Self::Text { text } | Self::Noise { text } => Some(text.clone()),
+            Self::Tool { name, detail } => Some(format!("[{name}] {detail}")),
+            Self::File { path } => Some(format!("[changed] {path}")),
+            Self::Limit { message } => Some(message.clone()),
+            Self::Error { message } => Some(format!("error: {message}")),
+            Self::Unknown { event } => Some(format!("(an event codeteam does not know: {event})")),
+            Self::Usage { .. } | Self::Session { .. } | Self::Final => None,
+        }
     }
 }
 
-/// The workers codeteam can speak to.
-pub const KNOWN: &[&str] = &["scripted"];
+/// The dialects there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Name {
+    /// Claude Code.
+    Claude,
+    /// Codex.
+    Codex,
+    /// The Gemini CLI.
+    Gemini,
+    /// codeteam's own worker, for any model API.
+    Builtin,
+    /// codeteam's own worker, playing a script.
+    Scripted,
+}
+
+impl Name {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Claude,
+        Self::Codex,
+        Self::Gemini,
+        Self::Builtin,
+        Self::Scripted,
+    ];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::Builtin => "builtin",
+            Self::Scripted => "scripted",
+        }
+    }
+
+    /// The dialect of a word, if there is one.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|name| name.as_str() == word)
+    }
+
+    /// The dialect itself.
+    pub fn dialect(self) -> &'static dyn Dialect {
+        match self {
+            Self::Claude => &Claude,
+            Self::Codex => &Codex,
+            Self::Gemini => &Gemini,
+            Self::Builtin => &Builtin,
+            Self::Scripted => &Scripted,
+        }
+    }
+}
+
+/// What codeteam's own MCP server is called, which takes answers.
+const SUBMIT_SERVER: &str = "codeteam";
 
 /// What is said of a command that left too much on the disk.
 pub(crate) const OVER_DISK: &str =
@@ -91,13 +279,12 @@ fn facts_of(exit: &Exit, stage: Stage, message: String) -> Facts {
             facts.stage = Stage::TimedOut;
             "it took too long".clone_into(&mut facts.message);
         }
+        Status::Stalled => {
+            facts.stage = Stage::Stalled;
+            "it said nothing for too long".clone_into(&mut facts.message);
+        }
         Status::OverDisk => OVER_DISK.clone_into(&mut facts.message),
         Status::Cancelled => "it was cancelled".clone_into(&mut facts.message),
     }
     facts
-}
-
-/// A file's path as an argument.
-fn argument(path: &Path) -> OsString {
-    path.as_os_str().to_owned()
 }

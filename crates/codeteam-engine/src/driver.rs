@@ -28,6 +28,7 @@ use crate::env::{Failpoint, die};
 use crate::perform::{self, Context, Halt, Job, now};
 use crate::process::{self, Cancel};
 use crate::store::{self, Append, Lease, NewEvent, Owner, RunUpdate};
+use crate::workers::parks::Parks;
 use crate::{artifacts, tell};
 
 /// How often the holder of a lease says that it lives.
@@ -169,6 +170,7 @@ struct Driver<'a> {
     sender: Sender<Result<Input, Halt>>,
     next_heartbeat: Instant,
     inbox_version: i64,
+    parks: Option<Parks>,
     appended: u64,
     performed: Arc<std::sync::atomic::AtomicU64>,
 }
@@ -206,6 +208,7 @@ impl<'a> Driver<'a> {
             sender,
             next_heartbeat: Instant::now() + HEARTBEAT,
             inbox_version: -1,
+            parks: engine.state_folder().map(|state| Parks::of(&state)),
             appended: 0,
             performed: Arc::default(),
         })
@@ -218,6 +221,7 @@ impl<'a> Driver<'a> {
     fn drive(&mut self) -> Result<Stop, Error> {
         loop {
             self.read_inbox()?;
+            self.hear_of_parks()?;
             let effects = due(&self.run);
             self.reconcile(&effects)?;
             if self.options.interrupt.is_cancelled() {
@@ -436,6 +440,19 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
+    /// Takes in what other runs have found of the accounts that this one uses.
+    fn hear_of_parks(&mut self) -> Result<(), Error> {
+        let at = now();
+        let news = self.parks.as_mut().map(|parks| parks.news(at));
+        for (account, until) in news.unwrap_or_default() {
+            let mut workers = self.run.roles.values().flat_map(|role| &role.workers);
+            if workers.any(|worker| self.run.account(worker) == account) {
+                self.feed(&Input::AccountLimited { at, account, until }, Vec::new())?;
+            }
+        }
+        Ok(())
+    }
+
     /// One input, to its last consequence.
     fn feed(&mut self, input: &Input, consumed: Vec<i64>) -> Result<(), Error> {
         let events = decide(&self.run, input);
@@ -475,6 +492,9 @@ impl<'a> Driver<'a> {
         for event in &events {
             ended.extend(self.ending(event));
             apply(&mut self.run, event);
+            if let (Event::AccountParked { account, until }, Some(parks)) = (event, &self.parks) {
+                parks.tell(account, *until, at);
+            }
             self.observer.event(&self.run, at, event);
         }
         self.artifacts.write(&self.engine, &self.run, at, &events)?;

@@ -28,6 +28,7 @@ use crate::git::{self, Head, Identity, Repo};
 use crate::logins::Logins;
 use crate::process::Launcher;
 use crate::store::{self, Store};
+use crate::workers::probe::Probed;
 use crate::workspace;
 use crate::{driver, workflows};
 
@@ -59,6 +60,8 @@ pub struct Engine {
     /// The user's logins, to be lent to workers.
     pub logins: Logins,
     launchers: Mutex<BTreeMap<Sandbox, Arc<dyn Launcher>>>,
+    /// What CLIs have said of themselves while this process lives.
+    probed: Mutex<BTreeMap<PathBuf, Probed>>,
 }
 
 /// Why the engine cannot go on.
@@ -100,7 +103,9 @@ pub enum Error {
         source: codeteam_core::event::Unreadable,
     },
     #[error("codeteam does not know the worker `{0}`")]
-    UnknownWorker(String),
+    UnknownWorker(String, Vec<String>),
+    #[error("no MCP server `{0}` is configured")]
+    UnknownServer(String, Vec<String>),
     #[error("neither `HOME` nor `XDG_STATE_HOME` is set, so there is no place for worktrees")]
     NoHome,
     #[error("the goal is empty")]
@@ -187,6 +192,7 @@ impl Engine {
             workspaces,
             logins,
             launchers: Mutex::default(),
+            probed: Mutex::default(),
         })
     }
 
@@ -231,6 +237,7 @@ impl Engine {
             max_tasks: prepared.max_tasks,
             confinement,
             sandbox: prepared.sandbox,
+            accounts: prepared.accounts,
         })
     }
 
@@ -306,6 +313,25 @@ impl Engine {
         self.store
             .post(run.as_str(), i64::try_from(at.0).unwrap_or(0), &data)?;
         Ok(())
+    }
+
+    /// What a program said of itself to this process.
+    pub(crate) fn probed(&self, program: &Path) -> Option<Probed> {
+        let known = self.probed.lock();
+        let known = known.unwrap_or_else(std::sync::PoisonError::into_inner);
+        known.get(program).cloned()
+    }
+
+    /// Remembers what a program said of itself.
+    pub(crate) fn note_probed(&self, program: &Path, probed: &Probed) {
+        let known = self.probed.lock();
+        let mut known = known.unwrap_or_else(std::sync::PoisonError::into_inner);
+        known.insert(program.to_owned(), probed.clone());
+    }
+
+    /// Where codeteam keeps what belongs to no repository alone.
+    pub(crate) fn state_folder(&self) -> Option<PathBuf> {
+        state_folder(&self.env).ok()
     }
 
     /// Who the user is to git; asked once.

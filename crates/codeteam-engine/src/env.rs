@@ -26,6 +26,8 @@ pub struct Env {
     pub config_home: Option<PathBuf>,
     /// API keys, which no worker sees.
     pub keys: Keys,
+    /// What a model that a cloud serves is reached with; only a worker of such a provider sees it.
+    pub cloud: BTreeMap<&'static str, String>,
     /// Where the user's CLIs keep their files, if not below the home.
     pub moved: BTreeMap<&'static str, OsString>,
     /// The proxy that everything has to go through to leave this machine.
@@ -40,6 +42,20 @@ pub struct Env {
     /// Where a test wants this process to die (see [`Failpoint`]).
     pub failpoint: Option<Failpoint>,
 }
+
+/// What a cloud's own tools go by.
+const CLOUD: &[&str] = &[
+    "AWS_REGION",
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "CLOUD_ML_REGION",
+    "ANTHROPIC_VERTEX_PROJECT_ID",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "ANTHROPIC_BEDROCK_BASE_URL",
+    "ANTHROPIC_VERTEX_BASE_URL",
+];
 
 /// A place at which this process kills itself with `SIGKILL`, so that tests can show what survives.
 /// Only builds with debug assertions have any.
@@ -75,7 +91,11 @@ impl Env {
                 .filter(|_| cfg!(debug_assertions))
                 .and_then(|text| text.parse().ok()),
             failpoint: text("CODETEAM_FAILPOINT").and_then(|text| Failpoint::parse(&text)),
-            keys: Keys::from_env(variable),
+            keys: Keys::from_env(std::env::vars_os()),
+            cloud: CLOUD
+                .iter()
+                .filter_map(|&name| Some((name, text(name)?)))
+                .collect(),
             moved: clis::ALL
                 .iter()
                 .map(|cli| cli.moved_by.variable())

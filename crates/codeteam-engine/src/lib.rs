@@ -18,9 +18,11 @@ pub mod logins;
 pub mod maintenance;
 pub mod perform;
 pub mod process;
+pub mod prompt;
 pub mod rebuild;
 pub mod store;
 pub mod tell;
+pub mod workers;
 pub mod workflows;
 pub mod workspace;
 

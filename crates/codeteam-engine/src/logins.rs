@@ -102,13 +102,19 @@ impl Logins {
         }))
     }
 
-    /// Copies the user's login into `directory`, which must be one worker's alone; `None` if the
-    /// user has none.
-    pub fn lend(&self, cli: &'static Cli, directory: &Path) -> Result<Option<Loan>, Error> {
+    /// Copies the user's login, the one in `login` if that is said, into `directory`, which must be
+    /// one worker's alone; `None` if the user has none.
+    pub fn lend(
+        &self,
+        cli: &'static Cli,
+        login: Option<&Path>,
+        directory: &Path,
+    ) -> Result<Option<Loan>, Error> {
         if let Some(left) = Lent::find(cli, directory)? {
             self.settle(left)?;
         }
-        let Some(users) = self.0.directories.get(cli.name) else {
+        let known = self.0.directories.get(cli.name).map(PathBuf::as_path);
+        let Some(users) = login.or(known) else {
             return Ok(None);
         };
         let user = users.join(cli.credentials.file);

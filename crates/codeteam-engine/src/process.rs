@@ -137,6 +137,8 @@ pub struct CommandSpec {
 pub struct Limits {
     /// How long it may run.
     pub wall: Duration,
+    /// How long it may say nothing, if that is limited.
+    pub silence: Option<Duration>,
     /// How much of one line is kept.
     pub line_bytes: usize,
     /// How much of each stream is delivered.
@@ -200,6 +202,8 @@ pub enum Status {
     Signalled(i32),
     /// It ran out of [`Limits::wall`] and was killed.
     TimedOut,
+    /// It said nothing for [`Limits::silence`] and was killed.
+    Stalled,
     /// It left more on the disk than [`CommandSpec::disk`] and was killed.
     OverDisk,
     /// [`Cancel::cancel`] was called and it was killed.

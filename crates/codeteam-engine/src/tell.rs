@@ -59,6 +59,10 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
                 who(run, id)
             )
         }
+        Event::WorkerReplaced { id, worker, why } => format!(
+            "{} is given to another worker than {worker}: {why}",
+            who(run, id)
+        ),
         Event::SlotAbstained { id, reason } => format!("{} gave up: {reason}", who(run, id)),
         Event::SubmissionReceived {
             id,
@@ -171,6 +175,7 @@ pub fn place(event: &Event) -> Option<&FramePath> {
         | Event::AttemptPaused { id, .. }
         | Event::AttemptFailed { id, .. }
         | Event::AttemptLost { id, .. }
+        | Event::WorkerReplaced { id, .. }
         | Event::AttemptSpent { id, .. }
         | Event::SlotAbstained { id, .. }
         | Event::SubmissionReceived { id, .. }

@@ -127,11 +127,16 @@ impl From<EngineError> for Problem {
             EngineError::Config(error) => Self::user(error.to_string()).caused_by(&error),
             EngineError::Plan(problems) => Self::user(problems.to_string())
                 .hint("mend the plan and try again; nothing was started"),
-            EngineError::UnknownWorker(name) => {
-                Self::user(format!("codeteam does not know the worker `{name}`")).hint(format!(
-                    "known: {}",
-                    codeteam_engine::dialect::KNOWN.join(", ")
-                ))
+            EngineError::UnknownWorker(_, ref known) => Self::user(error.to_string())
+                .hint(format!("known: {}", known.join(", ")))
+                .hint("`workers:` in the configuration names more"),
+            EngineError::UnknownServer(_, ref known) => {
+                let hint = if known.is_empty() {
+                    "name it under `mcp_servers:` in the configuration".to_owned()
+                } else {
+                    format!("known: {}", known.join(", "))
+                };
+                Self::user(error.to_string()).hint(hint)
             }
             EngineError::NoSuchRun(_) | EngineError::Ambiguous(_) => Self::user(error.to_string())
                 .hint("`codeteam status` lists the runs of this project"),

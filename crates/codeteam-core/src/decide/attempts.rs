@@ -1,18 +1,21 @@
 //! What comes back from a worker, and what is done when nothing good does.
 
 use super::Decider;
+use crate::breaker;
 use crate::budget::Usage;
 use crate::event::{Entry, Event};
-use crate::failure::{Action, Facts, Stage, classify};
+use crate::failure::{Action, Facts, Stage, Trouble, classify};
 use crate::frame::{Pause, QuestionKind, SlotState, Work};
-use crate::ids::{AttemptId, FramePath};
+use crate::ids::{AttemptId, FramePath, WorkerName};
 use crate::input::{WorkerEnd, WorkerReport};
 use crate::plan::{Phase, Plan, Task};
 use crate::role::{Kind, Role};
 use crate::schedule::Status;
 use crate::submission::{self, Submission};
 use crate::workflow::{Over, RoleStep, StepKind, Target};
-use crate::{breaker, park};
+
+/// No service is waited for longer than this because it says so; a usage limit is another matter.
+const MAX_RETRY_AFTER_MS: u64 = 10 * 60 * 1_000;
 
 impl Decider {
     pub(super) fn worker_exited(&mut self, id: &AttemptId, report: &WorkerReport) {
@@ -23,7 +26,7 @@ impl Decider {
             WorkerEnd::Failed(facts) => return self.attempt_failed(id, facts, report),
             WorkerEnd::Answered(text) => text,
         };
-        match submission::parse(role.kind, role.contract, text) {
+        match submission::parse(role.form(), text) {
             Err(message) => self.refuse(id, Stage::BadAnswer, message, report),
             Ok(Submission::Blocked(blocked)) => {
                 self.refuse(id, Stage::Blocked, blocked.blocked, report);
@@ -108,12 +111,17 @@ impl Decider {
     pub(super) fn receive(
         &mut self,
         id: &AttemptId,
-        submission: Submission,
+        mut submission: Submission,
         report: &WorkerReport,
         vote: Option<bool>,
     ) {
-        let change = match submission {
-            Submission::Change(_) => report.change.clone(),
+        let change = match &mut submission {
+            Submission::Change(change) => {
+                // They are in the worktree by now, and in the diff that was taken there.
+                let edits = std::mem::take(&mut change.edits);
+                change.files.extend(edits.into_iter().map(|edit| edit.path));
+                report.change.clone()
+            }
             _ => None,
         };
         self.emit(Event::SubmissionReceived {
@@ -123,6 +131,7 @@ impl Decider {
             transcript: report.transcript.clone(),
             change,
             vote,
+            session: report.session.clone(),
         });
     }
 
@@ -257,23 +266,21 @@ impl Decider {
             action,
             usage: report.usage,
             transcript: report.transcript.clone(),
+            session: report.session.clone(),
         });
         let Some(role_step) = self.role_step(&id.frame) else {
             return;
         };
         let tries = match action {
             Action::Park => return self.park(id, facts),
-            Action::Escalate => return self.give_up(id, &facts.message),
+            Action::Escalate => return self.stand_in(id, facts, &facts.message),
             Action::RetryOnce => role_step.retry.max_attempts.min(2),
             Action::RetrySame | Action::RetryWithFeedback => role_step.retry.max_attempts,
         };
-        if id.attempt >= tries {
-            let why = format!(
-                "{} ({} of {tries} tries)",
-                first_line(&facts.message),
-                id.attempt
-            );
-            return self.give_up(id, &why);
+        let tried = id.attempt - self.tried_by_others(id);
+        if tried >= tries {
+            let why = format!("{} ({tried} of {tries} tries)", first_line(&facts.message));
+            return self.stand_in(id, facts, &why);
         }
         if self.breaker_is_open(id) {
             let (frame, step) = (id.frame.clone(), id.step.clone());
@@ -289,7 +296,9 @@ impl Decider {
         if action == Action::RetryWithFeedback {
             self.emit(Event::AttemptQueued { id: next });
         } else {
-            let until = self.at.plus(role_step.retry.delay_ms(&next));
+            let delay = role_step.retry.delay_ms(&next);
+            let asked = facts.retry_after_ms.unwrap_or(0).min(MAX_RETRY_AFTER_MS);
+            let until = self.at.plus(delay.max(asked));
             self.emit(Event::AttemptPaused {
                 id: next,
                 until,
@@ -308,8 +317,7 @@ impl Decider {
     /// A usage limit: the account rests, and the same try waits or goes to another worker.
     fn park(&mut self, id: &AttemptId, facts: &Facts) {
         if let Some(quota) = &facts.quota {
-            let rest = quota.resets_in_ms.unwrap_or(park::UNKNOWN_RESET_MS);
-            let (account, until) = (quota.account.clone(), self.at.plus(rest));
+            let (account, until) = (quota.account.clone(), quota.until(self.at));
             self.emit(Event::AccountParked { account, until });
         }
         self.emit(Event::AttemptQueued {
@@ -318,6 +326,46 @@ impl Decider {
                 ..id.clone()
             },
         });
+    }
+
+    fn tried_by_others(&self, id: &AttemptId) -> u32 {
+        let slot = self.run.frames.get(&id.frame).and_then(|f| f.slot(id));
+        slot.map_or(0, |slot| slot.tried)
+    }
+
+    /// No further try by this worker: the next one of the role has its turn, with all its tries. An
+    /// honest `blocked` and used-up money are not the worker's fault, and no other would do better.
+    fn stand_in(&mut self, id: &AttemptId, facts: &Facts, why: &str) {
+        let worker = match facts.trouble {
+            _ if facts.stage == Stage::Blocked => None,
+            Some(Trouble::Cost) => None,
+            _ => self.replaceable(id),
+        };
+        let Some(worker) = worker else {
+            return self.give_up(id, why);
+        };
+        self.emit(Event::WorkerReplaced {
+            id: AttemptId {
+                attempt: id.attempt + 1,
+                fence: 0,
+                ..id.clone()
+            },
+            worker,
+            why: first_line(why).to_owned(),
+        });
+    }
+
+    /// The worker of an attempt, if its role has another that has not failed yet.
+    fn replaceable(&self, id: &AttemptId) -> Option<WorkerName> {
+        let slot = self.run.frames.get(&id.frame)?.slot(id)?;
+        let Work::Role(name) = &slot.work else {
+            return None;
+        };
+        let worker = slot.worker.clone()?;
+        let mut others = self.run.roles.get(name)?.workers.iter();
+        others
+            .any(|other| *other != worker && !slot.replaced.contains(other))
+            .then_some(worker)
     }
 
     /// No further try: ask for less, abstain, go where the step says, or stop.
@@ -407,6 +455,7 @@ impl Decider {
                 usage: Usage::default(),
                 transcript: None,
                 change: None,
+                session: None,
             };
             return self.attempt_failed(id, &facts, &report);
         }
@@ -419,6 +468,7 @@ impl Decider {
             action,
             usage: Usage::default(),
             transcript: None,
+            session: None,
         });
         if matches!(work, Work::Gate(_)) {
             // `on_fail` is for checks that ran; whoever it leads to cannot mend this.

@@ -257,13 +257,17 @@ impl Decider {
         let Work::Role(name) = &slot.work else {
             return None;
         };
-        self.choose_worker(self.run.roles.get(name)?)
+        self.choose_worker(self.run.roles.get(name)?, &slot.replaced)
     }
 
-    fn choose_worker(&self, role: &Role) -> Option<Result<WorkerName, Time>> {
+    fn choose_worker(
+        &self,
+        role: &Role,
+        replaced: &[WorkerName],
+    ) -> Option<Result<WorkerName, Time>> {
         let mut soonest: Option<Time> = None;
-        for worker in &role.workers {
-            match self.run.parks.until(&Role::account(worker)) {
+        for worker in role.workers.iter().filter(|w| !replaced.contains(w)) {
+            match self.run.parks.until(&self.run.account(worker)) {
                 None => return Some(Ok(worker.clone())),
                 Some(until) => soonest = Some(soonest.map_or(until, |s| s.min(until))),
             }
@@ -272,7 +276,9 @@ impl Decider {
     }
 
     fn admit_role(&mut self, id: &AttemptId, role: &Role) {
-        let worker = match self.choose_worker(role) {
+        let slot = self.run.frames.get(&id.frame).and_then(|f| f.slot(id));
+        let replaced = slot.map(|slot| slot.replaced.as_slice());
+        let worker = match self.choose_worker(role, replaced.unwrap_or_default()) {
             Some(Ok(worker)) => worker,
             Some(Err(until)) => {
                 let id = AttemptId {

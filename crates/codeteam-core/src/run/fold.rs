@@ -10,8 +10,10 @@ use self::tasks::{change_task, forget_dropped, rebuild_schedules, set_plan};
 use super::{Outstanding, Run, TaskRecord};
 use crate::budget::{Budget, Usage};
 use crate::event::{Event, RunStarted};
+use crate::feedback::Failed;
 use crate::frame::{
-    Feedback, Frame, FrameChange, Item, Judged, QuestionKind, Slot, SlotState, Stage, Tip, Work,
+    Feedback, Frame, FrameChange, Item, Judged, QuestionKind, Session, Slot, SlotState, Stage, Tip,
+    Work,
 };
 use crate::ids::{AttemptId, FramePath, StepId};
 use crate::submission::Submission;
@@ -88,10 +90,13 @@ pub fn apply(run: &mut Run, event: &Event) {
             at,
             facts,
             action,
+            category,
             usage,
+            session,
             ..
         } => {
             settle(run, id, *usage);
+            remember(run, id, session.as_deref(), *usage);
             let policy = crate::breaker::Policy::default();
             with(run, &id.frame, |f| {
                 if *action != crate::failure::Action::Park {
@@ -101,11 +106,20 @@ pub fn apply(run: &mut Run, event: &Event) {
                 if let Some(slot) = f.slot_mut(id) {
                     slot.state = SlotState::Done(None);
                     if *action == crate::failure::Action::RetryWithFeedback {
-                        slot.feedback.push(facts.message.clone());
+                        slot.feedback.push(Failed {
+                            category: *category,
+                            message: facts.message.clone(),
+                        });
                     }
                 }
             });
         }
+        Event::WorkerReplaced { id, worker, .. } => with_slot(run, id, |slot| {
+            slot.id = id.clone();
+            slot.replaced.push(worker.clone());
+            slot.tried = id.attempt - 1;
+            slot.state = SlotState::Queued;
+        }),
         Event::AttemptLost { id, usage } => {
             settle(run, id, *usage);
             with_slot(run, id, |slot| {
@@ -124,9 +138,11 @@ pub fn apply(run: &mut Run, event: &Event) {
             usage,
             change,
             vote,
+            session,
             ..
         } => {
             settle(run, id, *usage);
+            remember(run, id, session.as_deref(), *usage);
             receive(run, id, submission, change.as_ref(), *vote);
         }
         Event::FindingsChanged {
@@ -328,6 +344,7 @@ fn begin(run: &mut Run, started: &RunStarted) {
     run.branch.clone_from(branch);
     run.confinement.clone_from(&started.confinement);
     run.sandbox = started.sandbox;
+    run.accounts.clone_from(&started.accounts);
     run.max_tasks = started.max_tasks;
     run.plan_id.clone_from(&started.plan_id);
     run.budget = Budget {
@@ -357,6 +374,28 @@ fn with(run: &mut Run, path: &FramePath, change: impl FnOnce(&mut Frame)) {
     if let Some(frame) = run.frames.get_mut(path) {
         change(frame);
     }
+}
+
+/// Keeps the session that a worker has told of, and forgets an earlier one if it told of none.
+fn remember(run: &mut Run, id: &AttemptId, session: Option<&str>, spent: Usage) {
+    with(run, &id.frame, |f| {
+        let worker = f.slot(id).and_then(|slot| slot.worker.clone());
+        let key = (id.step.clone(), id.slot);
+        let (Some(session), Some(worker)) = (session, worker) else {
+            f.sessions.remove(&key);
+            return;
+        };
+        let known = f.sessions.get(&key).filter(|known| known.id == session);
+        let mut usage = known.map_or_else(Usage::default, |known| known.usage);
+        usage.add(spent);
+        let session = Session {
+            worker,
+            id: session.to_owned(),
+            turns: known.map_or(0, |known| known.turns) + 1,
+            usage,
+        };
+        f.sessions.insert(key, session);
+    });
 }
 
 /// Changes the slot an attempt belongs to, whichever of its tries is current.

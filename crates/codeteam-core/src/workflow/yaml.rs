@@ -14,7 +14,7 @@ use super::{
 use crate::findings::Severity;
 use crate::ids::{RoleName, StepId, WorkerName, is_plain};
 use crate::retry;
-use crate::role::{Contract, Kind, Role};
+use crate::role::{Contract, Kind, Means, Mode, Provider, Role};
 use crate::yaml::{Problem, Problems, nearest};
 
 /// How long an attempt may take if nothing says otherwise.
@@ -117,6 +117,15 @@ impl Compiler<'_> {
             model: raw.model,
             exclude: raw.exclude,
             max_cost_microusd: raw.max_cost_microusd,
+            means: Means {
+                mode: raw.mode,
+                allowed_tools: raw.allowed_tools,
+                mcp_servers: raw.mcp_servers,
+                max_turns: raw.max_turns,
+                continues: raw.continues,
+                use_planner: raw.use_planner,
+                provider: raw.provider,
+            },
         };
         self.roles.insert(role.name.clone(), role);
     }
@@ -272,6 +281,9 @@ impl Compiler<'_> {
             timeout_ms: raw
                 .timeout_seconds
                 .map_or(TIMEOUT_MS, |s| s.saturating_mul(1_000)),
+            stall_ms: raw
+                .stall_seconds
+                .map_or_else(super::stall_ms, |s| s.saturating_mul(1_000)),
             degrade: raw.degrade,
             max_question_rounds: raw.max_question_rounds.unwrap_or(1),
             allow_empty: raw.allow_empty,
@@ -497,6 +509,18 @@ struct FileRole {
     #[serde(default)]
     exclude: Vec<String>,
     max_cost_microusd: Option<u64>,
+    #[serde(default)]
+    mode: Mode,
+    #[serde(default)]
+    allowed_tools: Vec<String>,
+    #[serde(default)]
+    mcp_servers: Vec<String>,
+    max_turns: Option<u32>,
+    #[serde(default)]
+    continues: bool,
+    #[serde(default)]
+    use_planner: bool,
+    provider: Option<Provider>,
 }
 
 #[derive(serde::Deserialize)]
@@ -528,6 +552,7 @@ struct FileStep {
     on_reject: Option<String>,
     retry: Option<Retry>,
     timeout_seconds: Option<u64>,
+    stall_seconds: Option<u64>,
     max_rounds: Option<u32>,
     rebound: Option<Rebound>,
     #[serde(default)]

@@ -120,6 +120,7 @@ fn work(world: &World, id: &AttemptId) -> Input {
         at: world.now,
         id: id.clone(),
         report: Box::new(WorkerReport {
+            session: None,
             end,
             usage: spent(100),
             transcript: None,

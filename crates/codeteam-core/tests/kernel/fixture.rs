@@ -73,6 +73,7 @@ impl Start {
             max_tasks: 100,
             confinement: "none".to_owned(),
             sandbox: codeteam_core::event::Sandbox::default(),
+            accounts: std::collections::BTreeMap::new(),
         })
     }
 }

@@ -24,7 +24,7 @@
 //! begins.
 
 use codeteam_core::assignment::assignment;
-use codeteam_core::failure::{Facts, Quota, Stage};
+use codeteam_core::failure::{Facts, Quota, Stage, Trouble};
 use codeteam_core::frame::{FrameChange, Work};
 use codeteam_core::ids::{AttemptId, FramePath, Tree};
 use codeteam_core::input::{Decision, WorkerEnd};
@@ -264,7 +264,16 @@ fn trouble(what: &str, worker: &str) -> Facts {
             facts.quota = Some(Quota {
                 account: worker.into(),
                 resets_in_ms: Some(millis(rest)),
+                resets_at: None,
             });
+        }
+        "login" => {
+            facts.trouble = Some(Trouble::Login);
+            facts.message = "it is not logged in".into();
+        }
+        "busy" => {
+            facts.http_status = Some(429);
+            facts.retry_after_ms = Some(millis(rest));
         }
         _ => facts.message = "something odd".into(),
     }

@@ -63,6 +63,12 @@ pub(crate) fn tell(event: &Event) -> String {
                 .unwrap_or_default();
             format!("{id} started: {}{on}", work_of(work))
         }
+        Event::WorkerReplaced { id, worker, why } => {
+            format!(
+                "{} is for another worker than {worker}: {why}",
+                id.lasting()
+            )
+        }
         Event::AttemptQueued { id } => format!("{} queued", id.lasting()),
         Event::AttemptPaused { id, until, why } => {
             format!("{} paused until {} ({})", id.lasting(), until.0, word(why))

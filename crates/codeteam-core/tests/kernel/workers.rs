@@ -72,6 +72,7 @@ fn work(world: &World, luck: &mut Luck, id: &AttemptId, trouble: u64) -> Input {
     };
     let cap = told.max_cost_microusd.unwrap_or(1_000);
     let usage = Usage {
+        cached_input_tokens: 0,
         input_tokens: 100,
         output_tokens: 10,
         cost_microusd: (!luck.percent(trouble)).then(|| luck.below(cap + 1)),
@@ -84,6 +85,7 @@ fn work(world: &World, luck: &mut Luck, id: &AttemptId, trouble: u64) -> Input {
         (tree, change)
     });
     let report = WorkerReport {
+        session: luck.percent(50).then(|| "s".to_owned()),
         end,
         usage,
         transcript: None,
@@ -107,6 +109,7 @@ fn misfortune(luck: &mut Luck, told: &Assignment) -> WorkerEnd {
             facts.quota = Some(Quota {
                 account: told.worker.as_str().into(),
                 resets_in_ms: Some(1_000 + luck.below(60_000)),
+                resets_at: None,
             });
         }
         5 => return WorkerEnd::Answered("I am done!".to_owned()),

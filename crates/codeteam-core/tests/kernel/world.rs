@@ -147,6 +147,7 @@ impl World {
             at: self.now,
             id: id.clone(),
             report: Box::new(WorkerReport {
+                session: None,
                 end,
                 usage: spent(cost),
                 transcript: None,
@@ -273,6 +274,7 @@ impl World {
 
 pub(crate) fn spent(cost_microusd: u64) -> Usage {
     Usage {
+        cached_input_tokens: 0,
         input_tokens: 10,
         output_tokens: 1,
         cost_microusd: Some(cost_microusd),

@@ -158,5 +158,6 @@ const LIMITS: Limits = Limits {
     wall: Duration::from_mins(1),
     line_bytes: 64 << 10,
     total_bytes: 1 << 20,
+    silence: None,
     grace: Duration::from_secs(1),
 };

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use codeteam_core::budget;
 use codeteam_core::event::Sandbox;
 use codeteam_core::frame::Tip;
-use codeteam_core::ids::{Commit, TaskId, Tree, WorkerName};
+use codeteam_core::ids::{Account, Commit, TaskId, Tree, WorkerName};
 use codeteam_core::plan::{self, Plan};
 use codeteam_core::schedule::Status;
 use codeteam_core::workflow::Compiled;
@@ -18,6 +18,7 @@ use super::{Error, MAX_TASKS, Request};
 use crate::config::Config;
 use crate::env::Env;
 use crate::git::{self, Git, Head, Oid, Repo};
+use crate::workers::{self, Worker};
 use crate::workflows;
 
 /// A repository codeteam can work on.
@@ -44,6 +45,7 @@ pub struct Prepared {
     pub(super) limits: budget::Limits,
     pub(super) max_tasks: usize,
     pub(super) sandbox: Sandbox,
+    pub(super) accounts: BTreeMap<WorkerName, Account>,
 }
 
 impl Prepared {
@@ -104,9 +106,11 @@ impl Project {
             .into_iter()
             .filter(|(_, status)| status.satisfies())
             .collect();
+        let compiled = self.compiled(request)?;
         Ok(Prepared {
             goal: goal.to_owned(),
-            compiled: self.compiled(request)?,
+            accounts: workers::accounts(&self.config, compiled.roles.values()),
+            compiled,
             plan,
             earlier,
             base: match &request.base {
@@ -134,11 +138,23 @@ impl Project {
         let script = self.script(request)?;
         for role in compiled.roles.values_mut() {
             if role.workers.is_empty() || request.worker.is_some() {
-                role.workers = vec![WorkerName(default.to_owned())];
+                let workers = vec![WorkerName(default.to_owned())];
+                // A model is the model of the worker it was named for.
+                if !role.workers.is_empty() && role.workers != workers {
+                    role.model = None;
+                }
+                role.workers = workers;
             }
             for worker in &role.workers {
-                if crate::dialect::of(worker).is_none() {
-                    return Err(Error::UnknownWorker(worker.0.clone()));
+                if Worker::find(&self.config, worker).is_none() {
+                    let known = Worker::names(&self.config);
+                    return Err(Error::UnknownWorker(worker.0.clone(), known));
+                }
+            }
+            for server in &role.means.mcp_servers {
+                if !self.config.mcp_servers.contains_key(server) {
+                    let known = self.config.mcp_servers.keys().cloned().collect();
+                    return Err(Error::UnknownServer(server.clone(), known));
                 }
             }
             if role.model.is_none() && role.workers.iter().all(|w| w.as_str() == "scripted") {

@@ -1,17 +1,37 @@
 //! Keys stay outside the sandbox: the CLI asks a loopback endpoint, which adds them.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use codeteam_sandbox::egress::{BadUpstream, Secret, Upstream};
 
 use super::clis::{self, BaseUrl, Cli};
 
+/// What the names of variables with keys end in.
+const ENDINGS: [&str; 2] = ["_KEY", "_TOKEN"];
+
+/// A search of the web, for the built-in worker.
+const TAVILY: (&str, &str, &str) = (
+    "TAVILY_API_KEY",
+    "TAVILY_BASE_URL",
+    "https://api.tavily.com",
+);
+
 /// The keys of the user's environment, and the servers they are for.
 #[derive(Clone, Debug, Default)]
 pub struct Keys {
-    keys: Vec<(&'static str, Secret)>,
+    keys: BTreeMap<String, Secret>,
     /// Addresses, which may have a password in them.
-    servers: Vec<(&'static str, Secret)>,
+    servers: BTreeMap<String, Secret>,
+}
+
+/// What the user's configuration says of a worker's key and server.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Said<'a> {
+    /// The variable that has the key.
+    pub key: Option<&'a str>,
+    /// Where the API is.
+    pub base_url: Option<&'a str>,
 }
 
 /// What an endpoint for one CLI does, and how the CLI is led to it.
@@ -23,12 +43,14 @@ pub struct Endpoint {
     pub placeholder: &'static str,
     /// Where requests go.
     pub upstream: Upstream,
+    /// The same as the user would write it.
+    pub url: String,
     /// Who says so.
     pub said_by: SaidBy,
-    /// The header to set, in place of the CLI's own.
-    pub header: &'static str,
-    /// The whole value of that header.
-    pub value: Secret,
+    /// The header to set in place of the CLI's own, and the whole of its value.
+    pub header: Option<(&'static str, Secret)>,
+    /// The key alone.
+    pub key: Option<Secret>,
 }
 
 /// Who names a server.
@@ -40,55 +62,116 @@ pub enum SaidBy {
     User,
 }
 
-/// A variable that should name a server and does not. Its value may have a password in it.
+/// Something about a key or a server that cannot be used. A value may have a password in it, so
+/// none is told.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{variable}` cannot be the address of an API: {why}")]
-pub struct BadServer {
-    /// The variable.
-    pub variable: &'static str,
-    /// What is wrong with its value.
-    pub why: &'static str,
+pub enum BadServer {
+    /// Not the address of an API.
+    #[error("`{variable}` cannot be the address of an API: {why}")]
+    Address {
+        /// The variable, or the key of the configuration.
+        variable: String,
+        /// What is wrong with its value.
+        why: &'static str,
+    },
+    /// No key where one should be.
+    #[error("the variable `{variable}`, which should have a key, is not set or has none")]
+    NoKey {
+        /// The variable.
+        variable: String,
+    },
 }
 
 impl Keys {
-    /// Takes the keys that `variable` has. What could not stand in a header is not a key.
-    pub fn from_env(variable: impl Fn(&str) -> Option<OsString>) -> Keys {
-        let text = |name: &'static str| Some((name, variable(name)?.into_string().ok()?));
-        let known = clis::ALL.iter().flat_map(|cli| cli.keys.keys);
-        let keys = known
-            .filter_map(|key| text(key.variable))
-            .filter(|(_, value)| super::credentials::is_token(value));
-        let servers = clis::ALL.iter().filter_map(|cli| text(cli.keys.moved_by));
-        let secret = |(name, value)| (name, Secret::new(value));
-        Keys {
-            keys: keys.map(secret).collect(),
-            servers: servers.map(secret).collect(),
+    /// Takes the keys and servers of an environment. What could not stand in a header is not a key.
+    pub fn from_env(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Keys {
+        let is_server =
+            |name: &str| name == TAVILY.1 || clis::ALL.iter().any(|cli| cli.keys.moved_by == name);
+        let mut keys = Keys::default();
+        for (name, value) in variables {
+            let (Ok(name), Ok(value)) = (name.into_string(), value.into_string()) else {
+                continue;
+            };
+            if value.is_empty() {
+                continue;
+            }
+            if is_server(&name) {
+                keys.servers.insert(name, Secret::new(value));
+            } else if ENDINGS.iter().any(|end| name.ends_with(end))
+                && super::credentials::is_token(&value)
+            {
+                keys.keys.insert(name, Secret::new(value));
+            }
         }
+        keys
+    }
+
+    /// Every secret there is, so that none is ever told.
+    pub fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.keys.values().map(Secret::reveal)
+    }
+
+    /// Where the web can be searched, if the user has a key for it, and the header it is sent in.
+    pub fn web_search(&self) -> Result<Option<(Upstream, SaidBy, Secret)>, BadServer> {
+        let (variable, moved_by, own) = TAVILY;
+        let Some(key) = self.keys.get(variable) else {
+            return Ok(None);
+        };
+        let (said_by, url) = match self.servers.get(moved_by) {
+            Some(url) => (SaidBy::User, url.reveal()),
+            None => (SaidBy::Cli, own),
+        };
+        let bearer = Secret::new(format!("Bearer {}", key.reveal()));
+        Ok(Some((upstream(url, moved_by)?, said_by, bearer)))
     }
 }
 
-/// How `cli` is given its key; `None` if there is none.
-pub fn endpoint(cli: &Cli, keys: &Keys) -> Result<Option<Endpoint>, BadServer> {
-    let found = cli.keys.keys.iter().find_map(|key| {
-        let (_, secret) = keys.keys.iter().find(|(name, _)| *name == key.variable)?;
-        Some((key, secret))
-    });
-    let Some((key, secret)) = found else {
-        return Ok(None);
+/// How `cli` is given its key; `None` if there is neither a key nor a server that needs none.
+pub fn endpoint(cli: &Cli, keys: &Keys, said: Said<'_>) -> Result<Option<Endpoint>, BadServer> {
+    let found = match said.key {
+        Some(variable) => {
+            let Some(secret) = keys.keys.get(variable) else {
+                let variable = variable.to_owned();
+                return Err(BadServer::NoKey { variable });
+            };
+            cli.keys.keys.first().map(|key| (key, secret))
+        }
+        None => cli.keys.keys.iter().find_map(|key| {
+            let secret = keys.keys.get(key.variable)?;
+            Some((key, secret))
+        }),
     };
     let variable = cli.keys.moved_by;
-    let moved = keys.servers.iter().find(|(name, _)| *name == variable);
-    let (said_by, url) = match moved {
-        Some((_, url)) => (SaidBy::User, url.reveal()),
-        None => (SaidBy::Cli, cli.keys.upstream),
+    let moved = keys.servers.get(variable).map(Secret::reveal);
+    let (said_by, url, variable) = match (said.base_url, moved) {
+        (Some(url), _) => (SaidBy::User, url, "base_url"),
+        (None, Some(url)) => (SaidBy::User, url, variable),
+        (None, None) => (SaidBy::Cli, cli.keys.upstream, variable),
     };
-    let bad = |BadUpstream { why, .. }| BadServer { variable, why };
+    let Some(first) = cli.keys.keys.first() else {
+        return Ok(None);
+    };
+    if found.is_none() && said.base_url.is_none() {
+        return Ok(None);
+    }
     Ok(Some(Endpoint {
         base_url: cli.keys.base_url,
-        placeholder: key.placeholder,
-        upstream: Upstream::parse(url).map_err(bad)?,
+        placeholder: found.map_or(first.placeholder, |(key, _)| key.placeholder),
+        upstream: upstream(url, variable)?,
+        url: url.to_owned(),
         said_by,
-        header: key.header,
-        value: Secret::new(format!("{}{}", key.prefix, secret.reveal())),
+        header: found.map(|(key, secret)| {
+            let value = format!("{}{}", key.prefix, secret.reveal());
+            (key.header, Secret::new(value))
+        }),
+        key: found.map(|(_, secret)| secret.clone()),
     }))
+}
+
+/// The server that an address of the user's names.
+pub fn upstream(url: &str, variable: &str) -> Result<Upstream, BadServer> {
+    Upstream::parse(url).map_err(|BadUpstream { why, .. }| BadServer::Address {
+        variable: variable.to_owned(),
+        why,
+    })
 }

@@ -10,7 +10,7 @@ use codeteam_sandbox::egress::Upstream;
 use serde_json::{Value, json};
 
 use super::clis::{ALL, BaseUrl, CLAUDE, CODEX, GEMINI};
-use super::keys::{Keys, SaidBy, endpoint};
+use super::keys::{Keys, Said, SaidBy, endpoint};
 use super::*;
 
 /// A user who has logged in to everything, and keeps much else beside it.
@@ -55,7 +55,10 @@ impl Bench {
     }
 
     fn lend(&self, cli: &'static Cli, name: &str) -> Loan {
-        self.logins.lend(cli, &self.base(name)).unwrap().unwrap()
+        self.logins
+            .lend(cli, None, &self.base(name))
+            .unwrap()
+            .unwrap()
     }
 }
 
@@ -154,7 +157,7 @@ fn each_cli_gets_its_login_and_nothing_else() {
 #[test]
 fn a_user_without_a_login_lends_none() {
     let bench = Bench::new();
-    let lend = || bench.logins.lend(&CODEX, &bench.base("w"));
+    let lend = || bench.logins.lend(&CODEX, None, &bench.base("w"));
     bench.write_user(&CODEX, &json!({"OPENAI_API_KEY": "a key", "tokens": null}));
     assert!(lend().unwrap().is_none());
     fs::remove_file(bench.user(&CODEX)).unwrap();
@@ -162,7 +165,7 @@ fn a_user_without_a_login_lends_none() {
     let mut empty = login(&CLAUDE, "x", 1);
     empty["claudeAiOauth"]["accessToken"] = "".into();
     bench.write_user(&CLAUDE, &empty);
-    let none = bench.logins.lend(&CLAUDE, &bench.base("w")).unwrap();
+    let none = bench.logins.lend(&CLAUDE, None, &bench.base("w")).unwrap();
     assert!(none.is_none());
     assert!(!bench.base("w").join(CLAUDE.directory).exists());
 }
@@ -176,7 +179,10 @@ fn a_file_that_cannot_be_a_login_is_an_error_that_names_it() {
         (vec![b' '; 1024 * 1024 + 1], "it is too large"),
     ] {
         fs::write(&user, bytes).unwrap();
-        let error = bench.logins.lend(&GEMINI, &bench.base("w")).unwrap_err();
+        let error = bench
+            .logins
+            .lend(&GEMINI, None, &bench.base("w"))
+            .unwrap_err();
         let text = format!(
             "`{}` is not a credential file of `gemini`: {reason}",
             user.display()
@@ -200,7 +206,7 @@ fn the_users_variables_say_where_logins_are() {
             _ => None,
         },
     );
-    let is_lent = |cli| logins.lend(cli, &bench.base("w")).unwrap().is_some();
+    let is_lent = |cli| logins.lend(cli, None, &bench.base("w")).unwrap().is_some();
     assert_eq!(ALL.map(is_lent), [true, false, true]);
 }
 
@@ -417,19 +423,24 @@ fn a_worker_reaches_its_own_servers() {
 #[test]
 fn a_key_becomes_a_header_of_an_endpoint_and_is_not_printed() {
     let keys = |found: &'static [(&str, &str)]| {
-        Keys::from_env(move |name| Some(found.iter().find(|(key, _)| *key == name)?.1.into()))
+        Keys::from_env(
+            found
+                .iter()
+                .map(|(name, value)| (name.into(), value.into())),
+        )
     };
     let all = keys(&[
         ("ANTHROPIC_API_KEY", "k1"),
         ("OPENAI_API_KEY", "k2"),
         ("GEMINI_API_KEY", "k3"),
     ]);
-    let codex = endpoint(&CODEX, &all).unwrap().unwrap();
+    let codex = endpoint(&CODEX, &all, Said::default()).unwrap().unwrap();
     assert_eq!(codex.base_url, BaseUrl::Option("openai_base_url"));
     assert_eq!(codex.placeholder, "CODEX_API_KEY");
     let headers = ALL.map(|cli| {
-        let endpoint = endpoint(cli, &all).unwrap().unwrap();
-        format!("{}: {}", endpoint.header, endpoint.value.reveal())
+        let endpoint = endpoint(cli, &all, Said::default()).unwrap().unwrap();
+        let (name, value) = endpoint.header.unwrap();
+        format!("{name}: {}", value.reveal())
     });
     assert_eq!(
         headers,
@@ -445,36 +456,75 @@ fn a_key_becomes_a_header_of_an_endpoint_and_is_not_printed() {
         "{printed}"
     );
     let none = keys(&[("OPENAI_API_KEY", ""), ("CODEX_API_KEY", "two\r\nlines")]);
-    assert_eq!(ALL.map(|cli| endpoint(cli, &none)), [const { Ok(None) }; 3]);
+    assert_eq!(
+        ALL.map(|cli| endpoint(cli, &none, Said::default())),
+        [const { Ok(None) }; 3]
+    );
 }
 
 #[test]
 fn the_users_server_takes_the_place_of_the_clis_own() {
     let keys = |url: &'static str| {
-        Keys::from_env(move |name| match name {
-            "GEMINI_API_KEY" | "ANTHROPIC_API_KEY" => Some("key".into()),
-            "ANTHROPIC_BASE_URL" => Some(url.into()),
-            _ => None,
-        })
+        Keys::from_env([
+            ("GEMINI_API_KEY".into(), "key".into()),
+            ("ANTHROPIC_API_KEY".into(), "key".into()),
+            ("ANTHROPIC_BASE_URL".into(), url.into()),
+        ])
     };
     let gateway = keys("http://gateway.example:8080/claude");
-    let claude = endpoint(&CLAUDE, &gateway).unwrap().unwrap();
+    let claude = endpoint(&CLAUDE, &gateway, Said::default())
+        .unwrap()
+        .unwrap();
     assert_eq!(claude.said_by, SaidBy::User);
     assert_eq!(
         claude.upstream,
         Upstream::parse("http://gateway.example:8080/claude").unwrap()
     );
-    let gemini = endpoint(&GEMINI, &gateway).unwrap().unwrap();
+    let gemini = endpoint(&GEMINI, &gateway, Said::default())
+        .unwrap()
+        .unwrap();
     assert_eq!(gemini.said_by, SaidBy::Cli);
     assert_eq!(
         gemini.upstream,
         Upstream::parse(GEMINI.keys.upstream).unwrap()
     );
-    let bad = endpoint(&CLAUDE, &keys("https://me:hush@gateway.example")).unwrap_err();
+    let bad = endpoint(
+        &CLAUDE,
+        &keys("https://me:hush@gateway.example"),
+        Said::default(),
+    )
+    .unwrap_err();
     let printed = format!(
         "{bad} {bad:?} {:?}",
         keys("https://me:hush@gateway.example")
     );
     assert!(printed.contains("ANTHROPIC_BASE_URL"), "{printed}");
     assert!(!printed.contains("hush"), "{printed}");
+}
+
+#[test]
+fn the_users_configuration_names_another_key_and_server() {
+    let keys = Keys::from_env([
+        ("ANTHROPIC_API_KEY".into(), "first".into()),
+        ("WORK_KEY".into(), "second".into()),
+        ("PASSWORD".into(), "never taken".into()),
+    ]);
+    let said = |key, base_url| endpoint(&CLAUDE, &keys, Said { key, base_url });
+    let work = said(Some("WORK_KEY"), None).unwrap().unwrap();
+    assert_eq!(work.header.unwrap().1.reveal(), "second");
+    let missing = said(Some("PASSWORD"), None).unwrap_err().to_string();
+    assert!(missing.contains("`PASSWORD`") && !missing.contains("never taken"));
+    let near = said(None, Some("http://127.0.0.1:11434")).unwrap().unwrap();
+    assert_eq!(
+        (near.said_by, near.url.as_str()),
+        (SaidBy::User, "http://127.0.0.1:11434")
+    );
+    // A server of the user's own may need no key.
+    let local = Said {
+        key: None,
+        base_url: Some("http://127.0.0.1:11434/v1"),
+    };
+    let local = endpoint(&CODEX, &keys, local).unwrap().unwrap();
+    assert_eq!(local.header, None);
+    assert!(endpoint(&CODEX, &keys, Said::default()).unwrap().is_none());
 }

@@ -197,6 +197,7 @@ fn limits(timeout_ms: u64) -> Limits {
         wall: Duration::from_millis(timeout_ms),
         line_bytes: 64 << 10,
         total_bytes: 16 << 20,
+        silence: None,
         grace: Duration::from_secs(1),
     }
 }
@@ -206,6 +207,7 @@ pub(super) fn how_it_ended(exit: &Exit, timeout_ms: u64) -> String {
         Status::Exited(code) => format!("exit code {code}"),
         Status::Signalled(signal) => format!("killed by signal {signal}"),
         Status::TimedOut => format!("did not end within {} s", timeout_ms / 1_000),
+        Status::Stalled => "said nothing for too long".to_owned(),
         Status::OverDisk => OVER_DISK.to_owned(),
         Status::Cancelled => "cancelled".to_owned(),
     }

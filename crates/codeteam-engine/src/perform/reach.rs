@@ -3,18 +3,25 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use codeteam_core::ids::WorkerName;
-use codeteam_sandbox::egress::{Allowed, Header, Rules};
+use codeteam_core::assignment::Assignment;
+use codeteam_core::event::Sandbox;
+use codeteam_core::role::Provider;
+use codeteam_sandbox::egress::{Allowed, Header, Rules, Upstream};
 use codeteam_sandbox::{Access, Entry, policy};
 
-use super::{Error, with_causes};
+use super::{Error, Job, with_causes};
 use crate::config::Host;
+use crate::dialect;
 use crate::engine::Engine;
 use crate::logins::clis::{BaseUrl, Cli};
 use crate::logins::keys::{self, SaidBy};
 use crate::logins::{Loan, Outcome};
 use crate::process::{Account, Network, View};
+use crate::workers::Worker;
 use crate::workspace::remove_tree;
+
+/// The variable that names a file with what requests to a cloud are signed with.
+const CREDENTIALS: &str = "GOOGLE_APPLICATION_CREDENTIALS";
 
 /// What one worker is given for one attempt. To be [ended](Reach::end) however the attempt does.
 #[derive(Debug)]
@@ -25,6 +32,10 @@ pub struct Reach {
     pub env: Vec<(OsString, OsString)>,
     /// Where its API is, if the CLI has to be told by an option.
     pub base_url: Option<(&'static str, String)>,
+    /// Where it can search the web.
+    pub web_search: Option<String>,
+    /// Whether it works with a key, not with a login.
+    pub keyed: bool,
     directory: PathBuf,
     loan: Option<Loan>,
 }
@@ -33,7 +44,8 @@ impl Reach {
     /// For a worker whose private files may be put into `directory`. A key is used where the user
     /// has one, and never enters the sandbox; otherwise the user's login is lent.
     pub fn of(
-        worker: &WorkerName,
+        worker: &Worker,
+        provider: Option<Provider>,
         engine: &Engine,
         directory: &Path,
         account: Account,
@@ -42,22 +54,91 @@ impl Reach {
             network: network(engine, &engine.config.sandbox.hosts, account)?,
             env: Vec::new(),
             base_url: None,
+            web_search: None,
+            keyed: false,
             directory: directory.to_owned(),
             loan: None,
         };
-        if let Some(cli) = Cli::named(worker.as_str()) {
-            reach.open(cli, engine)?;
+        if let Some(cloud) = provider.and_then(Cloud::of) {
+            reach.enter(&cloud, engine)?;
+        } else if let Some(cli) = worker.cli() {
+            reach.open(cli, worker, engine)?;
+        }
+        if worker.dialect == dialect::Name::Builtin {
+            reach.search(engine)?;
         }
         Ok(reach)
     }
 
-    fn open(&mut self, cli: &'static Cli, engine: &Engine) -> Result<(), Error> {
-        if let Some(endpoint) = keys::endpoint(cli, &engine.env.keys)? {
-            return self.serve(endpoint, engine);
+    /// For the worker of a job, confined or not.
+    pub(super) fn for_job(
+        job: &Job,
+        worker: &Worker,
+        assignment: &Assignment,
+        directory: &Path,
+        engine: &Engine,
+        account: &Account,
+    ) -> Result<Self, Error> {
+        let provider = assignment.means.provider;
+        match job.sandbox {
+            Sandbox::None => Self::unconfined(worker, provider, engine, directory),
+            Sandbox::Bubblewrap | Sandbox::Container => {
+                Self::of(worker, provider, engine, directory, account.clone())
+            }
+        }
+    }
+
+    /// For a worker without a sandbox: it has the user's home with its logins, and needs the keys
+    /// themselves.
+    pub fn unconfined(
+        worker: &Worker,
+        provider: Option<Provider>,
+        engine: &Engine,
+        directory: &Path,
+    ) -> Result<Self, Error> {
+        let mut reach = Self {
+            network: Network::default(),
+            env: Vec::new(),
+            base_url: None,
+            web_search: None,
+            keyed: false,
+            directory: directory.to_owned(),
+            loan: None,
+        };
+        if provider.and_then(Cloud::of).is_some() {
+            reach.env.extend(cloud_env(engine));
+        } else if let Some(cli) = worker.cli()
+            && let Some(endpoint) = keys::endpoint(cli, &engine.env.keys, said(worker))?
+        {
+            let key = endpoint.key.as_ref().map_or("none", |key| key.reveal());
+            reach.lead(worker, &endpoint, &endpoint.url, key);
+        }
+        if let Some(home) = worker.cli().filter(|_| worker.login.is_some()) {
+            let moved = home.moved_by.variable();
+            let place = worker.login.clone().unwrap_or_default();
+            reach.env.push((moved.into(), place.into()));
+        }
+        Ok(reach)
+    }
+
+    fn open(&mut self, cli: &'static Cli, worker: &Worker, engine: &Engine) -> Result<(), Error> {
+        if let Some(endpoint) = keys::endpoint(cli, &engine.env.keys, said(worker))? {
+            let mut upstream = endpoint.upstream.clone();
+            if let Some((name, value)) = &endpoint.header {
+                upstream = upstream.with(Header::new(name, value.clone())?);
+            }
+            let url = self.serve(upstream, endpoint.said_by, engine);
+            self.lead(worker, &endpoint, &url, "added-outside-the-sandbox");
+            return Ok(());
+        }
+        if worker.dialect == dialect::Name::Builtin {
+            // It has no login of its own.
+            return Ok(());
         }
         let hosts = cli.egress().map(Allowed::parse);
         let hosts: Vec<_> = hosts.collect::<Result<_, _>>()?;
-        self.loan = engine.logins.lend(cli, &self.directory)?;
+        let login = worker.login.as_deref();
+        self.loan = engine.logins.lend(cli, login, &self.directory)?;
         if let Some(loan) = &self.loan {
             self.network.rules.extend(hosts);
             let env = loan.env().iter();
@@ -67,26 +148,61 @@ impl Reach {
         Ok(())
     }
 
-    /// Points the CLI at an endpoint that adds the key.
-    fn serve(&mut self, endpoint: keys::Endpoint, engine: &Engine) -> Result<(), Error> {
+    /// Tells the worker where its API is, and gives it something to take for a key.
+    fn lead(&mut self, worker: &Worker, endpoint: &keys::Endpoint, url: &str, key: &str) {
+        self.keyed = true;
+        if worker.dialect == dialect::Name::Builtin {
+            self.env.push(("CODETEAM_API_KEY".into(), key.into()));
+            self.base_url = Some(("base_url", url.to_owned()));
+            return;
+        }
+        self.env.push((endpoint.placeholder.into(), key.into()));
+        match endpoint.base_url {
+            BaseUrl::Variable(name) => self.env.push((name.into(), url.into())),
+            BaseUrl::Option(name) => self.base_url = Some((name, url.to_owned())),
+        }
+    }
+
+    /// Serves an API inside the sandbox; answers with where.
+    fn serve(&mut self, mut upstream: Upstream, said_by: SaidBy, engine: &Engine) -> String {
         let port = Network::endpoint_port(self.network.endpoints.len());
-        let url = format!("http://127.0.0.1:{port}");
-        let header = Header::new(endpoint.header, endpoint.value)?;
-        let mut upstream = endpoint.upstream.with(header);
         // Behind a proxy it is the proxy's business where a server is.
         let is_behind = upstream.is_secure() && !engine.env.direct.covers(upstream.host());
-        if endpoint.said_by == SaidBy::User && !(engine.env.proxy.is_some() && is_behind) {
+        if said_by == SaidBy::User && !(engine.env.proxy.is_some() && is_behind) {
             upstream = upstream.private();
         }
         self.network.endpoints.push(upstream);
-        self.env.push((
-            endpoint.placeholder.into(),
-            "added-outside-the-sandbox".into(),
-        ));
-        match endpoint.base_url {
-            BaseUrl::Variable(name) => self.env.push((name.into(), url.into())),
-            BaseUrl::Option(name) => self.base_url = Some((name, url)),
+        format!("http://127.0.0.1:{port}")
+    }
+
+    /// Lets the built-in worker search the web, if the user has a key for it.
+    fn search(&mut self, engine: &Engine) -> Result<(), Error> {
+        if let Some((upstream, said_by, value)) = engine.env.keys.web_search()? {
+            let upstream = upstream.with(Header::new("authorization", value)?);
+            self.web_search = Some(self.serve(upstream, said_by, engine));
         }
+        Ok(())
+    }
+
+    /// Lets it into a cloud. Its requests are signed, so what they are signed with has to be where
+    /// the worker is.
+    fn enter(&mut self, cloud: &Cloud, engine: &Engine) -> Result<(), Error> {
+        let region = engine.env.cloud.get(cloud.region).map(String::as_str);
+        let region = region.unwrap_or(cloud.default_region);
+        for host in cloud.hosts {
+            let host = host.replace("{region}", region);
+            self.network.rules.extend([Allowed::parse(&host)?]);
+        }
+        for name in cloud.moved_by {
+            if let Some(url) = engine.env.cloud.get(name) {
+                let upstream = keys::upstream(url, name)?;
+                let url = self.serve(upstream, SaidBy::User, engine);
+                self.env.push(((*name).into(), url.into()));
+            }
+        }
+        let moved = |name: &OsString| cloud.moved_by.iter().any(|moved| name == moved);
+        let env = cloud_env(engine).filter(|(name, _)| !moved(name));
+        self.env.extend(env);
         Ok(())
     }
 
@@ -99,6 +215,9 @@ impl Reach {
                 target: Path::new(policy::HOME).join(place),
                 access: Access::Writable,
             });
+        }
+        if let Some(file) = self.env.iter().find(|(name, _)| name == CREDENTIALS) {
+            view.show(PathBuf::from(&file.1), Access::ReadOnly);
         }
         view.network = Some(self.network.clone());
     }
@@ -127,6 +246,51 @@ impl Reach {
             }
         }
     }
+}
+
+/// What the user's configuration says of a worker's key and server.
+fn said(worker: &Worker) -> keys::Said<'_> {
+    keys::Said {
+        key: worker.key.as_deref(),
+        base_url: worker.base_url.as_deref(),
+    }
+}
+
+/// Where a cloud serves models.
+struct Cloud {
+    hosts: &'static [&'static str],
+    region: &'static str,
+    default_region: &'static str,
+    moved_by: &'static [&'static str],
+}
+
+impl Cloud {
+    fn of(provider: Provider) -> Option<Self> {
+        match provider {
+            Provider::Anthropic => None,
+            Provider::Bedrock => Some(Self {
+                hosts: &["bedrock-runtime.{region}.amazonaws.com:443"],
+                region: "AWS_REGION",
+                default_region: "us-east-1",
+                moved_by: &["ANTHROPIC_BEDROCK_BASE_URL"],
+            }),
+            Provider::Vertex => Some(Self {
+                hosts: &[
+                    "{region}-aiplatform.googleapis.com:443",
+                    "aiplatform.googleapis.com:443",
+                    "oauth2.googleapis.com:443",
+                ],
+                region: "CLOUD_ML_REGION",
+                default_region: "us-east5",
+                moved_by: &["ANTHROPIC_VERTEX_BASE_URL"],
+            }),
+        }
+    }
+}
+
+fn cloud_env(engine: &Engine) -> impl Iterator<Item = (OsString, OsString)> {
+    let cloud = engine.env.cloud.iter();
+    cloud.map(|(name, value)| (name.into(), value.into()))
 }
 
 /// A network of configured hosts.

@@ -50,6 +50,7 @@ fn run(
         wall: Duration::from_secs(seconds),
         line_bytes: 64 << 10,
         total_bytes: 64 << 20,
+        silence: None,
         grace: Duration::from_secs(1),
     };
     let shell = Shell {

@@ -1,30 +1,39 @@
 //! Lets a worker carry its assignment out, and takes from its worktree what it really did.
 
-use std::fs::{self, File};
-use std::io::{BufWriter, Write as _};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+mod attached;
+mod edits;
+mod files;
+mod usable;
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use codeteam_core::assignment::Assignment;
 use codeteam_core::budget::Usage;
 use codeteam_core::event::Sandbox;
-use codeteam_core::failure::{Facts, Stage};
+use codeteam_core::failure::{Facts, Stage, Trouble};
 use codeteam_core::frame::FrameChange;
 use codeteam_core::ids::{BodyId, PatchId, Tree};
 use codeteam_core::input::{Input, WorkerEnd, WorkerReport};
-use codeteam_sandbox::Access;
-use serde::{Deserialize, Serialize};
+use codeteam_core::role::Mode;
+use codeteam_sandbox::{Access, Entry, policy};
 
+pub(crate) use self::files::spent;
+use self::files::{Files, Transcript, failed, lock};
 use super::reach::Reach;
-use super::{Context, Error, Job, caches, homes, now, oid, setup, view};
-use crate::dialect::{self, Fold, Program, Surroundings};
+use super::{Context, Error, Job, caches, now, oid, setup, view};
+use crate::dialect::{Clock, Listening, Program, Surroundings};
 use crate::engine::Engine;
-use crate::process::{self, Account, CommandSpec, Exit, Limits, Line, Profile, Stream, View};
+use crate::process::{self, Account, CommandSpec, Exit, Limits, Line, Profile, Status, View};
+use crate::prompt;
+use crate::workers::{Worker, prices, probe};
 use crate::workspace::{self, Workspace};
 
-/// The longest line of a worker that is kept.
-const LINE_BYTES: usize = 1 << 20;
+/// The longest line of a worker that is kept: an answer with whole files in it is one line.
+const LINE_BYTES: usize = 16 << 20;
 /// How much of a worker's output is kept in all.
 const TOTAL_BYTES: u64 = 256 << 20;
 /// How long a worker may take to end when it is asked to.
@@ -37,31 +46,69 @@ pub(super) fn work(
 ) -> Result<Input, Error> {
     let engine = context.engine;
     let workspace = job.prepare(engine, &assignment.tree)?;
-    let dialect = dialect::of(&assignment.worker)
+    let worker = Worker::find(&engine.config, &assignment.worker)
         .ok_or_else(|| Error::UnknownWorker(assignment.worker.0.clone()))?;
-    let files = Files::of(job, engine);
-    files.write_assignment(assignment)?;
-    let around = Surroundings {
-        codeteam: engine.codeteam.clone(),
-        assignment: files.assignment.clone(),
-    };
+    if let Err(facts) = usable::check(job, &worker, &workspace, context)? {
+        return Ok(came_to_nothing(job, facts));
+    }
     if assignment.writable {
         setup::ready(job, &workspace, context)?;
     }
-    let mut program = dialect.command(assignment, &around);
-    program.reads.push(files.assignment.clone());
-    let transcript = Arc::new(Mutex::new(Transcript::create(&files.transcript)?));
+    let files = Files::of(job, engine);
+    let session = Session::of(job, assignment, &worker, engine)?;
+    let mut assignment = assignment.clone();
+    if session.as_ref().is_none_or(|session| !session.is_there) {
+        assignment.session = None;
+    }
+    let listening = Listening {
+        account: worker.account.clone(),
+        model: assignment.model.clone().or_else(|| worker.model.clone()),
+        before: assignment
+            .session
+            .as_ref()
+            .map_or_else(Usage::default, |s| s.usage),
+        clock: Clock::read(),
+    };
+    let transcript = Transcript::create(&files.transcript, worker.dialect, &listening)?;
+    let transcript = Arc::new(Mutex::new(transcript));
     let telling = Arc::clone(&transcript);
     let account = Account::telling(Arc::new(move |text: &str| {
         lock(&telling).write("network", text.into());
     }));
-    let reach = Reach::of(&assignment.worker, engine, &files.private, account.clone())?;
-    let mut fold = dialect.fold();
-    let ran = command(job, assignment, &workspace, engine, program, &reach).and_then(|spec| {
-        run(job, assignment, &spec, context, &mut |line| {
+    let reach = match Reach::for_job(job, &worker, &assignment, &files.private, engine, &account) {
+        // What the user's configuration lacks is the worker's trouble: another may stand in.
+        Err(Error::Server(error)) => {
+            let facts = probe::unusable(Trouble::Login, error.to_string());
+            return Ok(came_to_nothing(job, facts));
+        }
+        reach => reach?,
+    };
+    let program = program(
+        job,
+        &assignment,
+        &worker,
+        &workspace,
+        &reach,
+        &files,
+        engine,
+    )?;
+    let mut fold = worker.dialect.dialect().fold(&listening);
+    let ran = command(
+        job,
+        &assignment,
+        &workspace,
+        engine,
+        program,
+        &reach,
+        session.as_ref(),
+    )
+    .and_then(|spec| {
+        run(job, &assignment, &spec, context, &mut |line| {
             lock(&transcript).line(&line);
-            if let Some(shown) = fold.line(&line) {
-                (context.lines)(&job.id, &shown);
+            for told in fold.line(&line) {
+                if let Some(shown) = told.shown() {
+                    (context.lines)(&job.id, &shown);
+                }
             }
         })
     });
@@ -79,22 +126,35 @@ pub(super) fn work(
         });
     }
     let mut end = fold.finish(&exit);
-    if let (process::Status::TimedOut, WorkerEnd::Failed(facts)) = (exit.status, &mut end) {
+    if let WorkerEnd::Failed(facts) = &mut end {
         // Its limit, not how long it took to be rid of it.
-        facts.message = format!("it took longer than {} s", assignment.timeout_ms / 1_000);
+        match exit.status {
+            Status::TimedOut => {
+                facts.message = format!("it took longer than {} s", assignment.timeout_ms / 1_000);
+            }
+            Status::Stalled => {
+                facts.message = format!("it said nothing for {} s", assignment.stall_ms / 1_000);
+            }
+            _ => {}
+        }
     }
-    if !assignment.writable && job.sandbox != Sandbox::None {
+    if !changes_files(&assignment) && job.sandbox != Sandbox::None {
         engine
             .untouched
             .note(&workspace.tree_dir(), &assignment.tree);
     }
+    if let (WorkerEnd::Answered(answer), true) = (&end, is_editing(&assignment)) {
+        let applied = edits::apply(&assignment, answer, &workspace.tree_dir())?;
+        end = applied.err().map_or(end, WorkerEnd::Failed);
+    }
     let wants_change = assignment.writable && matches!(end, WorkerEnd::Answered(_));
     // Getting the transcript onto the disk and looking at the worktree need not wait for each other.
     let (kept, collected) = std::thread::scope(|scope| {
-        let keeping = scope.spawn(|| lock(&transcript).keep(engine, &files));
+        let keeping = scope.spawn(|| lock(&transcript).keep(engine));
         let collected = wants_change.then(|| collect(job, &workspace, engine));
         (keeping.join(), collected.transpose())
     });
+    files.forget();
     let transcript = kept.map_err(|_| Error::Panicked)??;
     let change = match collected? {
         None => None,
@@ -104,17 +164,91 @@ pub(super) fn work(
             None
         }
     };
-    let report = WorkerReport {
-        end,
-        usage: fold.usage(),
-        transcript: Some(transcript),
-        change,
-    };
-    Ok(Input::WorkerExited {
+    let usage = prices::priced(fold.usage(), fold.model(), &engine.config.prices);
+    Ok(exited(
+        job,
+        WorkerReport {
+            end,
+            usage,
+            transcript: Some(transcript),
+            change,
+            session: session.and_then(|_| fold.session().map(str::to_owned)),
+        },
+    ))
+}
+
+fn exited(job: &Job, report: WorkerReport) -> Input {
+    Input::WorkerExited {
         at: now(),
         id: job.id.clone(),
         report: Box::new(report),
-    })
+    }
+}
+
+/// A worker that could not even be started.
+fn came_to_nothing(job: &Job, facts: Facts) -> Input {
+    exited(
+        job,
+        WorkerReport {
+            end: WorkerEnd::Failed(facts),
+            usage: Usage::default(),
+            transcript: None,
+            change: None,
+            session: None,
+        },
+    )
+}
+
+/// Whether files are changed by what the worker answers, not by itself.
+fn is_editing(assignment: &Assignment) -> bool {
+    assignment.writable && assignment.means.mode == Mode::Edits
+}
+
+/// Whether the worker itself changes files.
+fn changes_files(assignment: &Assignment) -> bool {
+    assignment.writable && assignment.means.mode == Mode::Tools
+}
+
+/// What carries the assignment out, with its files where it will look for them.
+fn program(
+    job: &Job,
+    assignment: &Assignment,
+    worker: &Worker,
+    workspace: &Workspace,
+    reach: &Reach,
+    files: &Files,
+    engine: &Engine,
+) -> Result<Program, Error> {
+    let named = &assignment.means.mcp_servers;
+    let servers = named.iter().filter_map(|name| {
+        let server = engine.config.mcp_servers.get(name)?;
+        Some((name.clone(), server.clone()))
+    });
+    let around = Surroundings {
+        codeteam: engine.codeteam.clone(),
+        folder: files.folder.clone(),
+        assignment: files.assignment.clone(),
+        program: worker.program(),
+        model: assignment.model.clone().or_else(|| worker.model.clone()),
+        base_url: reach.base_url.clone(),
+        protocol: worker.protocol,
+        web_search: reach.web_search.clone(),
+        keyed: reach.keyed,
+        confined: job.sandbox != Sandbox::None,
+        mcp_servers: servers.collect(),
+    };
+    let attached = attached::of(assignment, workspace, engine)?;
+    let prompt = prompt::render(assignment, &attached);
+    files.write_assignment(assignment, &prompt)?;
+    let mut program = worker
+        .dialect
+        .dialect()
+        .command(assignment, &prompt, &around);
+    for (path, text) in &program.files {
+        files.write(path, text)?;
+    }
+    program.reads.push(files.folder.clone());
+    Ok(program)
 }
 
 /// The worker's program, with all it sees.
@@ -125,15 +259,30 @@ fn command(
     engine: &Engine,
     program: Program,
     reach: &Reach,
+    session: Option<&Session>,
 ) -> Result<CommandSpec, Error> {
     let mut view = view(job, assignment, workspace, engine)?;
     reach.show(&mut view);
+    if let Some(session) = session {
+        session.show(&mut view);
+    }
     for file in program.reads {
         view.show(file, Access::ReadOnly);
     }
+    let (name, args) = match program.stdin {
+        None => (program.program, program.args),
+        // No worker may ever wait for a terminal, so there is no standard input but a file.
+        Some(file) => {
+            let script = r#"exec "$@" <"$0""#;
+            let mut args: Vec<OsString> = vec!["-c".into(), script.into(), file.into()];
+            args.push(program.program);
+            args.extend(program.args);
+            ("/bin/sh".into(), args)
+        }
+    };
     Ok(CommandSpec {
-        program: program.program,
-        args: program.args,
+        program: name,
+        args,
         cwd: workspace.tree_dir(),
         env: Engine::child_env(&job.mark(engine), [program.env, reach.env.clone()].concat()),
         view,
@@ -149,8 +298,10 @@ fn run(
     context: &Context<'_>,
     sink: &mut dyn FnMut(Line<'_>),
 ) -> Result<Exit, Error> {
+    let stall = Some(assignment.stall_ms).filter(|ms| *ms > 0);
     let limits = Limits {
         wall: Duration::from_millis(assignment.timeout_ms),
+        silence: stall.map(Duration::from_millis),
         line_bytes: LINE_BYTES,
         total_bytes: TOTAL_BYTES,
         grace: GRACE,
@@ -169,7 +320,7 @@ fn view(
     workspace: &Workspace,
     engine: &Engine,
 ) -> Result<View, Error> {
-    let access = if assignment.writable {
+    let access = if changes_files(assignment) {
         Access::Writable
     } else {
         Access::ReadOnly
@@ -183,6 +334,55 @@ fn view(
     let allowed = &engine.config.sandbox.allow_files;
     view::hide_configuration(&mut view, &workspace.tree_dir(), allowed);
     Ok(view)
+}
+
+/// Where a worker keeps what was said, for the roles that may go on in it: a folder of the slot's
+/// own, for as long as the run lasts.
+struct Session {
+    folder: PathBuf,
+    /// Where the CLI looks for it, relative to its home.
+    place: &'static str,
+    /// Whether the session that the assignment names can be gone on in.
+    is_there: bool,
+}
+
+impl Session {
+    fn of(
+        job: &Job,
+        assignment: &Assignment,
+        worker: &Worker,
+        engine: &Engine,
+    ) -> Result<Option<Self>, Error> {
+        let Some(place) = worker.dialect.dialect().sessions() else {
+            return Ok(None);
+        };
+        if !assignment.means.continues {
+            return Ok(None);
+        }
+        let slot = format!(
+            "{}:{}.{}:{}",
+            job.id.frame, job.id.step, job.id.slot, worker.name
+        );
+        let name = blake3::hash(slot.as_bytes()).to_hex();
+        let folder = engine
+            .attempts_of(&job.run)
+            .join(format!("{}.sessions", &name[..16]));
+        let is_there = folder.is_dir();
+        fs::create_dir_all(&folder).map_err(failed("make the folder", &folder))?;
+        Ok(Some(Self {
+            folder,
+            place,
+            is_there,
+        }))
+    }
+
+    fn show(&self, view: &mut View) {
+        view.entries.push(Entry::Bind {
+            source: self.folder.clone(),
+            target: std::path::Path::new(policy::HOME).join(self.place),
+            access: Access::Writable,
+        });
+    }
 }
 
 /// The tree and the change in a worktree, or what the worker must be told about it.
@@ -228,132 +428,4 @@ fn collect(
             .collect(),
     };
     Ok(Ok((tree, change)))
-}
-
-/// The files of one launch, beside the workspaces.
-struct Files {
-    assignment: PathBuf,
-    transcript: PathBuf,
-    /// What of the user's is lent to the worker.
-    private: PathBuf,
-}
-
-impl Files {
-    fn of(job: &Job, engine: &Engine) -> Self {
-        let folder = engine.attempts_of(&job.run);
-        Self {
-            assignment: folder.join(format!("{}.json", job.id.fence)),
-            transcript: folder.join(format!("{}.jsonl", job.id.fence)),
-            private: homes::of(engine, &job.run, job.id.fence),
-        }
-    }
-
-    fn write_assignment(&self, assignment: &Assignment) -> Result<(), Error> {
-        let io = |doing, path: &Path| {
-            let path = path.to_owned();
-            move |source| Error::Io {
-                doing,
-                path,
-                source,
-            }
-        };
-        if let Some(folder) = self.assignment.parent() {
-            fs::create_dir_all(folder).map_err(io("make the folder", folder))?;
-        }
-        let text = serde_json::to_vec_pretty(assignment)
-            .map_err(|e| io("write", &self.assignment)(std::io::Error::other(e)))?;
-        fs::write(&self.assignment, text).map_err(io("write", &self.assignment))
-    }
-}
-
-fn lock(transcript: &Mutex<Transcript>) -> MutexGuard<'_, Transcript> {
-    transcript.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What a worker said, line by line, on disk as it says it; what it asked of the network too.
-struct Transcript {
-    path: PathBuf,
-    file: BufWriter<File>,
-    failed: Option<std::io::Error>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Said<'a> {
-    stream: &'a str,
-    text: std::borrow::Cow<'a, str>,
-}
-
-impl Transcript {
-    fn create(path: &Path) -> Result<Self, Error> {
-        let file = File::create(path).map_err(|source| Error::Io {
-            doing: "write the transcript",
-            path: path.to_owned(),
-            source,
-        })?;
-        Ok(Self {
-            path: path.to_owned(),
-            file: BufWriter::new(file),
-            failed: None,
-        })
-    }
-
-    fn line(&mut self, line: &Line<'_>) {
-        let stream = match line.stream {
-            Stream::Stdout => "stdout",
-            Stream::Stderr => "stderr",
-        };
-        self.write(stream, line.text.clone());
-    }
-
-    fn write(&mut self, stream: &str, text: std::borrow::Cow<'_, str>) {
-        let said = Said { stream, text };
-        let written = serde_json::to_writer(&mut self.file, &said)
-            .map_err(std::io::Error::from)
-            .and_then(|()| self.file.write_all(b"\n"))
-            // What a worker has spent must be known even if codeteam dies the next moment.
-            .and_then(|()| self.file.flush());
-        if let Err(error) = written {
-            self.failed.get_or_insert(error);
-        }
-    }
-
-    fn keep(&mut self, engine: &Engine, files: &Files) -> Result<BodyId, Error> {
-        if let Some(source) = self.failed.take() {
-            return Err(Error::Io {
-                doing: "write the transcript",
-                path: self.path.clone(),
-                source,
-            });
-        }
-        let id = engine.bodies.adopt(&self.path)?;
-        // Only needed by the worker, and everything in it is in the events.
-        let _ = fs::remove_file(&files.assignment);
-        Ok(BodyId(id))
-    }
-}
-
-/// What a launch that died with codeteam had said it spent.
-pub(crate) fn spent(engine: &Engine, run: &codeteam_core::ids::RunId, fence: u64) -> Option<Usage> {
-    let path = engine.attempts_of(run).join(format!("{fence}.jsonl"));
-    let text = fs::read_to_string(path).ok()?;
-    // Every dialect there is today tells its usage in the same way; the fold is the worker's own.
-    let mut fold: Box<dyn Fold> = dialect::of(&"scripted".into())?.fold();
-    for line in text.lines() {
-        let Ok(said) = serde_json::from_str::<Said<'_>>(line) else {
-            continue;
-        };
-        let stream = if said.stream == "stdout" {
-            Stream::Stdout
-        } else {
-            Stream::Stderr
-        };
-        let raw = said.text.as_bytes().to_vec();
-        fold.line(&Line {
-            stream,
-            raw: &raw,
-            text: said.text,
-            truncated: false,
-        });
-    }
-    Some(fold.usage())
 }

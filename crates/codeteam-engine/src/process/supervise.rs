@@ -12,8 +12,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open};
 
 use super::disk::{Disk, Watch};
 use super::streams::Streams;
@@ -70,7 +71,7 @@ pub fn run(
     let verdict = attend(
         &mut group,
         phase,
-        (limits.grace, spec.disk.as_ref()),
+        (limits, spec.disk.as_ref()),
         cancel,
         &mut streams,
         &mut sink,
@@ -97,7 +98,7 @@ pub fn run(
 fn attend(
     group: &mut Group,
     mut phase: Phase,
-    (grace, disk): (Duration, Option<&Disk>),
+    (limits, disk): (&Limits, Option<&Disk>),
     cancel: &Cancel,
     streams: &mut Streams,
     sink: &mut dyn FnMut(Line<'_>),
@@ -111,21 +112,31 @@ fn attend(
     let _registered = cancel.wake(waker);
     let mut verdict = None;
     let mut is_idle = false;
+    let mut heard = Instant::now();
     loop {
         let now = Instant::now();
         let is_over = phase.until().is_some_and(|until| now >= until);
+        let stalls = match (phase, limits.silence) {
+            (Phase::Running { .. }, Some(silence)) => heard.checked_add(silence),
+            _ => None,
+        };
+        let is_stalled = stalls.is_some_and(|until| now >= until);
         match phase {
-            Phase::Running { .. } if is_over || cancel.is_cancelled() || is_over_disk() => {
+            Phase::Running { .. }
+                if is_over || is_stalled || cancel.is_cancelled() || is_over_disk() =>
+            {
                 verdict = Some(if cancel.is_cancelled() {
                     Status::Cancelled
                 } else if is_over_disk() {
                     Status::OverDisk
-                } else {
+                } else if is_over {
                     Status::TimedOut
+                } else {
+                    Status::Stalled
                 });
                 group.signal(Signal::TERM);
                 phase = Phase::Terminating {
-                    until: now.checked_add(grace),
+                    until: now.checked_add(limits.grace),
                 };
             }
             Phase::Terminating { .. } if is_over => {
@@ -149,13 +160,17 @@ fn attend(
                 break;
             }
             _ => {
+                let until = [phase.until(), stalls].into_iter().flatten().min();
                 let ready = streams
-                    .wait(&woken, phase.until())
+                    .wait(&woken, until)
                     .map_err(Failure::on("wait for the output"))?;
                 streams
                     .read(ready, sink)
                     .map_err(Failure::on("read the output"))?;
                 is_idle = !ready.output();
+                if !is_idle {
+                    heard = Instant::now();
+                }
                 if ready.woken {
                     clear(&woken).map_err(Failure::on("watch the end"))?;
                 }
@@ -285,6 +300,14 @@ impl Group {
         self.hold.as_mut().is_none_or(|hold| hold.was_confined())
     }
 
+    /// Waits until the killed child is gone, but not for ever.
+    fn await_death(&self) {
+        let patience = Timespec::try_from(KILLED).ok();
+        if let Ok(child) = pidfd_open(self.leader, PidfdFlags::empty()) {
+            let _ = poll(&mut [PollFd::new(&child, PollFlags::IN)], patience.as_ref());
+        }
+    }
+
     /// Whether the child has ended. It stays a zombie.
     fn has_exited(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
@@ -305,6 +328,7 @@ impl Drop for Group {
     fn drop(&mut self) {
         if !self.reaped {
             self.kill();
+            self.await_death();
             let _ = self.child.try_wait();
         }
     }

@@ -12,6 +12,7 @@ const LIMITS: Limits = Limits {
     wall: Duration::from_mins(1),
     line_bytes: 1024,
     total_bytes: 1024 * 1024,
+    silence: None,
     grace: Duration::from_mins(1),
 };
 

@@ -18,6 +18,7 @@ use codeteam_engine::perform::Reach;
 use codeteam_engine::process::{
     self, Account, Cancel, CommandSpec, Limits, MARK, Profile, Status, Stream, View,
 };
+use codeteam_engine::workers::Worker;
 use codeteam_sandbox::Access;
 
 /// What is in the user's home beside the logins, and what nobody inside may ever print.
@@ -27,6 +28,7 @@ const LIMITS: Limits = Limits {
     wall: Duration::from_mins(1),
     line_bytes: 1 << 16,
     total_bytes: 1 << 22,
+    silence: None,
     grace: Duration::from_secs(1),
 };
 
@@ -89,7 +91,8 @@ impl Bench {
     /// What a worker of that name is given. Its private files are in a folder of that name too.
     pub(crate) fn reach(&self, worker: &str, folder: &str) -> Reach {
         let folder = self.path(folder);
-        Reach::of(&worker.into(), &self.engine, &folder, Account::default()).unwrap()
+        let worker = Worker::find(&self.engine.config, &worker.into()).unwrap();
+        Reach::of(&worker, None, &self.engine, &folder, Account::default()).unwrap()
     }
 
     /// Runs a script as a worker with that reach, in a folder of its own.
@@ -167,13 +170,16 @@ const USERS: &[(&str, &str)] = &[
     reason = "bubblewrap and git are where the tests' own PATH says"
 )]
 fn env(root: &Path, variables: &[(&str, &str)]) -> Env {
-    let found = |name: &str| Some(variables.iter().find(|(key, _)| *key == name)?.1.into());
+    let found = variables
+        .iter()
+        .map(|(name, value)| (name.into(), value.into()));
     Env {
         path: std::env::var_os("PATH").unwrap(),
         home: Some(root.join("home")),
         state_home: Some(root.join("state")),
         config_home: Some(root.join("config")),
         keys: Keys::from_env(found),
+        cloud: BTreeMap::new(),
         moved: BTreeMap::new(),
         proxy: None,
         direct: Direct::default(),

@@ -2,6 +2,8 @@
 
 use codeteam_engine::logins::clis::{CLAUDE, CODEX};
 
+use codeteam_engine::workers::Worker;
+
 use crate::bench::Bench;
 use crate::server::Server;
 
@@ -78,10 +80,10 @@ fn a_server_that_cannot_be_asked_is_named_by_its_variable_alone() {
         ("ANTHROPIC_API_KEY", KEY),
         ("ANTHROPIC_BASE_URL", "https://me:hush@gateway.example"),
     ]);
-    let worker = "claude".into();
+    let worker = Worker::find(&bench.engine.config, &"claude".into()).unwrap();
     let account = codeteam_engine::process::Account::default();
     let of = codeteam_engine::perform::Reach::of;
-    let error = of(&worker, &bench.engine, &bench.path("w"), account).unwrap_err();
+    let error = of(&worker, None, &bench.engine, &bench.path("w"), account).unwrap_err();
     let text = format!("{error} {error:?}");
     assert!(text.contains("ANTHROPIC_BASE_URL"), "{text}");
     assert!(!text.contains("hush"), "{text}");

@@ -67,7 +67,7 @@ impl Waiting {
     fn leave(&self) -> PathBuf {
         let attempts = self.bench.engine.workspaces_of(&self.run).join(".attempts");
         let home = attempts.join("7.home");
-        drop(self.bench.engine.logins.lend(&CLAUDE, &home).unwrap());
+        drop(self.bench.engine.logins.lend(&CLAUDE, None, &home).unwrap());
         let copy = home.join(".claude/.credentials.json");
         let renewed = fs::read_to_string(&copy).unwrap();
         let renewed = renewed.replace("-first", "-second").replace("0001", "0002");

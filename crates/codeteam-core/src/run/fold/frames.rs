@@ -81,6 +81,8 @@ pub(super) fn enter(run: &mut Run, path: &FramePath, step: &StepId, generation: 
                 worker: None,
                 state: SlotState::Queued,
                 feedback: Vec::new(),
+                replaced: Vec::new(),
+                tried: 0,
             })
             .collect();
     });

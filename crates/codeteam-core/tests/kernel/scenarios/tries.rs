@@ -3,8 +3,13 @@
 use expect_test::expect;
 
 use super::{one_task, three_tasks};
+use codeteam_core::input::{Decision, WorkerEnd};
+use codeteam_core::{Effect, Input};
+
 use crate::fixture::{PHASES, Start};
+use crate::git;
 use crate::scenario::play;
+use crate::world::World;
 
 #[test]
 fn a_time_out_is_tried_again_after_a_growing_wait() {
@@ -34,9 +39,10 @@ fn a_time_out_is_tried_again_after_a_growing_wait() {
           run/one:code.1.0.3#3 started: coder on claude
         > run/one code fails timeout
           run/one:code.1.0.3#3 failed: network → retry_same: it ran too long
-          run/one:code.1.0.3 abstains: it ran too long (3 of 3 tries)
-          run/one:code.1.0.1#4 asks: This does not get anywhere: `code` gave up: it ran too long (3 of 3 tries). Go on, or give it up? [continue, skip, fail]
-    "#]].assert_eq(&transcript);
+          run/one:code.1.0.4 is for another worker than claude: it ran too long (3 of 3 tries)
+          run/one:code.1.0.4#4 started: coder on codex
+    "#]]
+    .assert_eq(&transcript);
 }
 
 #[test]
@@ -53,7 +59,7 @@ fn a_bad_answer_goes_back_as_feedback_at_once() {
           run/one:code.1.0.2 queued
           run/one:code.1.0.2#2 started: coder on claude
         > run/one code says {"summary":"x","lgtm":true}
-          run/one:code.1.0.2#2 failed: validation → retry_with_feedback: unknown field `lgtm`, expected one of `summary`, `files`, `files_changed`, `proof`, `concerns`
+          run/one:code.1.0.2#2 failed: validation → retry_with_feedback: unknown field `lgtm`, expected one of `summary`, `files`, `files_changed`, `proof`, `concerns`, `edits`
           run/one:code.1.0.3 queued
           run/one:code.1.0.3#3 started: coder on claude
         > run/one code writes a.rs=1
@@ -131,6 +137,115 @@ fn failing_often_in_a_short_time_opens_the_breaker() {
           run/one:code.1.0.5 abstains: it fails too often: no reason was given
           run/one:code.1.0.1#6 asks: This does not get anywhere: `code` gave up: it fails too often: no reason was given. Go on, or give it up? [continue, skip, fail]
     "#]].assert_eq(&transcript);
+}
+
+#[test]
+fn another_worker_stands_in_for_one_that_is_not_logged_in() {
+    let transcript = play(
+        &one_task(),
+        "run/one code fails login
+         run/one code writes a.rs=1
+         run/one test fails
+         run/one code fails login
+         run/one code fails login",
+    );
+    expect![[r#"
+        > run/one code fails login
+          run/one:code.1.0.1#1 failed: cli → escalate: it is not logged in
+          run/one:code.1.0.2 is for another worker than claude: it is not logged in
+          run/one:code.1.0.2#2 started: coder on codex
+        > run/one code writes a.rs=1
+          run/one:code.1.0.2#2 answered, tree README.md=0,a.rs=1
+          run/one at test.1 (next)
+          run/one:test.1.0.1#3 started: the checks of `test`
+        > run/one test fails
+          `test` failed on README.md=0,a.rs=1
+          run/one: test rejected: the check `unit` failed
+          run/one at code.2 (rejected)
+          run/one:code.2.0.1#4 started: coder on claude
+        > run/one code fails login
+          run/one:code.2.0.1#4 failed: cli → escalate: it is not logged in
+          run/one:code.2.0.2 is for another worker than claude: it is not logged in
+          run/one:code.2.0.2#5 started: coder on codex
+        > run/one code fails login
+          run/one:code.2.0.2#5 failed: cli → escalate: it is not logged in
+          run/one:code.2.0.2 abstains: it is not logged in
+          run/one:code.2.0.1#6 asks: This does not get anywhere: `code` gave up: it is not logged in. Go on, or give it up? [continue, skip, fail]
+    "#]].assert_eq(&transcript);
+}
+
+#[test]
+fn a_role_that_may_goes_on_in_its_session_three_times() {
+    let mut start = one_task();
+    let coder = start.compiled.roles.get_mut(&"coder".into()).unwrap();
+    coder.means.continues = true;
+    let mut world = World::begin(&start);
+    let mut sessions = Vec::new();
+    for (n, told) in [
+        Some("s1"),
+        Some("s1"),
+        Some("s1"),
+        Some("s2"),
+        None,
+        Some("s3"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let id = world.flights.keys().next().unwrap().clone();
+        let assignment = codeteam_core::assignment::assignment(&world.run, &id).unwrap();
+        sessions.push(assignment.session.map(|s| (s.id, s.turns)));
+        let files = [("a.rs".to_owned(), n.to_string())].into();
+        let tree = git::tree(&files);
+        let base = &world.run.frames[&id.frame].base.tree;
+        let change = git::change(&id.lasting(), base, &tree);
+        let answer = WorkerEnd::Answered(r#"{"summary":"x"}"#.to_owned());
+        let mut input = world.exited(&id, answer, 1);
+        if let Input::WorkerExited { report, .. } = &mut input {
+            report.change = Some((tree, change));
+            report.session = told.map(str::to_owned);
+        }
+        world.land(&input);
+        let (gate, effect) = world.flights.iter().next().unwrap();
+        let Effect::RunGate { step, .. } = effect else {
+            break;
+        };
+        let judged = world.judged(&gate.clone(), &step.clone(), Some("no"));
+        world.land(&judged);
+        if let Some(question) = world.questions().first() {
+            world.decide(Decision::Answer {
+                question: question.id.clone(),
+                answer: "continue".to_owned(),
+                note: String::new(),
+            });
+        }
+    }
+    let named = |id: &str, turns| Some((id.to_owned(), turns));
+    assert_eq!(
+        sessions,
+        [
+            None,
+            named("s1", 1),
+            named("s1", 2),
+            None,
+            named("s2", 1),
+            None
+        ],
+        "the third attempt in a session is the last one, and one that is not told is forgotten"
+    );
+}
+
+#[test]
+fn a_service_that_says_how_long_to_wait_is_waited_for() {
+    let transcript = play(&one_task(), "run/one code fails busy 60s\n due");
+    expect![[r#"
+        > run/one code fails busy 60s
+          run/one:code.1.0.1#1 failed: network → retry_same: 
+          run/one:code.1.0.2 paused until 61000 (backoff)
+        > due
+          due: wait until 61000 to try run/one:code.1.0.2 again
+    "#]]
+    .assert_eq(&transcript);
 }
 
 #[test]
@@ -287,7 +402,9 @@ fn less_is_asked_for_and_a_person_decides_whether_that_will_do() {
 
 #[test]
 fn each_level_has_all_its_tries() {
-    let start = Start::of(PHASES).plan("one@first: a.rs");
+    let mut start = Start::of(PHASES).plan("one@first: a.rs");
+    let maker = start.compiled.roles.get_mut(&"maker".into()).unwrap();
+    maker.workers.truncate(1);
     let transcript = play(
         &start,
         "run/first design goes

@@ -121,7 +121,7 @@ fn the_newest_of_many_that_are_given_back_at_once_stays() {
         .collect();
     // A second process would have its own `Logins`, and only the lock in common.
     let other = Logins::new(Some(&bench.base("user")), &bench.base("state"), |_| None);
-    let others = (8..12).map(|n| other.lend(&CLAUDE, &bench.base(&format!("w{n}"))));
+    let others = (8..12).map(|n| other.lend(&CLAUDE, None, &bench.base(&format!("w{n}"))));
     let loans: Vec<Loan> = loans
         .into_iter()
         .chain(others.map(|loan| loan.unwrap().unwrap()))

@@ -27,6 +27,21 @@ fn a_timeout_ends_it() {
 }
 
 #[test]
+fn one_that_says_nothing_for_too_long_is_ended() {
+    let limits = Limits {
+        silence: Some(Duration::from_millis(1_500)),
+        ..LIMITS
+    };
+    let stalls = "echo begun; exec sleep 60";
+    let (exit, _) = go(&sh("stalls", stalls), &limits, &Cancel::new());
+    assert_eq!(exit.status, Status::Stalled);
+    // Longer than the silence in all, and never silent for as long.
+    let goes_on = "for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.25; done";
+    let (exit, seen) = go(&sh("goes-on", goes_on), &limits, &Cancel::new());
+    assert_eq!((exit.status, seen.len()), (Status::Exited(0), 8));
+}
+
+#[test]
 fn a_tree_that_ignores_term_is_killed() {
     // Two levels, both deaf, and both reported before they are cancelled.
     let script = "trap '' TERM; sh -c 'echo $$; sleep 60' & echo $$; wait; sleep 60";

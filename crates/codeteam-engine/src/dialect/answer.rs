@@ -1,0 +1,63 @@
+//! Finds the answer in a last message, if the message is nothing but an answer.
+//!
+//! What is quoted, told about or wrapped in other words is never taken for one: a worker that
+//! writes "the reviewer would say {…}" has not said it.
+
+/// The text of the JSON object that a message is, fenced or not. What it holds is not checked
+/// here: core reads it strictly and says what is wrong with it.
+pub(super) fn of(message: &str) -> Option<&str> {
+    let text = message.trim();
+    let text = match text.strip_prefix("```") {
+        Some(fenced) => {
+            let (language, rest) = fenced.split_once('\n')?;
+            if !matches!(language.trim(), "" | "json" | "JSON") {
+                return None;
+            }
+            let inner = rest.trim_end().strip_suffix("```")?.trim();
+            // Two fences with words in between are not one answer.
+            if inner
+                .lines()
+                .any(|line| line.trim_start().starts_with("```"))
+            {
+                return None;
+            }
+            inner
+        }
+        None => text,
+    };
+    (text.starts_with('{') && text.ends_with('}')).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of;
+
+    #[test]
+    fn only_a_message_that_is_one_object_is_an_answer() {
+        let json = r#"{"verdict":"approve","reason":"fine"}"#;
+        assert_eq!(of(json), Some(json));
+        assert_eq!(of(&format!("\n  {json}\n")), Some(json));
+        assert_eq!(of(&format!("```json\n{json}\n```")), Some(json));
+        assert_eq!(of(&format!("```\n{json}\n```\n")), Some(json));
+        let quoted = [
+            format!("Here it is: {json}"),
+            format!("{json} That is all."),
+            format!("> {json}"),
+            format!("\"{json}\""),
+            format!("The reviewer said:\n```json\n{json}\n```"),
+            format!("```json\n{json}\n```\nbut I do not agree"),
+            format!("```json\n{json}\n```\nand\n```json\n{json}\n```"),
+            format!("```sh\n{json}\n```"),
+            format!("[{json}]"),
+            "APPROVED".to_owned(),
+            String::new(),
+            "```".to_owned(),
+        ];
+        for message in quoted {
+            assert_eq!(of(&message), None, "{message}");
+        }
+        // Two values in one message: core says what is wrong with it.
+        let twice = format!("{json}\n{json}");
+        assert_eq!(of(&twice), Some(twice.as_str()));
+    }
+}

@@ -1,0 +1,464 @@
+//! Claude Code: `claude -p`, JSON lines on standard output.
+//!
+//! Seen in 2.1.197. Its traps: a failure of the API is a `result` whose `subtype` is `success`
+//! and whose `is_error` is true; after a SIGTERM it may still print success; as root it refuses to
+//! work without prompts unless it is told that a sandbox is round it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+use codeteam_core::assignment::Assignment;
+use codeteam_core::budget::Usage;
+use codeteam_core::failure::{Facts, Quota, Stage, Trouble};
+use codeteam_core::ids::Time;
+use codeteam_core::input::WorkerEnd;
+use codeteam_core::role::{Kind, Mode, Provider};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::heard::{Heard, brief, clipped};
+use super::{Dialect, Fold, Listening, Needs, Program, Surroundings, Told, quota, tools};
+use crate::process::{Exit, Line};
+use crate::prompt::Prompt;
+
+/// Speaks to Claude Code.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Claude;
+
+const NEEDS: Needs = Needs {
+    program: "claude",
+    package: "@anthropic-ai/claude-code",
+    oldest: (2, 1, 0),
+    help: &["--help"],
+    flags: &[
+        "--print",
+        "--output-format",
+        "--json-schema",
+        "--permission-mode",
+        "--tools",
+        "--strict-mcp-config",
+        "--setting-sources",
+        "--session-id",
+        "--resume",
+        "--no-session-persistence",
+    ],
+    login: "claude auth login",
+};
+
+impl Dialect for Claude {
+    fn needs(&self) -> Option<&'static Needs> {
+        Some(&NEEDS)
+    }
+
+    fn command(&self, assignment: &Assignment, prompt: &Prompt, around: &Surroundings) -> Program {
+        let (user, system) = (
+            around.folder.join("prompt.md"),
+            around.folder.join("role.md"),
+        );
+        let mut args: Vec<OsString> = Vec::new();
+        let mut arg = |parts: &[&str]| args.extend(parts.iter().map(Into::into));
+        arg(&["--print", "--verbose", "--output-format", "stream-json"]);
+        // Nothing but what stands here configures it: no settings of the project, no MCP servers
+        // but the role's.
+        arg(&["--setting-sources", "", "--strict-mcp-config"]);
+        if !around.mcp_servers.is_empty() {
+            let servers = json!({ "mcpServers": around.mcp_servers }).to_string();
+            arg(&["--mcp-config", &servers]);
+        }
+        if let Some(model) = &around.model {
+            arg(&["--model", model]);
+        }
+        let mode = if around.confined {
+            "bypassPermissions"
+        } else {
+            "acceptEdits"
+        };
+        arg(&["--permission-mode", mode]);
+        permit(assignment, &mut arg);
+        arg(&["--json-schema", &assignment.schema.to_string()]);
+        if let Some(turns) = assignment.means.max_turns {
+            arg(&["--max-turns", &turns.to_string()]);
+        }
+        if let Some(cost) = assignment.max_cost_microusd {
+            arg(&["--max-budget-usd", &dollars(cost)]);
+        }
+        match &assignment.session {
+            Some(session) => arg(&["--resume", &session.id]),
+            None if assignment.means.continues => {}
+            None => arg(&["--no-session-persistence"]),
+        }
+        arg(&["--append-system-prompt-file"]);
+        args.push(system.clone().into());
+        Program {
+            program: around.program.clone(),
+            args,
+            env: environment(assignment, around),
+            files: vec![
+                (user.clone(), prompt.user.clone()),
+                (system, prompt.system.clone()),
+            ],
+            reads: Vec::new(),
+            stdin: Some(user),
+        }
+    }
+
+    fn fold(&self, listening: &Listening) -> Box<dyn Fold> {
+        Box::new(Folding {
+            heard: Heard::default(),
+            listening: listening.clone(),
+            spent: BTreeMap::new(),
+        })
+    }
+
+    fn sessions(&self) -> Option<&'static str> {
+        Some(".claude/projects")
+    }
+}
+
+/// The tools it gets.
+fn permit(assignment: &Assignment, arg: &mut impl FnMut(&[&str])) {
+    let own = |word: &str| -> &'static [&'static str] {
+        match word {
+            "read" => &["Read"],
+            "write" => &["Write"],
+            "edit" => &["Edit"],
+            "run" => &["Bash"],
+            "search" => &["Grep", "Glob"],
+            "list" => &["Glob"],
+            "web" => &["WebSearch", "WebFetch"],
+            _ => &[],
+        }
+    };
+    if assignment.means.mode == Mode::Edits {
+        return arg(&["--tools", ""]);
+    }
+    if !assignment.means.allowed_tools.is_empty() {
+        let tools = tools::named(&assignment.means.allowed_tools, own);
+        return arg(&["--tools", &tools.join(",")]);
+    }
+    // Nobody is there to answer it, and what is not asked for need not be offered.
+    let mut without = vec![
+        "AskUserQuestion",
+        "EnterPlanMode",
+        "ExitPlanMode",
+        "EnterWorktree",
+    ];
+    if assignment.kind != Kind::Implementer {
+        without.extend(["Edit", "Write", "NotebookEdit"]);
+    }
+    arg(&["--disallowedTools", &without.join(",")]);
+}
+
+fn environment(assignment: &Assignment, around: &Surroundings) -> Vec<(OsString, OsString)> {
+    let mut env = vec![
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ("DISABLE_AUTOUPDATER", "1"),
+        // Core decides what is tried again, and when.
+        ("CLAUDE_CODE_MAX_RETRIES", "3"),
+    ];
+    if around.confined {
+        env.push(("IS_SANDBOX", "1"));
+    }
+    match assignment.means.provider {
+        Some(Provider::Bedrock) => env.push(("CLAUDE_CODE_USE_BEDROCK", "1")),
+        Some(Provider::Vertex) => env.push(("CLAUDE_CODE_USE_VERTEX", "1")),
+        Some(Provider::Anthropic) | None => {}
+    }
+    env.into_iter()
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect()
+}
+
+/// Millionths of a dollar as the CLI wants them.
+fn dollars(microusd: u64) -> String {
+    format!("{}.{:06}", microusd / 1_000_000, microusd % 1_000_000)
+}
+
+struct Folding {
+    heard: Heard,
+    listening: Listening,
+    /// What each message has spent, for the case that no result ever comes.
+    spent: BTreeMap<String, Usage>,
+}
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    subtype: String,
+    session_id: Option<String>,
+    model: Option<String>,
+    #[serde(default)]
+    message: Option<Value>,
+    #[serde(default)]
+    is_error: bool,
+    #[serde(default)]
+    result: Option<String>,
+    /// Kept to the letter.
+    #[serde(borrow)]
+    structured_output: Option<&'a RawValue>,
+    usage: Option<Tokens>,
+    #[serde(rename = "modelUsage")]
+    model_usage: Option<BTreeMap<String, ModelUsage>>,
+    total_cost_usd: Option<f64>,
+    rate_limit_info: Option<RateLimit>,
+    error_status: Option<u16>,
+    api_error_status: Option<u16>,
+    error: Option<Value>,
+    attempt: Option<u32>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+struct Tokens {
+    input_tokens: u64,
+    cache_creation_input_tokens: u64,
+    cache_read_input_tokens: u64,
+    output_tokens: u64,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ModelUsage {
+    input_tokens: u64,
+    output_tokens: u64,
+    cache_read_input_tokens: u64,
+    cache_creation_input_tokens: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RateLimit {
+    #[serde(default)]
+    status: String,
+    resets_at: Option<f64>,
+}
+
+impl Tokens {
+    fn usage(self) -> Usage {
+        Usage {
+            input_tokens: self.input_tokens
+                + self.cache_creation_input_tokens
+                + self.cache_read_input_tokens,
+            cached_input_tokens: self.cache_read_input_tokens,
+            output_tokens: self.output_tokens,
+            cost_microusd: None,
+        }
+    }
+}
+
+impl From<ModelUsage> for Tokens {
+    fn from(usage: ModelUsage) -> Self {
+        Self {
+            input_tokens: usage.input_tokens,
+            cache_creation_input_tokens: usage.cache_creation_input_tokens,
+            cache_read_input_tokens: usage.cache_read_input_tokens,
+            output_tokens: usage.output_tokens,
+        }
+    }
+}
+
+impl Fold for Folding {
+    fn line(&mut self, line: &Line<'_>) -> Vec<Told> {
+        let text = match self.heard.event(line) {
+            Ok(text) => text,
+            Err(told) => return told,
+        };
+        let Ok(event) = serde_json::from_str::<Event<'_>>(text) else {
+            let text = line.text.to_string();
+            return vec![Told::Noise { text }];
+        };
+        match (event.kind.as_str(), event.subtype.as_str()) {
+            ("system", "init") => {
+                self.heard.model = event.model;
+                self.heard.session = event.session_id;
+                let id = self.heard.session.clone().unwrap_or_default();
+                vec![Told::Session { id }]
+            }
+            ("system", "api_retry") => {
+                let why = words(event.error.as_ref());
+                let again = event.attempt.unwrap_or(1);
+                let told = format!("the API did not answer ({why}); retry {again}");
+                vec![self.heard.stumbled(&told, event.error_status)]
+            }
+            ("system" | "control_request" | "stream_event", _) => Vec::new(),
+            ("assistant", _) => self.said(event.message),
+            ("user", _) => Vec::new(),
+            ("rate_limit_event", _) => self.limited(event.rate_limit_info),
+            ("result", _) => self.ended(event),
+            (other, _) => vec![Told::Unknown {
+                event: other.to_owned(),
+            }],
+        }
+    }
+
+    fn usage(&self) -> Usage {
+        if self.heard.usage != Usage::default() {
+            return self.heard.usage;
+        }
+        let mut usage = Usage::default();
+        self.spent.values().for_each(|spent| usage.add(*spent));
+        usage
+    }
+
+    fn model(&self) -> Option<&str> {
+        self.heard.model.as_deref()
+    }
+
+    fn session(&self) -> Option<&str> {
+        self.heard.session.as_deref()
+    }
+
+    fn finish(&mut self, exit: &Exit) -> WorkerEnd {
+        self.heard.finish(exit)
+    }
+}
+
+impl Folding {
+    /// A message of the model. The same one comes several times, once for each of its parts.
+    fn said(&mut self, message: Option<Value>) -> Vec<Told> {
+        let Some(message) = message else {
+            return Vec::new();
+        };
+        let id = message["id"].as_str().unwrap_or_default();
+        let tokens = serde_json::from_value::<Tokens>(message["usage"].clone());
+        self.spent
+            .insert(id.to_owned(), tokens.unwrap_or_default().usage());
+        let parts = message["content"].as_array().cloned().unwrap_or_default();
+        parts.iter().flat_map(part).collect()
+    }
+
+    fn limited(&mut self, info: Option<RateLimit>) -> Vec<Told> {
+        let Some(info) = info.filter(|info| info.status == "rejected") else {
+            return Vec::new();
+        };
+        self.heard.quota = Some(Quota {
+            account: self.listening.account.clone(),
+            resets_in_ms: None,
+            resets_at: info.resets_at.map(time),
+        });
+        let message = "its usage limit is reached".to_owned();
+        vec![Told::Limit { message }]
+    }
+
+    fn ended(&mut self, event: Event<'_>) -> Vec<Told> {
+        let mut usage = Usage::default();
+        match &event.model_usage {
+            Some(models) if !models.is_empty() => models
+                .values()
+                .for_each(|model| usage.add(Tokens::from(*model).usage())),
+            _ => usage.add(event.usage.unwrap_or_default().usage()),
+        }
+        usage.cost_microusd = event.total_cost_usd.map(crate::config::microusd);
+        self.heard.usage = usage;
+        let mut told = vec![Told::Usage { usage }];
+        let said = event.result.unwrap_or_default();
+        if event.is_error || event.subtype != "success" {
+            let facts = self.failure(&event.subtype, &said, event.api_error_status);
+            let message = facts.message.clone();
+            self.heard.failure = Some(facts);
+            told.push(Told::Error { message });
+        } else {
+            let structured = event.structured_output.map(RawValue::get);
+            self.heard.structured = structured.filter(|s| *s != "null").map(str::to_owned);
+            self.heard.message = Some(said);
+        }
+        told.push(Told::Final);
+        told
+    }
+
+    fn failure(&mut self, subtype: &str, said: &str, status: Option<u16>) -> Facts {
+        let mut facts = Facts {
+            message: clipped(said),
+            http_status: status.or_else(|| status_in(said)),
+            ..Facts::default()
+        };
+        let lower = said.to_lowercase();
+        facts.trouble = match subtype {
+            "error_max_turns" => Some(Trouble::Turns),
+            "error_max_budget_usd" => Some(Trouble::Cost),
+            "error_max_structured_output_retries" => {
+                facts.stage = Stage::BadAnswer;
+                None
+            }
+            _ if lower.contains("invalid api key") || lower.contains("please run /login") => {
+                Some(Trouble::Login)
+            }
+            _ if lower.contains("not logged in") => Some(Trouble::Login),
+            _ if lower.contains("issue with the selected model") => Some(Trouble::Model),
+            _ if lower.contains("prompt is too long") => Some(Trouble::Length),
+            _ if lower.contains("usage policy") || lower.contains("unable to respond to this") => {
+                Some(Trouble::Refusal)
+            }
+            _ if lower.contains("credit balance is too low") => Some(Trouble::Billing),
+            _ => None,
+        };
+        if facts.message.is_empty() {
+            facts.message = match facts.trouble {
+                Some(Trouble::Turns) => "it used up its turns before it was done".to_owned(),
+                Some(Trouble::Cost) => "it used up its money before it was done".to_owned(),
+                _ => format!("it ended with `{subtype}`"),
+            };
+        }
+        if self.heard.quota.is_none() {
+            let clock = &self.listening.clock;
+            self.heard.quota = quota::of(said, &self.listening.account, clock);
+        }
+        facts
+    }
+}
+
+fn part(part: &Value) -> Vec<Told> {
+    match part["type"].as_str() {
+        Some("text") => vec![Told::Text {
+            text: part["text"].as_str().unwrap_or_default().to_owned(),
+        }],
+        Some("tool_use") => used(part["name"].as_str().unwrap_or_default(), &part["input"]),
+        _ => Vec::new(),
+    }
+}
+
+fn used(name: &str, input: &Value) -> Vec<Told> {
+    let field = |names: &[&str]| {
+        let mut found = names.iter().filter_map(|name| input[*name].as_str());
+        found.next().map(brief)
+    };
+    let path = field(&["file_path", "notebook_path"]);
+    if let ("Write" | "Edit" | "MultiEdit" | "NotebookEdit", Some(path)) = (name, &path) {
+        return vec![Told::File { path: path.clone() }];
+    }
+    let detail = field(&["command", "pattern", "query", "url", "description"]).or(path);
+    vec![Told::Tool {
+        name: name.to_owned(),
+        detail: detail.unwrap_or_default(),
+    }]
+}
+
+fn words(error: Option<&Value>) -> String {
+    match error {
+        Some(Value::String(text)) => clipped(text),
+        Some(other) => clipped(&other.to_string()),
+        None => "no reason given".to_owned(),
+    }
+}
+
+/// `API Error: 529 {…}`.
+fn status_in(said: &str) -> Option<u16> {
+    let (_, rest) = said.split_once("API Error: ")?;
+    rest.split(|c: char| !c.is_ascii_digit())
+        .next()?
+        .parse()
+        .ok()
+}
+
+/// Seconds since the epoch.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the value is clamped to what fits"
+)]
+fn time(seconds: f64) -> Time {
+    Time((seconds.clamp(0.0, 1e12) * 1_000.0) as u64)
+}

@@ -1,0 +1,436 @@
+//! Codex: `codex exec --json`.
+//!
+//! Seen in 0.166.0. Its traps: usage is counted from the beginning of the thread; an `error` item
+//! can be a mere warning; it has no limit for turns or money and no list of tools; it takes a key
+//! from `CODEX_API_KEY` alone, and tries a WebSocket before it goes on without one.
+
+use std::ffi::OsString;
+
+use codeteam_core::assignment::Assignment;
+use codeteam_core::budget::Usage;
+use codeteam_core::failure::{Facts, Trouble};
+use codeteam_core::input::WorkerEnd;
+use codeteam_core::role::{Kind, Mode};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::heard::{Heard, brief, clipped};
+use super::{Dialect, Fold, Listening, Needs, Program, Surroundings, Told, quota};
+use crate::process::{Exit, Line};
+use crate::prompt::Prompt;
+
+/// Speaks to Codex.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Codex;
+
+const NEEDS: Needs = Needs {
+    program: "codex",
+    package: "@openai/codex",
+    oldest: (0, 150, 0),
+    help: &["exec", "--help"],
+    flags: &[
+        "--json",
+        "--output-schema",
+        "--ephemeral",
+        "--ignore-user-config",
+        "--skip-git-repo-check",
+        "--disable",
+    ],
+    login: "codex login",
+};
+
+/// What of it is not for work that nobody watches, or reaches for more than its API.
+const WITHOUT: &[&str] = &["apps", "plugins", "remote_plugin", "hooks", "multi_agent"];
+
+/// What it works with; without them it can only answer.
+const TOOLS: &[&str] = &["shell_tool", "unified_exec", "view_image", "code_mode_host"];
+
+impl Dialect for Codex {
+    fn needs(&self) -> Option<&'static Needs> {
+        Some(&NEEDS)
+    }
+
+    fn command(&self, assignment: &Assignment, prompt: &Prompt, around: &Surroundings) -> Program {
+        let user = around.folder.join("prompt.md");
+        let schema = around.folder.join("schema.json");
+        let mut args: Vec<OsString> = vec!["exec".into()];
+        let mut arg = |parts: &[&str]| args.extend(parts.iter().map(Into::into));
+        if let Some(session) = &assignment.session {
+            arg(&["resume", &session.id]);
+        }
+        arg(&[
+            "--json",
+            "--skip-git-repo-check",
+            "--ignore-user-config",
+            "--ignore-rules",
+        ]);
+        if !assignment.means.continues {
+            arg(&["--ephemeral"]);
+        }
+        if let Some(model) = &around.model {
+            arg(&["-m", model]);
+        }
+        for feature in WITHOUT {
+            arg(&["--disable", feature]);
+        }
+        if assignment.means.mode == Mode::Edits {
+            for feature in TOOLS {
+                arg(&["--disable", feature]);
+            }
+        }
+        let mode = match (around.confined, assignment.kind, assignment.means.mode) {
+            (true, _, Mode::Tools) => "danger-full-access",
+            (false, Kind::Implementer, Mode::Tools) => "workspace-write",
+            (false, _, Mode::Tools) | (_, _, Mode::Edits) => "read-only",
+        };
+        let mut set = |name: &str, value: Value| arg(&["-c", &setting(name, &value)]);
+        set("sandbox_mode", json!(mode));
+        set("approval_policy", json!("never"));
+        set("developer_instructions", json!(prompt.system));
+        if let Some((name, url)) = &around.base_url {
+            set(name, json!(url));
+        }
+        for (name, server) in &around.mcp_servers {
+            let at = |field: &str| format!("mcp_servers.{name}.{field}");
+            set(&at("command"), json!(server.command));
+            set(&at("args"), json!(server.args));
+            for (variable, value) in &server.env {
+                set(&at(&format!("env.{variable}")), json!(value));
+            }
+        }
+        arg(&["--output-schema"]);
+        args.push(schema.clone().into());
+        args.push("-".into());
+        Program {
+            program: around.program.clone(),
+            args,
+            files: vec![
+                (user.clone(), prompt.user.clone()),
+                (schema, strict(&assignment.schema).to_string()),
+            ],
+            stdin: Some(user),
+            ..Program::default()
+        }
+    }
+
+    fn fold(&self, listening: &Listening) -> Box<dyn Fold> {
+        let mut heard = Heard::default();
+        heard.model.clone_from(&listening.model);
+        Box::new(Folding {
+            heard,
+            listening: listening.clone(),
+        })
+    }
+
+    fn sessions(&self) -> Option<&'static str> {
+        Some(".codex/sessions")
+    }
+}
+
+/// A setting as an argument: its value is read as TOML, whose texts and lists are written like
+/// those of JSON.
+fn setting(name: &str, value: &Value) -> String {
+    // TOML has no plain DEL in a text.
+    format!("{name}={}", value.to_string().replace('\u{7f}', "\\u007f"))
+}
+
+/// The schema as its API takes it: every key is asked for, and `null` stands for one that is left
+/// out.
+fn strict(schema: &Value) -> Value {
+    let Value::Object(fields) = schema else {
+        // Anything at all cannot be asked for; a text can hold it.
+        return json!({ "type": "string" });
+    };
+    const KEPT: [&str; 6] = ["type", "description", "enum", "const", "anyOf", "oneOf"];
+    let mut out = Map::new();
+    for (name, value) in fields {
+        if KEPT.contains(&name.as_str()) {
+            out.insert(name.clone(), value.clone());
+        }
+    }
+    for name in ["anyOf", "oneOf"] {
+        if let Some(Value::Array(choices)) = out.remove(name) {
+            let choices: Vec<Value> = choices.iter().map(strict).collect();
+            out.insert("anyOf".to_owned(), choices.into());
+        }
+    }
+    if let Some(items) = fields.get("items") {
+        out.insert("items".to_owned(), strict(items));
+    }
+    if let Some(Value::Object(properties)) = fields.get("properties") {
+        let required = fields.get("required").and_then(Value::as_array);
+        let is_required = |name: &str| {
+            required.is_some_and(|names| names.iter().any(|known| known.as_str() == Some(name)))
+        };
+        let strict = |(name, value): (&String, &Value)| {
+            let value = strict(value);
+            let value = if is_required(name) {
+                value
+            } else {
+                nullable(value)
+            };
+            (name.clone(), value)
+        };
+        let names: Vec<Value> = properties.keys().map(|name| json!(name)).collect();
+        let properties: Map<String, Value> = properties.iter().map(strict).collect();
+        out.insert("properties".to_owned(), properties.into());
+        out.insert("required".to_owned(), names.into());
+        out.insert("additionalProperties".to_owned(), json!(false));
+    }
+    if out.is_empty() {
+        return json!({ "type": "string" });
+    }
+    Value::Object(out)
+}
+
+fn nullable(mut schema: Value) -> Value {
+    let is_plain = schema.get("enum").is_none() && schema.get("const").is_none();
+    match schema.get("type").cloned() {
+        Some(Value::String(kind)) if is_plain => {
+            schema["type"] = json!([kind, "null"]);
+            schema
+        }
+        Some(Value::Array(kinds)) if kinds.contains(&json!("null")) => schema,
+        _ => json!({ "anyOf": [schema, { "type": "null" }] }),
+    }
+}
+
+struct Folding {
+    heard: Heard,
+    listening: Listening,
+}
+
+#[derive(Deserialize)]
+struct Event {
+    #[serde(rename = "type")]
+    kind: String,
+    thread_id: Option<String>,
+    item: Option<Value>,
+    usage: Option<Tokens>,
+    #[serde(default)]
+    message: String,
+    error: Option<Value>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+struct Tokens {
+    input_tokens: u64,
+    cached_input_tokens: u64,
+    output_tokens: u64,
+}
+
+impl Fold for Folding {
+    fn line(&mut self, line: &Line<'_>) -> Vec<Told> {
+        let text = match self.heard.event(line) {
+            Ok(text) => text,
+            Err(told) => return told,
+        };
+        let Ok(event) = serde_json::from_str::<Event>(text) else {
+            let text = line.text.to_string();
+            return vec![Told::Noise { text }];
+        };
+        match event.kind.as_str() {
+            "thread.started" => {
+                self.heard.session = event.thread_id;
+                let id = self.heard.session.clone().unwrap_or_default();
+                vec![Told::Session { id }]
+            }
+            "turn.started" => Vec::new(),
+            "item.started" => event.item.as_ref().map_or_else(Vec::new, begun),
+            "item.updated" => Vec::new(),
+            "item.completed" => event.item.map_or_else(Vec::new, |item| self.done(&item)),
+            "turn.completed" => self.ended(event.usage.unwrap_or_default()),
+            "turn.failed" => {
+                let message = event.error.map_or(event.message, |error| words(&error));
+                vec![self.failed(&message)]
+            }
+            // It may still go on: "Reconnecting... 2/5" is one too.
+            "error" => {
+                let status = status_in(&event.message);
+                self.limited(&event.message);
+                vec![self.heard.stumbled(&event.message, status)]
+            }
+            other => vec![Told::Unknown {
+                event: other.to_owned(),
+            }],
+        }
+    }
+
+    fn usage(&self) -> Usage {
+        self.heard.usage
+    }
+
+    fn model(&self) -> Option<&str> {
+        self.heard.model.as_deref()
+    }
+
+    fn session(&self) -> Option<&str> {
+        self.heard.session.as_deref()
+    }
+
+    fn finish(&mut self, exit: &Exit) -> WorkerEnd {
+        self.heard.finish(exit)
+    }
+}
+
+impl Folding {
+    fn done(&mut self, item: &Value) -> Vec<Told> {
+        let text = |name: &str| item[name].as_str().unwrap_or_default();
+        match text("type") {
+            "agent_message" => {
+                let text = text("text").to_owned();
+                self.heard.message = Some(text.clone());
+                vec![Told::Text { text }]
+            }
+            "file_change" => {
+                let changes = item["changes"].as_array().cloned().unwrap_or_default();
+                changes
+                    .iter()
+                    .filter_map(|change| change["path"].as_str())
+                    .map(|path| Told::File {
+                        path: path.to_owned(),
+                    })
+                    .collect()
+            }
+            "mcp_tool_call" => {
+                let is_submit = text("tool") == "submit" && text("server") == super::SUBMIT_SERVER;
+                if is_submit && text("status") == "completed" {
+                    self.heard.submitted.push(item["arguments"].to_string());
+                }
+                Vec::new()
+            }
+            // A warning more often than not; what ends a turn is told as such.
+            "error" => vec![Told::Noise {
+                text: clipped(text("message")),
+            }],
+            "command_execution" | "reasoning" | "todo_list" | "web_search" | "plan" => Vec::new(),
+            other => vec![Told::Unknown {
+                event: format!("item {other}"),
+            }],
+        }
+    }
+
+    fn ended(&mut self, tokens: Tokens) -> Vec<Told> {
+        let before = self.listening.before;
+        let usage = Usage {
+            input_tokens: tokens.input_tokens.saturating_sub(before.input_tokens),
+            cached_input_tokens: tokens
+                .cached_input_tokens
+                .saturating_sub(before.cached_input_tokens),
+            output_tokens: tokens.output_tokens.saturating_sub(before.output_tokens),
+            cost_microusd: None,
+        };
+        self.heard.usage = usage;
+        vec![Told::Usage { usage }, Told::Final]
+    }
+
+    fn failed(&mut self, message: &str) -> Told {
+        let mut facts = Facts {
+            message: clipped(message),
+            http_status: status_in(message),
+            ..Facts::default()
+        };
+        let lower = message.to_lowercase();
+        facts.trouble = if facts.http_status == Some(401) {
+            Some(Trouble::Login)
+        } else if lower.contains("check your plan and billing") {
+            Some(Trouble::Billing)
+        } else if lower.contains("context window") || lower.contains("context_length_exceeded") {
+            Some(Trouble::Length)
+        } else if lower.contains("is not supported") && lower.contains("model")
+            || lower.contains("model_not_found")
+            || lower.contains("does not exist") && lower.contains("model")
+        {
+            Some(Trouble::Model)
+        } else {
+            None
+        };
+        self.limited(message);
+        let message = facts.message.clone();
+        self.heard.failure = Some(facts);
+        Told::Error { message }
+    }
+
+    fn limited(&mut self, message: &str) {
+        let found = quota::of(message, &self.listening.account, &self.listening.clock);
+        self.heard.quota = found.or_else(|| self.heard.quota.take());
+    }
+}
+
+fn begun(item: &Value) -> Vec<Told> {
+    let text = |name: &str| item[name].as_str().unwrap_or_default();
+    let (name, detail) = match text("type") {
+        "command_execution" => ("run", brief(text("command"))),
+        "mcp_tool_call" => (text("tool"), text("server").to_owned()),
+        "web_search" => ("web", brief(text("query"))),
+        _ => return Vec::new(),
+    };
+    vec![Told::Tool {
+        name: name.to_owned(),
+        detail,
+    }]
+}
+
+fn words(error: &Value) -> String {
+    match error["message"].as_str() {
+        Some(message) => message.to_owned(),
+        None => error.to_string(),
+    }
+}
+
+/// `unexpected status 529 …`, `exceeded retry limit, last status: 429 …`.
+fn status_in(message: &str) -> Option<u16> {
+    let (_, rest) = message
+        .split_once("last status: ")
+        .or_else(|| message.split_once("unexpected status "))?;
+    rest.split(|c: char| !c.is_ascii_digit())
+        .next()?
+        .parse()
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_strict_schema_asks_for_every_key() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "a": { "type": "string", "default": "" },
+                "b": { "type": "array", "items": {
+                    "type": "object",
+                    "properties": { "c": { "type": ["integer", "null"], "format": "uint32" },
+                                    "d": { "enum": ["x"], "type": "string" } },
+                    "required": ["d"] } },
+                "e": { "type": "array", "items": true },
+            },
+            "required": ["b"],
+            "additionalProperties": false,
+        });
+        let expected = json!({
+            "type": "object",
+            "properties": {
+                "a": { "type": ["string", "null"] },
+                "b": { "type": "array", "items": {
+                    "type": "object",
+                    "properties": { "c": { "type": ["integer", "null"] },
+                                    "d": { "type": "string", "enum": ["x"] } },
+                    "required": ["c", "d"],
+                    "additionalProperties": false } },
+                "e": { "type": ["array", "null"], "items": { "type": "string" } },
+            },
+            "required": ["a", "b", "e"],
+            "additionalProperties": false,
+        });
+        assert_eq!(strict(&schema), expected);
+    }
+
+    #[test]
+    fn settings_are_toml() {
+        assert_eq!(setting("a.b", &json!("x\"\n")), r#"a.b="x\"\n""#);
+        assert_eq!(setting("l", &json!(["x", "y"])), r#"l=["x","y"]"#);
+    }
+}

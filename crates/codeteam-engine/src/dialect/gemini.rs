@@ -1,0 +1,431 @@
+//! The Gemini CLI: `gemini -o stream-json`.
+//!
+//! Seen in 0.61.0. It has no schema for its answer, so codeteam serves it a `submit` tool. Its
+//! traps: the error of a turn limit goes to standard error as JSON, with exit 53; without a model
+//! it asks a router first; SIGTERM is ignored until a tool ends.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+use codeteam_core::assignment::Assignment;
+use codeteam_core::budget::Usage;
+use codeteam_core::failure::{Facts, Trouble};
+use codeteam_core::input::WorkerEnd;
+use codeteam_core::role::{Kind, Mode};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::heard::{Heard, brief, clipped};
+use super::{
+    Dialect, Fold, Listening, Needs, Program, SUBMIT_SERVER, Surroundings, Told, quota, tools,
+};
+use crate::process::{Exit, Line, Status, Stream};
+use crate::prompt::Prompt;
+
+/// Speaks to the Gemini CLI.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Gemini;
+
+const NEEDS: Needs = Needs {
+    program: "gemini",
+    package: "@google/gemini-cli",
+    oldest: (0, 50, 0),
+    help: &["--help"],
+    flags: &[
+        "--output-format",
+        "--approval-mode",
+        "--skip-trust",
+        "--session-id",
+        "--resume",
+        "--prompt",
+    ],
+    login: "gemini",
+};
+
+/// The model that is asked if none is named: without one a router is asked first.
+const MODEL: &str = "gemini-2.5-pro";
+
+/// What it calls the tool that takes the answer.
+const SUBMIT: &str = "mcp_codeteam_submit";
+
+/// The exit code of a turn limit.
+const TURN_LIMIT: i32 = 53;
+
+/// The exit code of a login that is missing.
+const NO_LOGIN: i32 = 41;
+
+impl Dialect for Gemini {
+    fn needs(&self) -> Option<&'static Needs> {
+        Some(&NEEDS)
+    }
+
+    fn command(&self, assignment: &Assignment, prompt: &Prompt, around: &Surroundings) -> Program {
+        let user = around.folder.join("prompt.md");
+        let settings = around.folder.join("settings.json");
+        let schema = around.folder.join("schema.json");
+        let mut args: Vec<OsString> = Vec::new();
+        let mut arg = |parts: &[&str]| args.extend(parts.iter().map(Into::into));
+        arg(&["--output-format", "stream-json", "--skip-trust"]);
+        arg(&["--model", around.model.as_deref().unwrap_or(MODEL)]);
+        let mode = if around.confined { "yolo" } else { "auto_edit" };
+        arg(&["--approval-mode", mode]);
+        if let Some(session) = &assignment.session {
+            arg(&["--resume", &session.id]);
+        }
+        // What stands on standard input comes before it.
+        arg(&["--prompt", "Carry out the assignment above."]);
+        // It has no system prompt of the caller's beside its own, so who it is comes first.
+        let told = format!("{}\n\n{}", prompt.system, prompt.user);
+        Program {
+            program: around.program.clone(),
+            args,
+            env: vec![
+                (
+                    "GEMINI_CLI_SYSTEM_SETTINGS_PATH".into(),
+                    settings.clone().into(),
+                ),
+                ("GEMINI_CLI_NO_RELAUNCH".into(), "true".into()),
+            ],
+            files: vec![
+                (user.clone(), told),
+                (
+                    settings,
+                    settings_of(assignment, around, &schema).to_string(),
+                ),
+                (schema, assignment.schema.to_string()),
+            ],
+            reads: vec![around.codeteam.clone()],
+            stdin: Some(user),
+        }
+    }
+
+    fn fold(&self, listening: &Listening) -> Box<dyn Fold> {
+        Box::new(Folding {
+            heard: Heard::default(),
+            listening: listening.clone(),
+            speaking: String::new(),
+            submitting: BTreeMap::new(),
+        })
+    }
+
+    fn sessions(&self) -> Option<&'static str> {
+        Some(".gemini/tmp")
+    }
+}
+
+fn settings_of(assignment: &Assignment, around: &Surroundings, schema: &std::path::Path) -> Value {
+    let mut servers = serde_json::Map::new();
+    for (name, server) in &around.mcp_servers {
+        let mut value = json!(server);
+        value["trust"] = json!(true);
+        servers.insert(name.clone(), value);
+    }
+    let form = [
+        assignment.kind.as_str(),
+        contract(assignment),
+        mode(assignment),
+    ];
+    let submit = json!({
+        "command": around.codeteam,
+        "args": ["submit-server", "--schema", schema, "--kind", form[0], "--contract", form[1],
+                 "--mode", form[2]],
+        "trust": true,
+    });
+    servers.insert(SUBMIT_SERVER.to_owned(), submit);
+    let mut settings = json!({
+        "mcpServers": servers,
+        "general": { "maxAttempts": 3, "disableAutoUpdate": true, "disableUpdateNag": true },
+        "privacy": { "usageStatisticsEnabled": false },
+        "telemetry": { "enabled": false },
+    });
+    if around.keyed {
+        settings["security"] = json!({ "auth": { "selectedType": "gemini-api-key" } });
+    }
+    if let Some(turns) = assignment.means.max_turns {
+        settings["model"] = json!({ "maxSessionTurns": turns });
+    }
+    let own = |word: &str| -> &'static [&'static str] {
+        match word {
+            "read" => &["read_file", "read_many_files"],
+            "write" => &["write_file"],
+            "edit" => &["replace"],
+            "run" => &["run_shell_command"],
+            "search" => &["grep_search", "glob"],
+            "list" => &["list_directory"],
+            "web" => &["google_web_search", "web_fetch"],
+            _ => &[],
+        }
+    };
+    if assignment.means.mode == Mode::Edits {
+        // An empty list would mean all of them.
+        settings["tools"] = json!({ "core": ["none"] });
+    } else if !assignment.means.allowed_tools.is_empty() {
+        let tools = tools::named(&assignment.means.allowed_tools, own);
+        settings["tools"] = json!({ "core": tools });
+    } else if assignment.kind != Kind::Implementer {
+        settings["tools"] = json!({ "exclude": ["write_file", "replace"] });
+    }
+    settings
+}
+
+fn contract(assignment: &Assignment) -> &'static str {
+    match assignment.contract {
+        codeteam_core::role::Contract::Native => "native",
+        codeteam_core::role::Contract::TeamMcp => "team_mcp",
+    }
+}
+
+fn mode(assignment: &Assignment) -> &'static str {
+    match assignment.means.mode {
+        Mode::Tools => "tools",
+        Mode::Edits => "edits",
+    }
+}
+
+struct Folding {
+    heard: Heard,
+    listening: Listening,
+    /// The message that is being said, piece by piece.
+    speaking: String,
+    /// Answers that were handed in and not yet accepted, by the id of the call.
+    submitting: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(rename = "type")]
+    kind: String,
+    session_id: Option<String>,
+    model: Option<String>,
+    #[serde(default)]
+    role: String,
+    #[serde(default)]
+    content: String,
+    #[serde(default)]
+    tool_name: String,
+    #[serde(default)]
+    tool_id: String,
+    #[serde(borrow)]
+    parameters: Option<&'a RawValue>,
+    #[serde(default)]
+    status: String,
+    stats: Option<Stats>,
+    error: Option<Value>,
+    #[serde(default)]
+    message: String,
+}
+
+#[derive(Clone, Default, Deserialize)]
+#[serde(default)]
+struct Stats {
+    input_tokens: u64,
+    output_tokens: u64,
+    total_tokens: u64,
+    cached: u64,
+}
+
+impl Fold for Folding {
+    fn line(&mut self, line: &Line<'_>) -> Vec<Told> {
+        if line.stream == Stream::Stderr {
+            self.complained(&line.text);
+        }
+        let text = match self.heard.event(line) {
+            Ok(text) => text,
+            Err(told) => return told.into_iter().filter(|told| !is_chatter(told)).collect(),
+        };
+        let Ok(event) = serde_json::from_str::<Event<'_>>(text) else {
+            let text = line.text.to_string();
+            return vec![Told::Noise { text }];
+        };
+        match event.kind.as_str() {
+            "init" => {
+                self.heard.model = event.model;
+                self.heard.session = event.session_id;
+                let id = self.heard.session.clone().unwrap_or_default();
+                vec![Told::Session { id }]
+            }
+            "message" if event.role == "assistant" => {
+                self.speaking.push_str(&event.content);
+                Vec::new()
+            }
+            "message" => Vec::new(),
+            "tool_use" => {
+                let mut told = self.spoken();
+                told.extend(self.used(&event));
+                told
+            }
+            "tool_result" => {
+                let submitted = self.submitting.remove(&event.tool_id);
+                let submitted = submitted.filter(|_| event.status == "success");
+                self.heard.submitted.extend(submitted);
+                Vec::new()
+            }
+            "error" => {
+                let message = words(event.error.as_ref(), &event.message);
+                vec![self.heard.stumbled(&message, None)]
+            }
+            "result" => self.ended(&event),
+            other => vec![Told::Unknown {
+                event: other.to_owned(),
+            }],
+        }
+    }
+
+    fn usage(&self) -> Usage {
+        self.heard.usage
+    }
+
+    fn model(&self) -> Option<&str> {
+        self.heard.model.as_deref()
+    }
+
+    fn session(&self) -> Option<&str> {
+        self.heard.session.as_deref()
+    }
+
+    fn finish(&mut self, exit: &Exit) -> WorkerEnd {
+        let trouble = match exit.status {
+            Status::Exited(TURN_LIMIT) => Some((Trouble::Turns, "it used up its turns")),
+            Status::Exited(NO_LOGIN) => Some((Trouble::Login, "it is not logged in")),
+            _ => None,
+        };
+        if let Some((trouble, words)) = trouble {
+            let facts = self.heard.failure.get_or_insert_with(|| Facts {
+                message: words.to_owned(),
+                ..Facts::default()
+            });
+            facts.trouble = Some(trouble);
+        }
+        self.heard.finish(exit)
+    }
+}
+
+impl Folding {
+    /// What was said up to here is one message.
+    fn spoken(&mut self) -> Vec<Told> {
+        let text = std::mem::take(&mut self.speaking);
+        if text.trim().is_empty() {
+            return Vec::new();
+        }
+        self.heard.message = Some(text.clone());
+        vec![Told::Text { text }]
+    }
+
+    fn used(&mut self, event: &Event<'_>) -> Vec<Told> {
+        let parameters = event.parameters.map_or("{}", RawValue::get);
+        if event.tool_name == SUBMIT {
+            let answer = parameters.to_owned();
+            self.submitting.insert(event.tool_id.clone(), answer);
+        }
+        let input: Value = serde_json::from_str(parameters).unwrap_or_default();
+        let field = |names: &[&str]| {
+            let mut found = names.iter().filter_map(|name| input[*name].as_str());
+            found.next().map(brief)
+        };
+        let path = field(&["file_path", "path"]);
+        if let ("write_file" | "replace", Some(path)) = (event.tool_name.as_str(), &path) {
+            return vec![Told::File { path: path.clone() }];
+        }
+        let detail = field(&["command", "pattern", "query", "prompt"]).or(path);
+        vec![Told::Tool {
+            name: event.tool_name.clone(),
+            detail: detail.unwrap_or_default(),
+        }]
+    }
+
+    fn ended(&mut self, event: &Event<'_>) -> Vec<Told> {
+        let mut told = self.spoken();
+        if let Some(stats) = &event.stats {
+            let usage = Usage {
+                input_tokens: stats.input_tokens,
+                cached_input_tokens: stats.cached,
+                // Thoughts are in the total alone.
+                output_tokens: stats
+                    .total_tokens
+                    .saturating_sub(stats.input_tokens)
+                    .max(stats.output_tokens),
+                cost_microusd: None,
+            };
+            self.heard.usage = usage;
+            told.push(Told::Usage { usage });
+        }
+        if event.status != "success" {
+            let message = words(event.error.as_ref(), &event.message);
+            told.push(self.failed(&message));
+        }
+        told.push(Told::Final);
+        told
+    }
+
+    fn failed(&mut self, message: &str) -> Told {
+        let lower = message.to_lowercase();
+        let http_status = status_in(message);
+        let trouble = if http_status == Some(401) || lower.contains("api key not valid") {
+            Some(Trouble::Login)
+        } else if http_status == Some(404) {
+            Some(Trouble::Model)
+        } else if lower.contains("token count") && lower.contains("exceeds") {
+            Some(Trouble::Length)
+        } else if lower.contains("safety") || lower.contains("prohibited_content") {
+            Some(Trouble::Refusal)
+        } else {
+            None
+        };
+        let found = quota::of(message, &self.listening.account, &self.listening.clock);
+        self.heard.quota = found.or_else(|| self.heard.quota.take());
+        let message = clipped(message);
+        self.heard.failure = Some(Facts {
+            message: message.clone(),
+            http_status,
+            trouble,
+            ..Facts::default()
+        });
+        Told::Error { message }
+    }
+
+    /// Limits are told on the error stream before anything else is.
+    fn complained(&mut self, text: &str) {
+        let found = quota::of(text, &self.listening.account, &self.listening.clock);
+        self.heard.quota = found.or_else(|| self.heard.quota.take());
+    }
+}
+
+/// What it says on every start, and nobody needs.
+fn is_chatter(told: &Told) -> bool {
+    const CHATTER: &[&str] = &[
+        "YOLO mode is enabled",
+        "256-color support",
+        "Ripgrep is not available",
+        "[STARTUP]",
+        "Loaded cached credentials",
+    ];
+    let Told::Noise { text } = told else {
+        return false;
+    };
+    CHATTER.iter().any(|words| text.contains(words))
+}
+
+fn words(error: Option<&Value>, message: &str) -> String {
+    let told = error.map(|error| match error["message"].as_str() {
+        Some(message) => message.to_owned(),
+        None => error.to_string(),
+    });
+    told.filter(|text| !text.is_empty())
+        .unwrap_or_else(|| message.to_owned())
+}
+
+/// `got status: 503`, or the `code` of the API's own error.
+fn status_in(message: &str) -> Option<u16> {
+    let after = |words: &str| {
+        let (_, rest) = message.split_once(words)?;
+        let rest = rest.trim_start_matches([' ', ':']);
+        rest.split(|c: char| !c.is_ascii_digit())
+            .next()?
+            .parse()
+            .ok()
+    };
+    ["got status", "\"code\"", "status code", "[API Error"]
+        .into_iter()
+        .find_map(after)
+}

@@ -1,0 +1,164 @@
+//! What every fold gathers, and how it ends: one answer, or why there is none.
+
+use codeteam_core::budget::Usage;
+use codeteam_core::failure::{Facts, Quota, Stage};
+use codeteam_core::input::WorkerEnd;
+
+use super::{Told, answer, facts_of};
+use crate::process::{Exit, Line, Status};
+
+/// How much of a message is kept as the reason of a failure.
+const MAX_REASON: usize = 2_000;
+
+/// What a worker has told so far.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    pub(super) usage: Usage,
+    pub(super) model: Option<String>,
+    pub(super) session: Option<String>,
+    /// The CLI's own structured output.
+    pub(super) structured: Option<String>,
+    /// Calls of the `submit` tool that were accepted.
+    pub(super) submitted: Vec<String>,
+    /// The last message.
+    pub(super) message: Option<String>,
+    /// Why it gave up, if it said so.
+    pub(super) failure: Option<Facts>,
+    /// The last thing that went wrong on the way, for want of anything better.
+    pub(super) trouble: Option<Facts>,
+    /// A usage limit that was reached.
+    pub(super) quota: Option<Quota>,
+    /// The last thing said on the error stream.
+    last_words: String,
+    /// An event was longer than what is read of a line.
+    cut: bool,
+}
+
+impl Heard {
+    /// What is to be done with a line: an event to read, or what it tells already.
+    pub(super) fn event<'l>(&mut self, line: &'l Line<'_>) -> Result<&'l str, Vec<Told>> {
+        let text = line.text.trim();
+        let is_event = line.stream == crate::process::Stream::Stdout && text.starts_with('{');
+        if is_event && !line.truncated {
+            return Ok(text);
+        }
+        self.cut |= is_event;
+        if text.is_empty() {
+            return Err(Vec::new());
+        }
+        if line.stream == crate::process::Stream::Stderr {
+            self.last_words = clipped(text);
+        }
+        let text = line.text.to_string();
+        Err(vec![Told::Noise { text }])
+    }
+
+    /// Notes what went wrong on the way; it may still end well.
+    pub(super) fn stumbled(&mut self, message: &str, status: Option<u16>) -> Told {
+        let message = clipped(message);
+        self.trouble = Some(Facts {
+            message: message.clone(),
+            http_status: status,
+            ..Facts::default()
+        });
+        Told::Error { message }
+    }
+
+    /// What became of it.
+    pub(super) fn finish(&mut self, exit: &Exit) -> WorkerEnd {
+        let cause = self.failure.take();
+        if let Some(quota) = self.quota.take() {
+            let words = cause.map(|facts| facts.message);
+            let words = words.unwrap_or_else(|| "its usage limit is reached".to_owned());
+            let mut facts = facts_of(exit, Stage::Worker, words);
+            facts.quota = Some(quota);
+            return WorkerEnd::Failed(facts);
+        }
+        let code = match exit.status {
+            Status::Exited(code) => code,
+            _ => {
+                return WorkerEnd::Failed(facts_of(exit, Stage::Worker, self.words(code_of(exit))));
+            }
+        };
+        if let Some(mut facts) = cause {
+            facts.exit = Some(code);
+            return WorkerEnd::Failed(facts);
+        }
+        if code != 0 {
+            let trouble = self.trouble.take();
+            let mut facts = facts_of(exit, Stage::Worker, self.words(Some(code)));
+            if let Some(trouble) = trouble {
+                facts = Facts {
+                    exit: Some(code),
+                    ..trouble
+                };
+            }
+            return WorkerEnd::Failed(facts);
+        }
+        if let Some(answer) = self.structured.take() {
+            return WorkerEnd::Answered(answer);
+        }
+        match self.submitted.len() {
+            0 => {}
+            1 => return WorkerEnd::Answered(self.submitted.remove(0)),
+            // Which one would count?
+            n => {
+                let words = format!("it submitted {n} times");
+                return WorkerEnd::Failed(facts_of(exit, Stage::BadAnswer, words));
+            }
+        }
+        let message = self.message.take().unwrap_or_default();
+        if let Some(answer) = answer::of(&message) {
+            return WorkerEnd::Answered(answer.to_owned());
+        }
+        if let Some(trouble) = self.trouble.take() {
+            return WorkerEnd::Failed(Facts {
+                exit: Some(code),
+                ..trouble
+            });
+        }
+        let words = if self.cut {
+            "its answer is longer than what is read of one line"
+        } else if message.trim().is_empty() {
+            "it ended without an answer"
+        } else {
+            "its last message is not exactly one JSON object"
+        };
+        WorkerEnd::Failed(facts_of(exit, Stage::NoAnswer, words.to_owned()))
+    }
+
+    fn words(&mut self, code: Option<i32>) -> String {
+        let words = std::mem::take(&mut self.last_words);
+        if !words.is_empty() {
+            return words;
+        }
+        match code {
+            Some(code) => format!("it ended with {code} and said nothing"),
+            None => "it ended badly and said nothing".to_owned(),
+        }
+    }
+}
+
+fn code_of(exit: &Exit) -> Option<i32> {
+    match exit.status {
+        Status::Exited(code) => Some(code),
+        _ => None,
+    }
+}
+
+/// The beginning of a text that may be long.
+pub(super) fn clipped(text: &str) -> String {
+    let text = text.trim();
+    if text.len() <= MAX_REASON {
+        return text.to_owned();
+    }
+    format!("{}…", &text[..text.floor_char_boundary(MAX_REASON)])
+}
+
+/// One line, for a person to see what a tool is used for.
+pub(super) fn brief(text: &str) -> String {
+    let line = text.lines().next().unwrap_or("").trim();
+    let cut = line.floor_char_boundary(120);
+    let more = cut < line.len() || text.trim().lines().nth(1).is_some();
+    format!("{}{}", &line[..cut], if more { " …" } else { "" })
+}

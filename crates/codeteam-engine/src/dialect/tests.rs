@@ -1,0 +1,1 @@
+//! What real CLIs have printed, folded: the recordings of each version are in `recorded/`.

@@ -1,0 +1,139 @@
+//! Puts the files of an answer into the worktree, for workers that have no tools to do it with.
+//!
+//! Nothing of the worker's runs any more, and a link in the worktree leads nowhere: a path that
+//! goes through one is refused, and one that ends in one replaces it.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use codeteam_core::assignment::Assignment;
+use codeteam_core::failure::{Facts, Stage};
+use codeteam_core::submission::{self, Edit, Form, Submission};
+
+use crate::perform::Error;
+use crate::perform::worker::files::failed;
+
+/// Applies the edits of an answer; says what the worker must be told if they cannot be. An answer
+/// that core will refuse has none.
+pub(super) fn apply(
+    assignment: &Assignment,
+    answer: &str,
+    tree: &Path,
+) -> Result<Result<(), Facts>, Error> {
+    let form = Form {
+        kind: assignment.kind,
+        contract: assignment.contract,
+        mode: assignment.means.mode,
+    };
+    let Ok(Submission::Change(change)) = submission::parse(form, answer) else {
+        return Ok(Ok(()));
+    };
+    for edit in &change.edits {
+        let path = tree.join(&edit.path);
+        match one(tree, edit) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::InvalidInput => {
+                return Ok(Err(Facts {
+                    stage: Stage::Forbidden,
+                    message: format!("`{}` cannot be written: {error}", edit.path),
+                    ..Facts::default()
+                }));
+            }
+            Err(error) => return Err(failed("write", &path)(error)),
+        }
+    }
+    Ok(Ok(()))
+}
+
+fn one(tree: &Path, edit: &Edit) -> io::Result<()> {
+    let path = tree.join(&edit.path);
+    let folder = Path::new(&edit.path).parent().unwrap_or(Path::new(""));
+    let mut place = tree.to_owned();
+    for part in folder.components() {
+        place.push(part);
+        match fs::symlink_metadata(&place) {
+            Ok(meta) if meta.is_dir() => {}
+            Ok(_) => return Err(refused("a part of its path is not a folder")),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                if edit.content.is_none() {
+                    return Ok(());
+                }
+                fs::create_dir(&place)?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let found = match fs::symlink_metadata(&path) {
+        Ok(meta) => Some(meta),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    if found.as_ref().is_some_and(fs::Metadata::is_dir) {
+        return Err(refused("it is a folder"));
+    }
+    let Some(content) = &edit.content else {
+        return match found {
+            Some(_) => fs::remove_file(&path),
+            None => Ok(()),
+        };
+    };
+    if found.is_some_and(|meta| !meta.is_file()) {
+        fs::remove_file(&path)?;
+    }
+    fs::write(&path, content)
+}
+
+fn refused(why: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, why.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(path: &str, content: &str) -> Edit {
+        Edit {
+            path: path.to_owned(),
+            content: Some(content.to_owned()),
+            delete: false,
+        }
+    }
+
+    #[test]
+    fn files_are_made_replaced_and_removed_and_links_lead_nowhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let (tree, out) = (folder.path().join("tree"), folder.path().join("out"));
+        fs::create_dir_all(tree.join("src")).unwrap();
+        fs::create_dir(&out).unwrap();
+        fs::write(out.join("secret"), "mine").unwrap();
+        std::os::unix::fs::symlink(&out, tree.join("away")).unwrap();
+        std::os::unix::fs::symlink(out.join("secret"), tree.join("link")).unwrap();
+
+        one(&tree, &write("a/b/c.txt", "new")).unwrap();
+        assert_eq!(fs::read_to_string(tree.join("a/b/c.txt")).unwrap(), "new");
+        one(&tree, &write("link", "its own")).unwrap();
+        assert!(fs::symlink_metadata(tree.join("link")).unwrap().is_file());
+        assert_eq!(fs::read_to_string(out.join("secret")).unwrap(), "mine");
+
+        let through = one(&tree, &write("away/secret", "taken")).unwrap_err();
+        assert_eq!(through.kind(), ErrorKind::InvalidInput);
+        assert_eq!(fs::read_to_string(out.join("secret")).unwrap(), "mine");
+        assert_eq!(
+            one(&tree, &write("src", "x")).unwrap_err().kind(),
+            ErrorKind::InvalidInput
+        );
+
+        let gone = |path: &str| Edit {
+            path: path.to_owned(),
+            content: None,
+            delete: true,
+        };
+        one(&tree, &gone("a/b/c.txt")).unwrap();
+        one(&tree, &gone("a/b/c.txt")).unwrap();
+        one(&tree, &gone("no/such/file")).unwrap();
+        assert!(!tree.join("a/b/c.txt").exists() && !tree.join("no").exists());
+        assert!(one(&tree, &gone("away/secret")).is_err());
+        assert!(out.join("secret").exists());
+    }
+}

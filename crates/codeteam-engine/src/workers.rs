@@ -1,0 +1,139 @@
+//! Workers by name: how each is spoken to, with which model, on whose account.
+
+pub mod parks;
+pub mod prices;
+pub mod probe;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use codeteam_core::ids::{Account, WorkerName};
+use codeteam_core::role::Role;
+use serde::{Deserialize, Serialize};
+
+use crate::config::Config;
+use crate::dialect;
+use crate::logins::clis::{self, Cli};
+
+/// Which model API is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// Anthropic's Messages.
+    Anthropic,
+    /// `OpenAI`'s Chat Completions, which most local servers speak too.
+    Openai,
+    /// Gemini's `generateContent`.
+    Gemini,
+}
+
+impl Protocol {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Anthropic, Self::Openai, Self::Gemini];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::Openai => "openai",
+            Self::Gemini => "gemini",
+        }
+    }
+
+    /// The CLI of the same provider: its keys and servers are the same.
+    pub fn cli(self) -> &'static Cli {
+        match self {
+            Self::Anthropic => &clis::CLAUDE,
+            Self::Openai => &clis::CODEX,
+            Self::Gemini => &clis::GEMINI,
+        }
+    }
+}
+
+/// A worker, with all the configuration says of it.
+#[derive(Clone, Debug)]
+pub struct Worker {
+    /// Its name.
+    pub name: WorkerName,
+    /// How it is spoken to.
+    pub dialect: dialect::Name,
+    /// The model it asks, unless its role names one.
+    pub model: Option<String>,
+    /// Whose quota it uses up.
+    pub account: Account,
+    /// Which API it speaks, where it speaks several.
+    pub protocol: Option<Protocol>,
+    /// Where that API is, if the user says.
+    pub base_url: Option<String>,
+    /// The variable that has its key, if the user says.
+    pub key: Option<String>,
+    /// Where its login is, if the user says.
+    pub login: Option<PathBuf>,
+    program: Option<PathBuf>,
+}
+
+impl Worker {
+    /// The worker of a name, if there is one.
+    pub fn find(config: &Config, name: &WorkerName) -> Option<Self> {
+        let said = config.workers.get(name.as_str());
+        let said = said.cloned().unwrap_or_default();
+        let dialect = said
+            .dialect
+            .or_else(|| dialect::Name::parse(name.as_str()))?;
+        Some(Self {
+            name: name.clone(),
+            dialect,
+            model: said.model,
+            account: Account(said.account.unwrap_or_else(|| name.0.clone())),
+            protocol: said.protocol,
+            base_url: said.base_url,
+            key: said.key,
+            login: said.login,
+            program: said.program,
+        })
+    }
+
+    /// The names of all workers there are, those of the configuration first.
+    pub fn names(config: &Config) -> Vec<String> {
+        let mut names: Vec<String> = config.workers.keys().cloned().collect();
+        for dialect in dialect::Name::ALL {
+            let name = dialect.as_str();
+            if !config.workers.contains_key(name) {
+                names.push(name.to_owned());
+            }
+        }
+        names
+    }
+
+    /// The CLI it is, or whose keys it takes.
+    pub fn cli(&self) -> Option<&'static Cli> {
+        match self.dialect {
+            dialect::Name::Builtin => self.protocol.map(Protocol::cli),
+            other => Cli::named(other.as_str()),
+        }
+    }
+
+    /// The program to start.
+    pub fn program(&self) -> OsString {
+        let needs = self.dialect.dialect().needs();
+        match (&self.program, needs) {
+            (Some(path), _) => path.clone().into(),
+            (None, Some(needs)) => needs.program.into(),
+            (None, None) => OsString::new(),
+        }
+    }
+}
+
+/// The accounts of workers that do not go by their own names.
+pub fn accounts<'r>(
+    config: &Config,
+    roles: impl Iterator<Item = &'r Role>,
+) -> BTreeMap<WorkerName, Account> {
+    roles
+        .flat_map(|role| &role.workers)
+        .filter_map(|name| Worker::find(config, name))
+        .filter(|worker| worker.account.0 != worker.name.0)
+        .map(|worker| (worker.name, worker.account))
+        .collect()
+}

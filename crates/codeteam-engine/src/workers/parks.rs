@@ -1,0 +1,104 @@
+//! Accounts that rest, told to every run of this user: a small file in codeteam's own folder, so
+//! that runs of other projects and of other processes know it too.
+//!
+//! It is a hint, not the truth: each run keeps its own parks in its events. A file that cannot be
+//! read says nothing, and one that cannot be written loses no more than a try.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use codeteam_core::ids::{Account, Time};
+
+const NAME: &str = "parks.json";
+
+/// The file, and how it was when it was last read.
+#[derive(Debug)]
+pub struct Parks {
+    path: PathBuf,
+    seen: Option<SystemTime>,
+}
+
+impl Parks {
+    /// The parks that are told in codeteam's own folder.
+    pub fn of(state: &Path) -> Self {
+        Self {
+            path: state.join(NAME),
+            seen: None,
+        }
+    }
+
+    /// What rests at `now`, if anything was told since the last time.
+    pub fn news(&mut self, now: Time) -> Vec<(Account, Time)> {
+        let changed = fs::metadata(&self.path)
+            .and_then(|meta| meta.modified())
+            .ok();
+        if changed == self.seen {
+            return Vec::new();
+        }
+        self.seen = changed;
+        let parks = read(&self.path).into_iter();
+        parks.filter(|(_, until)| *until > now).collect()
+    }
+
+    /// Tells every run that an account rests.
+    pub fn tell(&self, account: &Account, until: Time, now: Time) {
+        let mut parks = read(&self.path);
+        parks.retain(|_, until| *until > now);
+        let known = parks.entry(account.clone()).or_insert(until);
+        *known = (*known).max(until);
+        // See above: nothing depends on it.
+        let _ = write(&self.path, &parks);
+    }
+}
+
+fn read(path: &Path) -> BTreeMap<Account, Time> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+fn write(path: &Path, parks: &BTreeMap<Account, Time>) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let mut next = path.as_os_str().to_owned();
+    next.push(format!(".{}", std::process::id()));
+    let next = PathBuf::from(next);
+    let mut file = fs::File::create(&next)?;
+    file.write_all(serde_json::to_string(parks)?.as_bytes())?;
+    fs::rename(&next, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_tells_the_others_hear_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("codeteam");
+        let (teller, mut other) = (Parks::of(&state), Parks::of(&state));
+        assert_eq!(other.news(Time(10)), []);
+        teller.tell(&"claude".into(), Time(500), Time(10));
+        assert_eq!(other.news(Time(10)), [("claude".into(), Time(500))]);
+        assert_eq!(other.news(Time(10)), [], "no news");
+        teller.tell(&"codex".into(), Time(900), Time(600));
+        let mut late = Parks::of(&state);
+        assert_eq!(
+            late.news(Time(600)),
+            [("codex".into(), Time(900))],
+            "what is over is gone"
+        );
+    }
+
+    #[test]
+    fn a_broken_file_says_nothing_and_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(NAME), "{").unwrap();
+        let mut parks = Parks::of(folder.path());
+        assert_eq!(parks.news(Time(1)), []);
+        parks.tell(&"a".into(), Time(5), Time(1));
+        assert_eq!(parks.news(Time(1)).len(), 1);
+    }
+}
