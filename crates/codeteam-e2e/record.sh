@@ -153,7 +153,7 @@ mcp() {
     local server=$base/home/mcp-submit.mjs node
     node=$(command -v node)
     case $cli in
-    claude) mcp=(--strict-mcp-config --mcp-config "{\"mcpServers\":{\"codeteam\":{\"command\":\"$node\",\"args\":[\"$server\"]}}}") ;;
+    claude) mcp=(--mcp-config "{\"mcpServers\":{\"codeteam\":{\"command\":\"$node\",\"args\":[\"$server\"]}}}" --strict-mcp-config) ;;
     codex) mcp=(-c "mcp_servers.codeteam.command=\"$node\"" -c "mcp_servers.codeteam.args=[\"$server\"]") ;;
     gemini)
         gemini_settings "{\"mcpServers\":{\"codeteam\":{\"command\":\"$node\",\"args\":[\"$server\"],\"trust\":true}}}"

@@ -75,6 +75,8 @@ pub enum ToolKind {
     Function,
     /// With plain text.
     Custom,
+    /// With a JSON object, to be shown tools that are not offered yet: codex's `tool_search`.
+    Search,
 }
 
 /// What codeteam's prompts say of the assignment: the last line of each kind counts.
@@ -121,6 +123,9 @@ impl Marks {
 }
 
 impl Asked {
+    /// The name of codex's tool that shows other tools.
+    pub(crate) const SEARCH: &str = "tool_search";
+
     /// What the prompts say of the assignment.
     pub fn marks(&self) -> Marks {
         let mut marks = Marks::default();
@@ -144,18 +149,16 @@ impl Asked {
             .iter()
             .rposition(|message| carries(&message))
             .unwrap_or(0);
-        self.turns_after(since)
+        let spoken = self.messages[since..].iter();
+        spoken
+            .filter(|message| message.side == Side::Assistant && !message.only_searches())
+            .count()
     }
 
     /// How many turns the model has had in all.
     pub fn turns(&self) -> usize {
-        self.turns_after(0)
-    }
-
-    fn turns_after(&self, index: usize) -> usize {
-        self.messages[index..]
-            .iter()
-            .filter(|message| message.side == Side::Assistant)
+        let all = self.messages.iter();
+        all.filter(|message| message.side == Side::Assistant)
             .count()
     }
 
@@ -221,6 +224,12 @@ impl Asked {
 }
 
 impl Message {
+    /// Whether it only looks for a tool: no turn of a play, but on the way to one.
+    fn only_searches(&self) -> bool {
+        let mut parts = self.parts.iter();
+        parts.all(|part| matches!(part, Part::Call(name) if name == Asked::SEARCH))
+    }
+
     fn texts(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
             Part::Text(text) => Some(text.as_str()),

@@ -165,6 +165,7 @@ fn hand_in(
     };
     let structured = tools::structured_tool(asked, submit);
     let tool = tools::submit_tool(asked, submit);
+    let hidden = tools::hidden_submit_tool(asked, submit);
     match (road, structured, tool) {
         (Some(Road::Structured) | None, Some(structured), _) => call(answer, structured),
         (Some(Road::Tool) | None, _, Some(tool)) => call(answer, tool),
@@ -175,7 +176,16 @@ fn hand_in(
         }
         (Some(Road::Text), ..) => say(answer, text),
         (Some(Road::Fenced) | None, ..) => say(answer, fenced()),
-        (Some(Road::Tool), ..) => missing("no tool whose name ends in `submit` is offered"),
+        (Some(Road::Tool), ..) => match hidden {
+            Some(hidden) => {
+                // A search comes alone: its turn is yet to come.
+                if hidden.name == Asked::SEARCH {
+                    answer.text = None;
+                }
+                call(answer, hidden)
+            }
+            None => missing("no tool whose name ends in `submit` is offered"),
+        },
         (Some(Road::Structured), ..) => {
             missing("neither a structured-output tool nor a schema is offered")
         }

@@ -146,9 +146,9 @@ fn literal(asked: &Asked, name: &str, input: &Value) -> Option<Call> {
             let input = match (tool.kind, input) {
                 (ToolKind::Custom, Value::String(text)) => Input::Text(text.clone()),
                 (ToolKind::Custom, other) => Input::Text(other.to_string()),
-                (ToolKind::Function, Value::String(text)) => Input::Raw(text.clone()),
-                (ToolKind::Function, Value::Null) => Input::Json(json!({})),
-                (ToolKind::Function, other) => Input::Json(other.clone()),
+                (_, Value::String(text)) => Input::Raw(text.clone()),
+                (_, Value::Null) => Input::Json(json!({})),
+                (_, other) => Input::Json(other.clone()),
             };
             of(tool, input)
         })
@@ -165,6 +165,21 @@ pub(crate) fn submit_tool(asked: &Asked, answer: &Value) -> Option<Call> {
             let name = identifiers(&exec.description).find(|name| is_submit(name))?;
             scripted(asked, name, answer)
         })
+}
+
+/// The way to a tool for submissions that codex has and does not show: a search for it, after which
+/// it is offered, or a script that finds it. For roads that are forced; there may be none.
+pub(crate) fn hidden_submit_tool(asked: &Asked, answer: &Value) -> Option<Call> {
+    if let Some(search) = find(asked, Asked::SEARCH, ToolKind::Search) {
+        let searched = asked.called_last(|name| name == Asked::SEARCH);
+        return (!searched).then(|| of(search, Input::Json(json!({"query": "submit"}))));
+    }
+    let exec = find(asked, "exec", ToolKind::Custom)?;
+    let script = format!(
+        "const submit = ALL_TOOLS.find((tool) => tool.name.endsWith(\"submit\"));\n\
+         const result = await tools[submit.name]({answer});\ntext(result);\n"
+    );
+    Some(of(exec, Input::Text(script)))
 }
 
 /// claude's tool for answers that must fit a schema.

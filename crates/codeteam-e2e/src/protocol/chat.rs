@@ -59,7 +59,7 @@ fn read_tool(tool: &Value) -> Tool {
     };
     let inner = match kind {
         ToolKind::Custom => &tool["custom"],
-        ToolKind::Function => &tool["function"],
+        _ => &tool["function"],
     };
     Tool {
         name: text_of(&inner["name"]),

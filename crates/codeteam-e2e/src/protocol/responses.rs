@@ -38,6 +38,13 @@ fn read_item(asked: &mut Asked, item: &Value) {
         }
         Some("additional_tools") => read_tools(&mut asked.tools, &item["tools"], None),
         Some("reasoning") => {}
+        Some("tool_search_call") => {
+            asked.push(Side::Assistant, Part::Call(Asked::SEARCH.to_owned()));
+        }
+        Some("tool_search_output") => {
+            read_tools(&mut asked.tools, &item["tools"], None);
+            asked.push(Side::User, Part::Result(item["tools"].to_string()));
+        }
         Some(kind) if kind.ends_with("_output") => {
             asked.push(Side::User, Part::Result(result_text(&item["output"])));
         }
@@ -59,11 +66,15 @@ fn read_tools(tools: &mut Vec<Tool>, offered: &Value, namespace: Option<&str>) {
                 read_tools(tools, &tool["tools"], tool["name"].as_str());
                 continue;
             }
+            Some("tool_search") if tool["execution"] == "client" => ToolKind::Search,
             // The API's own tools (search, shell, …) have no name to call them by.
             _ => continue,
         };
         tools.push(Tool {
-            name: text_of(&tool["name"]),
+            name: match kind {
+                ToolKind::Search => Asked::SEARCH.to_owned(),
+                _ => text_of(&tool["name"]),
+            },
             namespace: namespace.map(str::to_owned),
             kind,
             description: text_of(&tool["description"]),
@@ -102,6 +113,11 @@ fn call_item(answer: &Answer, index: usize, call: &Call, input: &str, status: &s
         Input::Text(_) => ("custom_tool_call", "input", "ctc"),
         _ => ("function_call", "arguments", "fc"),
     };
+    if call.name == Asked::SEARCH {
+        return json!({"type": "tool_search_call", "id": answer.call_id("tsc", index),
+                      "call_id": answer.call_id("call", index), "execution": "client",
+                      "status": status, "arguments": call.input.to_json()});
+    }
     let mut item = json!({
         "type": kind,
         "id": answer.call_id(prefix, index),
@@ -202,13 +218,18 @@ fn call_events(events: &mut Vec<Value>, answer: &Answer, index: usize, call: &Ca
     let id = answer.call_id(prefix, index);
     events.push(json!({"type": "response.output_item.added", "output_index": output,
                        "item": call_item(answer, index, call, "", "in_progress")}));
+    let done = json!({"type": "response.output_item.done", "output_index": output,
+                      "item": call_item(answer, index, call, &input, "completed")});
+    if call.name == Asked::SEARCH {
+        events.push(done);
+        return;
+    }
     for piece in halves(&input) {
         events.push(json!({"type": format!("{kind}.delta"), "item_id": id,
                            "output_index": output, "delta": piece}));
     }
-    let mut done = json!({"type": format!("{kind}.done"), "item_id": id, "output_index": output});
-    done[field] = json!(input);
+    let mut said = json!({"type": format!("{kind}.done"), "item_id": id, "output_index": output});
+    said[field] = json!(input);
+    events.push(said);
     events.push(done);
-    events.push(json!({"type": "response.output_item.done", "output_index": output,
-                       "item": call_item(answer, index, call, &input, "completed")}));
 }
