@@ -139,16 +139,11 @@ impl Asked {
     /// How many turns the model has had since codeteam's last prompt; since the beginning where no
     /// message carries its marks.
     pub fn turn(&self) -> usize {
-        let carries = |message: &&Message| {
-            message.texts().fold(false, |any, text| {
-                Marks::default().read(text) || any
-            }) && message.side == Side::User
+        let carries = |message: &Message| {
+            let mut texts = message.texts();
+            message.side == Side::User && texts.any(|text| Marks::default().read(text))
         };
-        let since = self
-            .messages
-            .iter()
-            .rposition(|message| carries(&message))
-            .unwrap_or(0);
+        let since = self.messages.iter().rposition(carries).unwrap_or(0);
         let spoken = self.messages[since..].iter();
         spoken
             .filter(|message| message.side == Side::Assistant && !message.only_searches())

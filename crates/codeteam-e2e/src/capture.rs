@@ -77,9 +77,8 @@ impl Request {
 
     /// One line for a person.
     pub fn line(&self) -> String {
-        let mut line = format!("{:>4} {} {}", self.order, self.method, self.path);
         let marks = &self.marks;
-        for (name, value) in [
+        let told = [
             ("role", marks.role.clone()),
             ("step", marks.step.clone()),
             ("task", marks.task.clone()),
@@ -87,18 +86,18 @@ impl Request {
             ("attempt", marks.attempt.map(|n| n.to_string())),
             ("play", self.play.clone()),
             ("turn", self.turn.map(|n| (n + 1).to_string())),
-        ] {
-            if let Some(value) = value {
-                line.push_str(&format!(" {name}={value}"));
-            }
-        }
-        if let Some(fault) = self.fault {
-            line.push_str(&format!(" fault={fault:?}"));
-        }
-        if let Some(problem) = &self.problem {
-            line.push_str(&format!(" PROBLEM: {problem}"));
-        }
-        line
+            ("fault", self.fault.map(|fault| format!("{fault:?}"))),
+        ];
+        let told = told.into_iter();
+        let told = told.filter_map(|(name, value)| Some(format!("{name}={}", value?)));
+        let problem = self.problem.iter().map(|p| format!("PROBLEM: {p}"));
+        let words = [
+            self.order.to_string(),
+            self.method.clone(),
+            self.path.clone(),
+        ];
+        let words: Vec<String> = words.into_iter().chain(told).chain(problem).collect();
+        words.join(" ")
     }
 }
 
@@ -177,7 +176,10 @@ pub(crate) fn masked(name: &str, value: &str) -> String {
         "cookie",
         "proxy-authorization",
     ];
-    if !SECRET.iter().any(|secret| name.eq_ignore_ascii_case(secret)) {
+    if !SECRET
+        .iter()
+        .any(|secret| name.eq_ignore_ascii_case(secret))
+    {
         return value.to_owned();
     }
     match value.split_once(' ') {

@@ -143,14 +143,20 @@ impl Fault {
                 let reset = (now + self.resets_in).to_string();
                 let unified = [
                     ("anthropic-ratelimit-unified-status", "rejected"),
-                    ("anthropic-ratelimit-unified-representative-claim", "five_hour"),
+                    (
+                        "anthropic-ratelimit-unified-representative-claim",
+                        "five_hour",
+                    ),
                     ("anthropic-ratelimit-unified-reset", &reset),
                     ("anthropic-ratelimit-unified-5h-status", "rejected"),
                     ("anthropic-ratelimit-unified-5h-reset", &reset),
                     ("anthropic-ratelimit-unified-5h-utilization", "1.0"),
                     ("anthropic-ratelimit-unified-fallback-percentage", "0.5"),
                     ("anthropic-ratelimit-unified-overage-status", "rejected"),
-                    ("anthropic-ratelimit-unified-overage-disabled-reason", "org_level_disabled"),
+                    (
+                        "anthropic-ratelimit-unified-overage-disabled-reason",
+                        "org_level_disabled",
+                    ),
                 ];
                 let unified = unified.map(|(name, value)| (name, value.to_owned()));
                 refusal.headers.extend(unified);

@@ -50,7 +50,9 @@ pub(crate) fn read(reader: &mut BufReader<TcpStream>) -> io::Result<Option<Recei
         .header("expect")
         .is_some_and(|value| value.eq_ignore_ascii_case("100-continue"))
     {
-        reader.get_mut().write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
+        reader
+            .get_mut()
+            .write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
     }
     let chunked = received
         .header("transfer-encoding")
@@ -73,7 +75,10 @@ fn read_head(reader: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
     let mut head = Vec::new();
     loop {
         let before = head.len();
-        reader.by_ref().take(64 << 10).read_until(b'\n', &mut head)?;
+        reader
+            .by_ref()
+            .take(64 << 10)
+            .read_until(b'\n', &mut head)?;
         if head.len() == before {
             return if head.is_empty() {
                 Ok(None)
@@ -144,8 +149,8 @@ pub(crate) fn write_whole(
     headers: &[(&str, String)],
     body: &[u8],
 ) -> io::Result<()> {
-    let mut head = head(status, headers);
-    head.push_str(&format!("content-length: {}\r\n\r\n", body.len()));
+    let head = head(status, headers);
+    let head = format!("{head}content-length: {}\r\n\r\n", body.len());
     stream.write_all(head.as_bytes())?;
     stream.write_all(body)?;
     stream.flush()
@@ -178,11 +183,13 @@ pub(crate) fn write_end(stream: &mut TcpStream) -> io::Result<()> {
 }
 
 fn head(status: u16, headers: &[(&str, String)]) -> String {
-    let mut head = format!("HTTP/1.1 {status} {}\r\n", reason(status));
-    for (name, value) in headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
-    }
-    head
+    let mut lines = vec![format!("HTTP/1.1 {status} {}\r\n", reason(status))];
+    lines.extend(
+        headers
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}\r\n")),
+    );
+    lines.concat()
 }
 
 fn reason(status: u16) -> &'static str {

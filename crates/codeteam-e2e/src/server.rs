@@ -56,7 +56,7 @@ struct State {
 
 impl Server {
     /// How long a wait for a request lasts at most: a test that waits longer has failed.
-    pub const PATIENCE: Duration = Duration::from_secs(60);
+    pub const PATIENCE: Duration = Duration::from_mins(1);
 
     /// Starts a server on a free port.
     pub fn start(scenario: Scenario) -> io::Result<Self> {

@@ -184,8 +184,7 @@ pub(crate) fn hidden_submit_tool(asked: &Asked, answer: &Value) -> Option<Call> 
 
 /// claude's tool for answers that must fit a schema.
 pub(crate) fn structured_tool(asked: &Asked, answer: &Value) -> Option<Call> {
-    find(asked, STRUCTURED, ToolKind::Function)
-        .map(|tool| of(tool, Input::Json(answer.clone())))
+    find(asked, STRUCTURED, ToolKind::Function).map(|tool| of(tool, Input::Json(answer.clone())))
 }
 
 /// The schema of the answer, wherever it is offered.
@@ -215,14 +214,19 @@ fn identifiers(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn added(path: &str, content: &str) -> String {
-    let lines: String = content.lines().map(|line| format!("+{line}\n")).collect();
+    let lines = marked('+', content);
     format!("*** Begin Patch\n*** Add File: {path}\n{lines}*** End Patch\n")
 }
 
 fn updated(path: &str, old: &str, new: &str) -> String {
-    let removed: String = old.lines().map(|line| format!("-{line}\n")).collect();
-    let added: String = new.lines().map(|line| format!("+{line}\n")).collect();
+    let (removed, added) = (marked('-', old), marked('+', new));
     format!("*** Begin Patch\n*** Update File: {path}\n@@\n{removed}{added}*** End Patch\n")
+}
+
+/// The lines of a patch.
+fn marked(mark: char, text: &str) -> String {
+    let lines = text.lines().map(|line| format!("{mark}{line}\n"));
+    lines.collect::<Vec<_>>().concat()
 }
 
 fn printed(path: &str, content: &str) -> String {

@@ -119,15 +119,16 @@ pub(super) fn frames(answer: &Answer) -> Vec<Frame> {
         json!({"type": "ping"}),
     ];
     let mut index = 0;
-    let mut block = |start: Value, deltas: Vec<Value>| {
-        events.push(json!({"type": "content_block_start", "index": index,
+    let mut block =
+        |start: Value, deltas: Vec<Value>| {
+            events.push(json!({"type": "content_block_start", "index": index,
                            "content_block": start}));
-        events.extend(deltas.into_iter().map(
-            |delta| json!({"type": "content_block_delta", "index": index, "delta": delta}),
-        ));
-        events.push(json!({"type": "content_block_stop", "index": index}));
-        index += 1;
-    };
+            events.extend(deltas.into_iter().map(
+                |delta| json!({"type": "content_block_delta", "index": index, "delta": delta}),
+            ));
+            events.push(json!({"type": "content_block_stop", "index": index}));
+            index += 1;
+        };
     if let Some(text) = &answer.text {
         let deltas = halves(text)
             .into_iter()

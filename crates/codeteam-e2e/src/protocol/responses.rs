@@ -136,9 +136,8 @@ fn items(answer: &Answer) -> Vec<Value> {
     let text = answer.text.as_deref();
     let message = text.map(|text| message(answer, &[part(answer, text)], "completed"));
     let calls = answer.calls.iter().enumerate();
-    let calls = calls.map(|(index, call)| {
-        call_item(answer, index, call, &call.input.to_text(), "completed")
-    });
+    let calls = calls
+        .map(|(index, call)| call_item(answer, index, call, &call.input.to_text(), "completed"));
     message.into_iter().chain(calls).collect()
 }
 
@@ -191,8 +190,10 @@ fn message_events(events: &mut Vec<Value>, answer: &Answer, text: &str) {
         event["content_index"] = json!(0);
         event
     };
-    events.push(json!({"type": "response.output_item.added", "output_index": 0,
-                       "item": message(answer, &[], "in_progress")}));
+    events.push(
+        json!({"type": "response.output_item.added", "output_index": 0,
+                       "item": message(answer, &[], "in_progress")}),
+    );
     events.push(at(
         json!({"type": "response.content_part.added", "part": part(answer, "")}),
     ));
@@ -205,8 +206,10 @@ fn message_events(events: &mut Vec<Value>, answer: &Answer, text: &str) {
     events.push(at(
         json!({"type": "response.content_part.done", "part": part(answer, text)}),
     ));
-    events.push(json!({"type": "response.output_item.done", "output_index": 0,
-                       "item": message(answer, &[part(answer, text)], "completed")}));
+    events.push(
+        json!({"type": "response.output_item.done", "output_index": 0,
+                       "item": message(answer, &[part(answer, text)], "completed")}),
+    );
 }
 
 fn call_events(events: &mut Vec<Value>, answer: &Answer, index: usize, call: &Call, output: usize) {
@@ -216,8 +219,10 @@ fn call_events(events: &mut Vec<Value>, answer: &Answer, index: usize, call: &Ca
         _ => ("response.function_call_arguments", "arguments", "fc"),
     };
     let id = answer.call_id(prefix, index);
-    events.push(json!({"type": "response.output_item.added", "output_index": output,
-                       "item": call_item(answer, index, call, "", "in_progress")}));
+    events.push(
+        json!({"type": "response.output_item.added", "output_index": output,
+                       "item": call_item(answer, index, call, "", "in_progress")}),
+    );
     let done = json!({"type": "response.output_item.done", "output_index": output,
                       "item": call_item(answer, index, call, &input, "completed")});
     if call.name == Asked::SEARCH {

@@ -144,10 +144,14 @@ fn answer(shared: &Shared, stream: &mut TcpStream, received: &Received) -> io::R
             keep(shared, request);
             // Four characters to a token, as everybody reckons.
             let tokens = received.body.len() / 4;
-            whole(stream, 200, &match protocol {
-                Protocol::Gemini => json!({"totalTokens": tokens}),
-                _ => json!({"input_tokens": tokens}),
-            })
+            whole(
+                stream,
+                200,
+                &match protocol {
+                    Protocol::Gemini => json!({"totalTokens": tokens}),
+                    _ => json!({"input_tokens": tokens}),
+                },
+            )
         }
         Route::Models(protocol) => {
             request.protocol = Some(protocol);
@@ -156,7 +160,11 @@ fn answer(shared: &Shared, stream: &mut TcpStream, received: &Received) -> io::R
         }
         Route::Socket => {
             keep(shared, request);
-            whole(stream, 426, &json!({"error": {"message": "there are no web sockets here"}}))
+            whole(
+                stream,
+                426,
+                &json!({"error": {"message": "there are no web sockets here"}}),
+            )
         }
         Route::Hello if received.method == "HEAD" => {
             keep(shared, request);
@@ -168,7 +176,10 @@ fn answer(shared: &Shared, stream: &mut TcpStream, received: &Received) -> io::R
             whole(stream, 200, &json!({"server": "codeteam-models"}))
         }
         Route::Unknown => {
-            let what = format!("`{} {}` is nothing the scripted model server knows", received.method, request.path);
+            let what = format!(
+                "`{} {}` is nothing the scripted model server knows",
+                received.method, request.path
+            );
             request.problem = Some(what.clone());
             keep(shared, request);
             whole(stream, 404, &json!({"error": {"message": what}}))
