@@ -84,14 +84,18 @@ pub(crate) struct Frame {
     pub(crate) event: Option<String>,
     /// Its data.
     pub(crate) data: String,
+    /// Whether it brings a part of what is said, with more to come.
+    pub(crate) partial: bool,
 }
 
 impl Frame {
     /// An event whose name is the `type` of its data.
     fn typed(data: &Value) -> Self {
+        let name = data["type"].as_str();
         Self {
-            event: data["type"].as_str().map(str::to_owned),
+            event: name.map(str::to_owned),
             data: data.to_string(),
+            partial: name.is_some_and(|name| name.ends_with("delta") && name != "message_delta"),
         }
     }
 
@@ -100,6 +104,15 @@ impl Frame {
         Self {
             event: None,
             data: data.to_string(),
+            partial: false,
+        }
+    }
+
+    /// An event without a name that brings a part of what is said.
+    fn part(data: &Value) -> Self {
+        Self {
+            partial: true,
+            ..Self::bare(data)
         }
     }
 

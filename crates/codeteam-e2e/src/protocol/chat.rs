@@ -129,12 +129,9 @@ pub(super) fn frames(answer: &Answer, with_usage: bool) -> Vec<Frame> {
         json!({"id": answer.id("chatcmpl"), "object": "chat.completion.chunk",
                "created": 1_750_000_000, "model": answer.model, "choices": choices})
     };
-    let delta = |delta: Value| {
-        Frame::bare(&chunk(
-            json!([{"index": 0, "delta": delta, "finish_reason": null}]),
-        ))
-    };
-    let mut frames = vec![delta(json!({"role": "assistant"}))];
+    let choices = |delta: Value| json!([{"index": 0, "delta": delta, "finish_reason": null}]);
+    let delta = |delta: Value| Frame::part(&chunk(choices(delta)));
+    let mut frames = vec![Frame::bare(&chunk(choices(json!({"role": "assistant"}))))];
     let field = if answer.refused { "refusal" } else { "content" };
     for piece in answer.text.iter().flat_map(|text| halves(text)) {
         frames.push(delta(json!({field: piece})));
@@ -163,6 +160,7 @@ pub(super) fn frames(answer: &Answer, with_usage: bool) -> Vec<Frame> {
     frames.push(Frame {
         event: None,
         data: "[DONE]".to_owned(),
+        partial: false,
     });
     frames
 }

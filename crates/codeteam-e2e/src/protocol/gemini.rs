@@ -134,7 +134,7 @@ pub(super) fn frames(answer: &Answer) -> Vec<Frame> {
     let last = pieces.pop().unwrap_or_else(|| vec![json!({"text": ""})]);
     let mut frames: Vec<Frame> = pieces
         .iter()
-        .map(|parts| Frame::bare(&chunk(answer, parts, None)))
+        .map(|parts| Frame::part(&chunk(answer, parts, None)))
         .collect();
     frames.push(Frame::bare(&chunk(answer, &last, Some(finish(answer)))));
     frames

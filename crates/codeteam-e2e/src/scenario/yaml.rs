@@ -28,20 +28,17 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Scenario, Problems> {
 
 /// Adds the text that stands at the place, and the word that was probably meant.
 fn explain(problem: &mut Problem, text: &str) {
-    let words = backticked(&problem.message);
-    if let Some((typed, known)) = words.split_first()
-        && problem.message.starts_with("unknown")
+    let typed = problem.message.split('`').nth(1);
+    let known = problem.message.split_once("expected ");
+    if let (Some(typed), Some((unknown, known))) = (typed, known)
+        && unknown.starts_with("unknown")
     {
-        problem.hint = yaml::nearest(typed, known.iter().copied())
-            .map(|word| format!("did you mean `{word}`?"));
+        let words = known.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let nearest = yaml::nearest(typed, words.filter(|word| !word.is_empty()));
+        problem.hint = nearest.map(|word| format!("did you mean `{word}`?"));
     }
     let line = usize::try_from(problem.line).unwrap_or(0);
     if let Some(line) = line.checked_sub(1).and_then(|line| text.lines().nth(line)) {
         problem.message = format!("{} in `{}`", problem.message, line.trim());
     }
-}
-
-/// The words between backticks.
-fn backticked(message: &str) -> Vec<&str> {
-    message.split('`').skip(1).step_by(2).collect()
 }

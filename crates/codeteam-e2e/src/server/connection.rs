@@ -279,42 +279,36 @@ impl Reply<'_> {
         }
     }
 
-    /// The pieces as they go over the wire.
-    fn pieces(&self) -> Vec<String> {
+    /// The pieces as they go over the wire, and how many of them are before its middle.
+    fn pieces(&self) -> (Vec<String>, usize) {
         let answer = &self.played.answer;
-        let frames = || self.protocol.frames(answer, self.body).into_iter();
-        match self.streaming {
-            Streaming::Events | Streaming::AsAsked => {
-                frames().map(|frame| frame.to_wire()).collect()
-            }
-            Streaming::Array => {
-                let count = frames().len();
-                let between = |index: usize| if index + 1 == count { "]" } else { ",\n" };
-                let frames = frames().enumerate();
-                let mut pieces: Vec<String> = frames
-                    .map(|(index, frame)| format!("{}{}", frame.data, between(index)))
-                    .collect();
-                if let Some(first) = pieces.first_mut() {
-                    first.insert(0, '[');
-                }
-                pieces
-            }
-            Streaming::No => {
-                let text = self.protocol.whole(answer).to_string();
-                let halves = crate::answer::halves(&text);
-                halves.into_iter().map(str::to_owned).collect()
-            }
+        if self.streaming == Streaming::No {
+            return split(&self.protocol.whole(answer).to_string());
         }
+        let frames = self.protocol.frames(answer, self.body);
+        let count = frames.len();
+        // In the middle of what is said, so that there is something to be thrown away.
+        let partial = frames.iter().position(|frame| frame.partial);
+        let middle = partial.map_or(count / 2, |index| index + 1);
+        let frames = frames.iter().enumerate();
+        let pieces: Vec<String> = frames
+            .map(|(index, frame)| match self.streaming {
+                Streaming::Array => {
+                    let before = if index == 0 { "[" } else { "" };
+                    let after = if index + 1 == count { "]" } else { ",\n" };
+                    format!("{before}{}{after}", frame.data)
+                }
+                _ => frame.to_wire(),
+            })
+            .collect();
+        if count < 2 {
+            return split(&pieces.concat());
+        }
+        (pieces, middle)
     }
 
     fn send_pieces(&self, stream: &mut TcpStream, fault: Option<&Fault>) -> io::Result<Next> {
-        let mut pieces = self.pieces();
-        if pieces.len() < 2 {
-            let only = pieces.concat();
-            let halves = crate::answer::halves(&only).into_iter();
-            pieces = halves.map(str::to_owned).collect();
-        }
-        let middle = pieces.len() / 2;
+        let (pieces, middle) = self.pieces();
         let kind = match self.streaming {
             Streaming::Events | Streaming::AsAsked => "text/event-stream; charset=utf-8",
             Streaming::Array | Streaming::No => "application/json",
@@ -354,4 +348,10 @@ impl Reply<'_> {
             (Streaming::Array | Streaming::No, _) => "{\"broken\n",
         }
     }
+}
+
+/// One piece as two.
+fn split(piece: &str) -> (Vec<String>, usize) {
+    let halves = crate::answer::halves(piece).into_iter();
+    (halves.map(str::to_owned).collect(), 1)
 }
