@@ -29,10 +29,10 @@ Greet the team.'
 call_claude() {
     local said=$1
     shift
-    sealed IS_SANDBOX=1 CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 ANTHROPIC_API_KEY=sk-dummy \
+    sealed IS_SANDBOX=1 CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 "${key:-ANTHROPIC_API_KEY=sk-dummy}" \
         "ANTHROPIC_BASE_URL=$url" "${vars[@]}" \
         claude -p --output-format stream-json --verbose --model "${model:-claude-sonnet-4-5}" \
-        --permission-mode bypassPermissions --setting-sources '' "$@" "$said"
+        --permission-mode "${mode:-bypassPermissions}" --setting-sources '' "$@" "$said"
 }
 call_codex() {
     local said=$1
@@ -62,7 +62,7 @@ fresh() {
     printf '%s' "$schema" >"$base/home/schema.json"
     cp "$crate/recording/mcp-submit.mjs" "$base/home/"
     gemini_settings '{}'
-    vars=() sub=() model='' patience=''
+    vars=() sub=() model='' patience='' key='' mode=''
 }
 gemini_settings() {
     node -e 'const more = JSON.parse(process.argv[1]);
@@ -74,6 +74,7 @@ gemini_settings() {
 serve() {
     local scenario=$base/scenario.yml
     if [ -f "$crate/recording/$1" ]; then cp "$crate/recording/$1" "$scenario"; else printf '%s' "$1" >"$scenario"; fi
+    : >"$base/server.log"
     "$models" --scenario "$scenario" --record "$base/requests.jsonl" >"$base/server.log" 2>&1 &
     server=$!
     # The server says where it is before it does anything else.
@@ -83,7 +84,7 @@ serve() {
     url=$(sed -n 's/^ANTHROPIC_BASE_URL=//p' "$base/server.log")
 }
 unserve() {
-    kill "$server"
+    kill "$server" 2>/dev/null || true
     wait "$server" 2>/dev/null || true
     if [ -n "${SHOW:-}" ]; then tail -n +5 "$base/server.log" >&2; fi
     if grep -q PROBLEM "$base/server.log"; then
@@ -97,7 +98,8 @@ fixed() {
         BEGIN { ($port) = $ENV{URL} =~ /:(\d+)$/; ($dashed = $ENV{BASE}) =~ s{[/.]}{-}g; }
         s{\Q$ENV{BASE}\E/tree}{/tree}g; s{\Q$ENV{BASE}\E/home}{/home/agent}g;
         s{\Q$ENV{BASE}\E/tmp}{/tmp}g; s{\Q$dashed\E-tree}{-tree}g; s{\Q$ENV{CLIS}\E}{/opt/clis}g;
-        s{127\.0\.0\.1:$port\b}{127.0.0.1:8080}g;
+        s{127\.0\.0\.1:$port\b}{127.0.0.1:8080}g; s{\bremotePort: $port\b}{remotePort: 8080};
+        s{\blocalPort: \d+}{localPort: 40000};
         s{\b([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\b}
          {sprintf "00000000-0000-4000-8000-%012d", $ids{$1} //= ++$n}ge'
 }
@@ -177,6 +179,10 @@ case_rate_limit_then_success() { fault rate-limit-then-success '{kind: rate_limi
 case_rate_limit_retry_after() { fault rate-limit-retry-after '{kind: rate_limit, times: 1, retry_after: 1}'; }
 case_rate_limit() { fault rate-limit rate_limit few; }
 case_usage_limit() { fault usage-limit usage_limit few; }
+# With a login, claude reads the headers that say when the limit resets.
+case_usage_limit_login() { key=CLAUDE_CODE_OAUTH_TOKEN=sk-ant-oat01-dummy; fault usage-limit-login usage_limit few; }
+# A limit that resets on another day is told with its date.
+case_usage_limit_days() { fault usage-limit-days '{kind: usage_limit, resets_in: 300000}' few; }
 case_quota() { fault quota quota few; }
 case_server_error() { fault server-error server_error few; }
 case_overloaded() { fault overloaded overloaded few; }
@@ -192,6 +198,19 @@ case_refusal() { fault refusal refusal few; }
 case_bad_answer() { serve bad-answer.yml; record bad-answer "${structured[@]}"; unserve; }
 case_usage_limit_midway() { serve usage-limit-midway.yml; few=(); few_retries; record usage-limit-midway "${structured[@]}" "${few[@]}"; unserve; }
 case_failing_command() { serve failing-command.yml; record failing-command "${structured[@]}"; unserve; }
+# Nobody listens.
+case_refused() {
+    serve success.yml
+    kill "$server" && wait "$server" 2>/dev/null || true
+    few=()
+    few_retries
+    if [ "$cli" = codex ]; then few+=(-c features.unbounded_connection_retries=false); fi
+    patience=60
+    record refused "${structured[@]}" "${few[@]}"
+    unserve
+}
+# Tools that may not be used.
+case_denied() { mode=dontAsk; serve success.yml; record denied "${structured[@]}"; unserve; }
 case_unknown_flag() { serve success.yml; record unknown-flag --no-such-flag; unserve; }
 case_max_turns() {
     serve success.yml
@@ -232,9 +251,10 @@ Once more.'
 common='success mcp-submit text-answer wrong-answer failing-command rate-limit-then-success
     rate-limit-retry-after rate-limit usage-limit usage-limit-midway quota server-error overloaded
     overloaded-then-success unauthorized unknown-model cut cut-then-success cut-stream
-    cut-stream-then-success bad-stream refusal bad-answer unknown-flag resume'
-cases_claude="$common max-turns max-budget"
-cases_codex="$common success-code-mode success-fallback-model mcp-submit-code-mode"
+    cut-stream-then-success bad-stream refusal bad-answer refused unknown-flag resume'
+cases_claude="$common max-turns max-budget usage-limit-login denied"
+cases_codex="$common success-code-mode success-fallback-model mcp-submit-code-mode
+    usage-limit-days"
 cases_gemini="$common max-turns"
 
 version() { "$clis/$1" --version 2>/dev/null | grep -oE '[0-9]+\.[0-9]+\.[0-9]+' | head -1; }

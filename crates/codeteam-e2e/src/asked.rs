@@ -112,14 +112,20 @@ impl Marks {
                 "Role" => self.role = Some(value.to_owned()),
                 "Step" => self.step = Some(value.to_owned()),
                 "Task" => self.task = Some(value.to_owned()),
-                "Round" => self.round = value.parse().ok().or(self.round),
-                "Attempt" => self.attempt = value.parse().ok().or(self.attempt),
+                "Round" => self.round = number(value).or(self.round),
+                "Attempt" => self.attempt = number(value).or(self.attempt),
                 _ => continue,
             }
             any = true;
         }
         any
     }
+}
+
+/// The number a text begins with: `2` or `2 of 5`.
+fn number(text: &str) -> Option<u32> {
+    let end = text.find(|c: char| !c.is_ascii_digit());
+    text[..end.unwrap_or(text.len())].parse().ok()
 }
 
 impl Asked {

@@ -100,7 +100,7 @@ fn fold(events: &[Value]) -> Value {
                 ));
             }
             "content_block_delta" => {
-                inputs[index].push_str(delta["partial_json"].as_str().unwrap())
+                inputs[index].push_str(delta["partial_json"].as_str().unwrap());
             }
             "content_block_stop" if message["content"][index]["type"] == "tool_use" => {
                 message["content"][index]["input"] = serde_json::from_str(&inputs[index]).unwrap();

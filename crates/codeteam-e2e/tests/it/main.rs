@@ -1,5 +1,7 @@
 //! The scripted model server, asked over real sockets by a plain client.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod anthropic;
 mod binary;
 mod capture;

@@ -83,11 +83,9 @@ fn a_road_that_is_not_there_is_a_problem() {
 
 #[test]
 fn without_any_road_the_answer_is_fenced() {
-    let server = server(Turn::say("Here it is.").road(Road::Fenced));
-    drop(server);
     let mut turn = Turn::submit(answer());
     turn.text = Some("Here it is.".to_owned());
-    let server = self::server(turn);
+    let server = server(turn);
     let said = post(&server, gemini::WHOLE, &gemini::question(&gemini::asked())).json();
     let text = said["candidates"][0]["content"]["parts"][0]["text"]
         .as_str()

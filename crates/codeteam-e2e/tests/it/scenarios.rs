@@ -47,7 +47,7 @@ fn the_first_play_that_fits_is_played() {
         .play(Play::new().says("boom").turn(says("it went boom")));
     let server = Server::start(scenario).unwrap();
     let said = |text: &str| ask(&server, "", &json!([user(text)]));
-    assert_eq!(said("Role: coder\nRound: 2"), "coder, round 2");
+    assert_eq!(said("Role: coder\nRound: 2 of 5"), "coder, round 2");
     assert_eq!(said("Role: coder\nRound: 1\nTask: task-7"), "coder, task 7");
     assert_eq!(said("  Role: coder\nRound: 3"), "coder");
     assert_eq!(
@@ -219,4 +219,25 @@ fn a_missing_file_says_so() {
             .starts_with("/nowhere/s.yml: could not be read"),
         "{error}"
     );
+}
+
+#[test]
+fn says_looks_at_what_was_said_last() {
+    let scenario = Scenario::new()
+        .play(
+            Play::new()
+                .says("boom")
+                .turn(Turn::say("a boom"))
+                .turn(Turn::say("a late boom")),
+        )
+        .play(Play::new().turn(Turn::say("one")).turn(Turn::say("two")));
+    let server = Server::start(scenario).unwrap();
+    let result = |text: &str| {
+        json!({"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "x", "content": text}]})
+    };
+    let after = |result: Value| json!([user("boom?"), assistant("hm"), result]);
+    assert_eq!(ask(&server, "", &after(result("all is well"))), "two");
+    assert_eq!(ask(&server, "", &after(result("boom!"))), "a late boom");
+    server.assert_no_problems();
 }
