@@ -43,6 +43,17 @@ impl Playing {
     /// Answers a request.
     pub(crate) fn answer(&mut self, asked: &Asked) -> Played {
         let marks = asked.marks();
+        if let Some(schema) = aside(asked) {
+            return Played {
+                play: Some("aside".to_owned()),
+                answer: Answer {
+                    number: asked.turns() + 1,
+                    model: asked.model.clone(),
+                    ..Answer::of_text(sample(schema).to_string())
+                },
+                ..Played::default()
+            };
+        }
         let mut played = match self.scenario.play_for(asked, &marks) {
             None => Played::problem(format!(
                 "no play fits this request (model `{}`, {marks:?})",
@@ -114,6 +125,14 @@ impl Played {
             ..Self::default()
         }
     }
+}
+
+/// The schema of a question a CLI asks for itself beside the conversation: which model gemini should
+/// take, and who speaks next. It carries the prompt of the role, and is no turn of its play.
+fn aside(asked: &Asked) -> Option<&Value> {
+    let schema = asked.schema.as_ref()?;
+    let asks = |key| schema["properties"].get(key).is_some();
+    (asks("complexity_score") || asks("next_speaker")).then_some(schema)
 }
 
 fn play_turn(asked: &Asked, turn: &Turn) -> Played {

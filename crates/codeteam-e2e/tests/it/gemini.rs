@@ -141,6 +141,26 @@ fn a_response_schema_makes_the_text_the_answer() {
 }
 
 #[test]
+fn what_gemini_asks_for_itself_is_no_turn_of_a_play() {
+    let server = server();
+    let mut router = question(&asked());
+    router["generationConfig"] = json!({"responseJsonSchema": {
+        "type": "OBJECT", "required": ["complexity_reasoning", "complexity_score"],
+        "properties": {"complexity_reasoning": {"type": "STRING"},
+                       "complexity_score": {"type": "INTEGER"}}}});
+    let said = post(&server, WHOLE, &router).json();
+    let text = said["candidates"][0]["content"]["parts"][0]["text"]
+        .as_str()
+        .unwrap();
+    let score: Value = serde_json::from_str(text).unwrap();
+    assert_eq!(score["complexity_score"], 1);
+    let requests = server.requests();
+    assert_eq!(requests.last().unwrap().play.as_deref(), Some("aside"));
+    assert_eq!(requests.last().unwrap().turn, None);
+    server.assert_no_problems();
+}
+
+#[test]
 fn tokens_are_counted_and_models_listed() {
     let server = server();
     let count = post(
