@@ -1,0 +1,41 @@
+//! The scripted model server: plays a model over real HTTP, so that the real CLIs and codeteam's
+//! own worker can be run end to end without one.
+//!
+//! A [`Scenario`] says what is answered to whom; a [`Server`] plays it on a loopback port in the
+//! four protocols the workers speak, and keeps every request for the test to look at. Nothing
+//! depends on this crate.
+//!
+//! ```no_run
+//! use codeteam_e2e::{Play, Scenario, Server, Turn};
+//! use serde_json::json;
+//!
+//! let coder = Play::new()
+//!     .role("coder")
+//!     .turn(Turn::say("I look first.").read("src/lib.rs"))
+//!     .turn(Turn::new().write("src/new.rs", "pub fn new() {}\n"))
+//!     .turn(Turn::submit(json!({"summary": "added `new`"})));
+//! let server = Server::start(Scenario::new().play(coder))?;
+//! // … run a CLI against `server.base_url()` …
+//! assert_eq!(server.requests().of_role("coder").len(), 3);
+//! server.assert_no_problems();
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+mod answer;
+mod asked;
+mod capture;
+mod fault;
+mod gates;
+mod http;
+mod playing;
+mod protocol;
+mod scenario;
+mod server;
+mod tools;
+
+pub use self::asked::{Asked, Marks, Message, Part, Side, Tool, ToolKind};
+pub use self::capture::{Request, Requests};
+pub use self::fault::{Fault, Kind};
+pub use self::protocol::Protocol;
+pub use self::scenario::{Action, Play, Road, Scenario, Turn, Usage, When};
+pub use self::server::{Options, Server};

@@ -1,0 +1,184 @@
+//! The protocols: each reads a request into [`Asked`] and writes an [`Answer`] in its own words.
+
+mod anthropic;
+mod chat;
+mod gemini;
+mod responses;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::answer::Answer;
+use crate::asked::Asked;
+
+/// How a model is spoken to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// Anthropic Messages.
+    #[default]
+    Anthropic,
+    /// `OpenAI` Responses.
+    Responses,
+    /// `OpenAI` Chat Completions.
+    Chat,
+    /// Gemini.
+    Gemini,
+}
+
+impl Protocol {
+    /// Its name, as in scenarios.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::Responses => "responses",
+            Self::Chat => "chat",
+            Self::Gemini => "gemini",
+        }
+    }
+
+    /// Reads a request. `model` is the one of the path, where it stands there.
+    pub(crate) fn read(self, body: &Value, model: &str, stream: bool) -> Asked {
+        let mut asked = match self {
+            Self::Anthropic => anthropic::read(body),
+            Self::Responses => responses::read(body),
+            Self::Chat => chat::read(body),
+            Self::Gemini => gemini::read(body),
+        };
+        asked.protocol = self;
+        if self == Self::Gemini {
+            model.clone_into(&mut asked.model);
+            asked.stream = stream;
+        } else {
+            asked.model = text_of(&body["model"]);
+            asked.stream = body["stream"] == true;
+        }
+        asked
+    }
+
+    /// The whole answer.
+    pub(crate) fn whole(self, answer: &Answer) -> Value {
+        match self {
+            Self::Anthropic => anthropic::whole(answer),
+            Self::Responses => responses::whole(answer, "completed"),
+            Self::Chat => chat::whole(answer),
+            Self::Gemini => gemini::whole(answer),
+        }
+    }
+
+    /// The answer piece by piece.
+    pub(crate) fn frames(self, answer: &Answer, body: &Value) -> Vec<Frame> {
+        match self {
+            Self::Anthropic => anthropic::frames(answer),
+            Self::Responses => responses::frames(answer),
+            Self::Chat => chat::frames(answer, body["stream_options"]["include_usage"] == true),
+            Self::Gemini => gemini::frames(answer),
+        }
+    }
+}
+
+/// One server-sent event.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Frame {
+    /// Its name, where the protocol names its events.
+    pub(crate) event: Option<String>,
+    /// Its data.
+    pub(crate) data: String,
+    /// Whether it brings a part of what is said, with more to come.
+    pub(crate) partial: bool,
+}
+
+impl Frame {
+    /// An event whose name is the `type` of its data.
+    fn typed(data: &Value) -> Self {
+        let name = data["type"].as_str();
+        Self {
+            event: name.map(str::to_owned),
+            data: data.to_string(),
+            partial: name.is_some_and(|name| name.ends_with("delta") && name != "message_delta"),
+        }
+    }
+
+    /// An event without a name.
+    fn bare(data: &Value) -> Self {
+        Self {
+            event: None,
+            data: data.to_string(),
+            partial: false,
+        }
+    }
+
+    /// An event without a name that brings a part of what is said.
+    fn part(data: &Value) -> Self {
+        Self {
+            partial: true,
+            ..Self::bare(data)
+        }
+    }
+
+    /// As it goes over the wire.
+    pub(crate) fn to_wire(&self) -> String {
+        match &self.event {
+            Some(event) => format!("event: {event}\ndata: {}\n\n", self.data),
+            None => format!("data: {}\n\n", self.data),
+        }
+    }
+}
+
+/// The models a `GET /models` lists.
+pub(crate) fn models(protocol: Protocol) -> Value {
+    const CREATED: u64 = 1_750_000_000;
+    match protocol {
+        Protocol::Anthropic => json!({
+            "data": [{"type": "model", "id": "claude-scripted", "display_name": "Scripted",
+                      "created_at": "2025-06-15T15:06:40Z"}],
+            "has_more": false, "first_id": "claude-scripted", "last_id": "claude-scripted",
+        }),
+        Protocol::Responses | Protocol::Chat => json!({
+            "object": "list",
+            "data": [{"id": "gpt-scripted", "object": "model", "created": CREATED,
+                      "owned_by": "codeteam"}],
+        }),
+        Protocol::Gemini => json!({
+            "models": [{"name": "models/gemini-scripted", "version": "1",
+                        "displayName": "Scripted", "inputTokenLimit": 1_000_000,
+                        "outputTokenLimit": 65_536,
+                        "supportedGenerationMethods": ["generateContent", "countTokens"]}],
+        }),
+    }
+}
+
+/// A string, or nothing.
+fn text_of(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// The texts of a content that is a string, or a list of parts with a `text` each.
+fn texts_of(content: &Value) -> Vec<String> {
+    match content {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(parts) => parts.iter().filter_map(part_text).collect(),
+        Value::Object(_) => part_text(content).into_iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn part_text(part: &Value) -> Option<String> {
+    part.as_str()
+        .or_else(|| part["text"].as_str())
+        .map(str::to_owned)
+}
+
+/// What a tool gave back, as one text: its texts, or else the JSON it is.
+fn result_text(content: &Value) -> String {
+    let texts = texts_of(content);
+    if texts.is_empty() && !content.is_null() {
+        return content.to_string();
+    }
+    texts.join("\n")
+}
+
+/// The members of a list, or none.
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}

@@ -1,0 +1,240 @@
+//! `OpenAI` Responses, as the API has it and as codex uses it.
+
+use serde_json::{Value, json};
+
+use super::{Frame, list, result_text, text_of, texts_of};
+use crate::answer::{Answer, Call, Input, halves};
+use crate::asked::{Asked, Part, Side, Tool, ToolKind};
+
+pub(super) fn read(body: &Value) -> Asked {
+    let mut asked = Asked::default();
+    for text in texts_of(&body["instructions"]) {
+        asked.push_system(&text);
+    }
+    if let Value::String(text) = &body["input"] {
+        asked.push(Side::User, Part::Text(text.clone()));
+    }
+    for item in list(&body["input"]) {
+        read_item(&mut asked, item);
+    }
+    read_tools(&mut asked.tools, &body["tools"], None);
+    let format = &body["text"]["format"];
+    if format["type"] == "json_schema" {
+        asked.schema = Some(format["schema"].clone());
+    }
+    asked
+}
+
+fn read_item(asked: &mut Asked, item: &Value) {
+    match item["type"].as_str() {
+        None | Some("message") => {
+            for text in texts_of(&item["content"]) {
+                match item["role"].as_str() {
+                    Some("assistant") => asked.push(Side::Assistant, Part::Text(text)),
+                    Some("system" | "developer") => asked.push_system(&text),
+                    _ => asked.push(Side::User, Part::Text(text)),
+                }
+            }
+        }
+        Some("additional_tools") => read_tools(&mut asked.tools, &item["tools"], None),
+        Some("reasoning") => {}
+        Some("tool_search_call") => {
+            asked.push(Side::Assistant, Part::Call(Asked::SEARCH.to_owned()));
+        }
+        Some("tool_search_output") => {
+            read_tools(&mut asked.tools, &item["tools"], None);
+            asked.push(Side::User, Part::Result(item["tools"].to_string()));
+        }
+        Some(kind) if kind.ends_with("_output") => {
+            asked.push(Side::User, Part::Result(result_text(&item["output"])));
+        }
+        Some(kind) if kind.ends_with("_call") => {
+            let name = item["name"].as_str().unwrap_or(kind).to_owned();
+            asked.push(Side::Assistant, Part::Call(name));
+        }
+        Some(_) => {}
+    }
+}
+
+/// Tools stand in the list itself or in namespaces; codex's `functions` is none that is said.
+fn read_tools(tools: &mut Vec<Tool>, offered: &Value, namespace: Option<&str>) {
+    for tool in list(offered) {
+        let kind = match tool["type"].as_str() {
+            Some("function") => ToolKind::Function,
+            Some("custom") => ToolKind::Custom,
+            Some("namespace") => {
+                read_tools(tools, &tool["tools"], tool["name"].as_str());
+                continue;
+            }
+            Some("tool_search") if tool["execution"] == "client" => ToolKind::Search,
+            // The API's own tools (search, shell, …) have no name to call them by.
+            _ => continue,
+        };
+        tools.push(Tool {
+            name: match kind {
+                ToolKind::Search => Asked::SEARCH.to_owned(),
+                _ => text_of(&tool["name"]),
+            },
+            namespace: namespace.map(str::to_owned),
+            kind,
+            description: text_of(&tool["description"]),
+            schema: tool["parameters"].clone(),
+        });
+    }
+}
+
+fn usage(answer: &Answer) -> Value {
+    let usage = &answer.usage;
+    let input = usage.input + usage.cached + usage.cache_write;
+    json!({
+        "input_tokens": input,
+        "input_tokens_details": {"cached_tokens": usage.cached},
+        "output_tokens": usage.output,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning},
+        "total_tokens": input + usage.output,
+    })
+}
+
+fn part(answer: &Answer, text: &str) -> Value {
+    if answer.refused {
+        json!({"type": "refusal", "refusal": text})
+    } else {
+        json!({"type": "output_text", "text": text, "annotations": []})
+    }
+}
+
+fn message(answer: &Answer, content: &[Value], status: &str) -> Value {
+    json!({"type": "message", "id": answer.id("msg"), "status": status, "role": "assistant",
+           "content": content})
+}
+
+fn call_item(answer: &Answer, index: usize, call: &Call, input: &str, status: &str) -> Value {
+    let (kind, field, prefix) = match call.input {
+        Input::Text(_) => ("custom_tool_call", "input", "ctc"),
+        _ => ("function_call", "arguments", "fc"),
+    };
+    if call.name == Asked::SEARCH {
+        return json!({"type": "tool_search_call", "id": answer.call_id("tsc", index),
+                      "call_id": answer.call_id("call", index), "execution": "client",
+                      "status": status, "arguments": call.input.to_json()});
+    }
+    let mut item = json!({
+        "type": kind,
+        "id": answer.call_id(prefix, index),
+        "status": status,
+        "call_id": answer.call_id("call", index),
+        "name": call.name,
+    });
+    item[field] = json!(input);
+    if let Some(namespace) = &call.namespace {
+        item["namespace"] = json!(namespace);
+    }
+    item
+}
+
+fn items(answer: &Answer) -> Vec<Value> {
+    let text = answer.text.as_deref();
+    let message = text.map(|text| message(answer, &[part(answer, text)], "completed"));
+    let calls = answer.calls.iter().enumerate();
+    let calls = calls
+        .map(|(index, call)| call_item(answer, index, call, &call.input.to_text(), "completed"));
+    message.into_iter().chain(calls).collect()
+}
+
+pub(super) fn whole(answer: &Answer, status: &str) -> Value {
+    let done = status == "completed";
+    json!({
+        "id": answer.id("resp"),
+        "object": "response",
+        "created_at": 1_750_000_000,
+        "status": status,
+        "error": null,
+        "incomplete_details": null,
+        "model": answer.model,
+        "output": if done { items(answer) } else { Vec::new() },
+        "parallel_tool_calls": true,
+        "usage": if done { usage(answer) } else { Value::Null },
+    })
+}
+
+pub(super) fn frames(answer: &Answer) -> Vec<Frame> {
+    let mut events = vec![
+        json!({"type": "response.created", "response": whole(answer, "in_progress")}),
+        json!({"type": "response.in_progress", "response": whole(answer, "in_progress")}),
+    ];
+    let mut output = 0;
+    if let Some(text) = &answer.text {
+        message_events(&mut events, answer, text);
+        output += 1;
+    }
+    for (index, call) in answer.calls.iter().enumerate() {
+        call_events(&mut events, answer, index, call, output + index);
+    }
+    events.push(json!({"type": "response.completed", "response": whole(answer, "completed")}));
+    for (number, event) in events.iter_mut().enumerate() {
+        event["sequence_number"] = json!(number);
+    }
+    events.iter().map(Frame::typed).collect()
+}
+
+fn message_events(events: &mut Vec<Value>, answer: &Answer, text: &str) {
+    let id = answer.id("msg");
+    let (kind, field) = if answer.refused {
+        ("response.refusal", "refusal")
+    } else {
+        ("response.output_text", "text")
+    };
+    let at = |mut event: Value| {
+        event["item_id"] = json!(id);
+        event["output_index"] = json!(0);
+        event["content_index"] = json!(0);
+        event
+    };
+    events.push(
+        json!({"type": "response.output_item.added", "output_index": 0,
+                       "item": message(answer, &[], "in_progress")}),
+    );
+    events.push(at(
+        json!({"type": "response.content_part.added", "part": part(answer, "")}),
+    ));
+    for piece in halves(text) {
+        events.push(at(json!({"type": format!("{kind}.delta"), "delta": piece})));
+    }
+    let mut done = at(json!({"type": format!("{kind}.done")}));
+    done[field] = json!(text);
+    events.push(done);
+    events.push(at(
+        json!({"type": "response.content_part.done", "part": part(answer, text)}),
+    ));
+    events.push(
+        json!({"type": "response.output_item.done", "output_index": 0,
+                       "item": message(answer, &[part(answer, text)], "completed")}),
+    );
+}
+
+fn call_events(events: &mut Vec<Value>, answer: &Answer, index: usize, call: &Call, output: usize) {
+    let input = call.input.to_text();
+    let (kind, field, prefix) = match call.input {
+        Input::Text(_) => ("response.custom_tool_call_input", "input", "ctc"),
+        _ => ("response.function_call_arguments", "arguments", "fc"),
+    };
+    let id = answer.call_id(prefix, index);
+    events.push(
+        json!({"type": "response.output_item.added", "output_index": output,
+                       "item": call_item(answer, index, call, "", "in_progress")}),
+    );
+    let done = json!({"type": "response.output_item.done", "output_index": output,
+                      "item": call_item(answer, index, call, &input, "completed")});
+    if call.name == Asked::SEARCH {
+        events.push(done);
+        return;
+    }
+    for piece in halves(&input) {
+        events.push(json!({"type": format!("{kind}.delta"), "item_id": id,
+                           "output_index": output, "delta": piece}));
+    }
+    let mut said = json!({"type": format!("{kind}.done"), "item_id": id, "output_index": output});
+    said[field] = json!(input);
+    events.push(said);
+    events.push(done);
+}

@@ -1,0 +1,357 @@
+//! One connection: requests in, answers or faults out.
+
+use std::io::{self, BufReader};
+use std::net::TcpStream;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+
+use super::Shared;
+use crate::asked::{Asked, Marks};
+use crate::capture::{Request, masked, masked_target};
+use crate::fault::{Fault, Kind};
+use crate::gates::Passed;
+use crate::http::{self, Received};
+use crate::playing::Played;
+use crate::protocol::{self, Protocol};
+
+/// Whether the connection serves more requests after an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    Serve,
+    Close,
+}
+
+/// What a path asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Route {
+    /// An answer of a model. Gemini's model and whether to stream stand in the path.
+    Model(Protocol, String, Streaming),
+    /// How many tokens a prompt has.
+    Count(Protocol),
+    /// Which models there are.
+    Models(Protocol),
+    /// A web socket, which there is none of.
+    Socket,
+    /// Whether anybody is there.
+    Hello,
+    /// Nothing that is known.
+    Unknown,
+}
+
+/// How the pieces of an answer are put on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Streaming {
+    /// As the body says, in server-sent events.
+    AsAsked,
+    /// In server-sent events.
+    Events,
+    /// As a JSON array: Gemini's way without `alt=sse`.
+    Array,
+    /// In one piece.
+    No,
+}
+
+/// Serves a connection until it ends.
+pub(super) fn serve(shared: &Shared, stream: TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let mut stream = stream;
+    while let Some(received) = http::read(&mut reader)? {
+        if answer(shared, &mut stream, &received)? == Next::Close {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn route(received: &Received) -> Route {
+    let path = received.path();
+    let upgrade = received.header("upgrade").is_some();
+    let last = path.rsplit('/').next().unwrap_or_default();
+    match received.method.as_str() {
+        _ if upgrade => Route::Socket,
+        "POST" if path.ends_with("/messages/count_tokens") => Route::Count(Protocol::Anthropic),
+        "POST" if path.ends_with("/messages") => asked_for(Protocol::Anthropic),
+        "POST" if path.ends_with("/responses") => asked_for(Protocol::Responses),
+        "POST" if path.ends_with("/chat/completions") => asked_for(Protocol::Chat),
+        "POST" => match last.split_once(':') {
+            Some((model, "generateContent")) => gemini(model, Streaming::No),
+            Some((model, "streamGenerateContent")) if received.query_has("alt=sse") => {
+                gemini(model, Streaming::Events)
+            }
+            Some((model, "streamGenerateContent")) => gemini(model, Streaming::Array),
+            Some((_, "countTokens")) => Route::Count(Protocol::Gemini),
+            _ => Route::Unknown,
+        },
+        "GET" if last == "models" => Route::Models(lister(received)),
+        "GET" | "HEAD" if path.is_empty() => Route::Hello,
+        _ => Route::Unknown,
+    }
+}
+
+fn asked_for(protocol: Protocol) -> Route {
+    Route::Model(protocol, String::new(), Streaming::AsAsked)
+}
+
+fn gemini(model: &str, streaming: Streaming) -> Route {
+    Route::Model(Protocol::Gemini, model.to_owned(), streaming)
+}
+
+/// All protocols list their models at the same path; who asks is told by the headers.
+fn lister(received: &Received) -> Protocol {
+    let keyed = received.target.contains("key=");
+    if received.header("anthropic-version").is_some() {
+        Protocol::Anthropic
+    } else if received.header("x-goog-api-key").is_some()
+        || received.path().contains("/v1beta")
+        || keyed
+    {
+        Protocol::Gemini
+    } else {
+        Protocol::Chat
+    }
+}
+
+fn answer(shared: &Shared, stream: &mut TcpStream, received: &Received) -> io::Result<Next> {
+    let body: Value = serde_json::from_slice(&received.body).unwrap_or(Value::Null);
+    let mut request = request_of(shared, received, &body);
+    match route(received) {
+        Route::Model(protocol, model, streaming) => {
+            request.protocol = Some(protocol);
+            if !body.is_object() {
+                return unreadable(shared, stream, received, request);
+            }
+            let gemini_streams = matches!(streaming, Streaming::Events | Streaming::Array);
+            let asked = protocol.read(&body, &model, gemini_streams);
+            let streaming = match (streaming, asked.stream) {
+                (Streaming::AsAsked, true) => Streaming::Events,
+                (Streaming::AsAsked, false) => Streaming::No,
+                (said, _) => said,
+            };
+            let played = play(shared, request, &asked);
+            Reply {
+                shared,
+                protocol,
+                body: &body,
+                streaming,
+                played: &played,
+            }
+            .send(stream)
+        }
+        Route::Count(protocol) => {
+            request.protocol = Some(protocol);
+            keep(shared, request);
+            // Four characters to a token, as everybody reckons.
+            let tokens = received.body.len() / 4;
+            whole(
+                stream,
+                200,
+                &match protocol {
+                    Protocol::Gemini => json!({"totalTokens": tokens}),
+                    _ => json!({"input_tokens": tokens}),
+                },
+            )
+        }
+        Route::Models(protocol) => {
+            request.protocol = Some(protocol);
+            keep(shared, request);
+            whole(stream, 200, &protocol::models(protocol))
+        }
+        Route::Socket => {
+            keep(shared, request);
+            whole(
+                stream,
+                426,
+                &json!({"error": {"message": "there are no web sockets here"}}),
+            )
+        }
+        Route::Hello if received.method == "HEAD" => {
+            keep(shared, request);
+            http::write_whole(stream, 200, &[], b"")?;
+            Ok(Next::Serve)
+        }
+        Route::Hello => {
+            keep(shared, request);
+            whole(stream, 200, &json!({"server": "codeteam-models"}))
+        }
+        Route::Unknown => {
+            let what = format!(
+                "`{} {}` is nothing the scripted model server knows",
+                received.method, request.path
+            );
+            request.problem = Some(what.clone());
+            keep(shared, request);
+            whole(stream, 404, &json!({"error": {"message": what}}))
+        }
+    }
+}
+
+fn request_of(shared: &Shared, received: &Received, body: &Value) -> Request {
+    let headers = received.headers.iter();
+    Request {
+        order: 0,
+        at_ms: u64::try_from(shared.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        method: received.method.clone(),
+        path: masked_target(&received.target),
+        headers: headers
+            .map(|(name, value)| (name.clone(), masked(name, value)))
+            .collect(),
+        protocol: None,
+        marks: Marks::default(),
+        play: None,
+        turn: None,
+        fault: None,
+        problem: None,
+        body: body.clone(),
+        asked: None,
+    }
+}
+
+fn keep(shared: &Shared, request: Request) {
+    shared.keep(&mut shared.state(), request);
+}
+
+/// Plays and keeps in one go, so that the order of the records is the order of the plays.
+fn play(shared: &Shared, mut request: Request, asked: &Asked) -> Played {
+    let mut state = shared.state();
+    let played = state.playing.answer(asked);
+    request.marks = asked.marks();
+    request.asked = Some(asked.clone());
+    request.play.clone_from(&played.play);
+    request.turn = played.turn;
+    request.fault = played.fault.as_ref().map(|fault| fault.kind);
+    request.problem.clone_from(&played.problem);
+    shared.keep(&mut state, request);
+    played
+}
+
+fn unreadable(
+    shared: &Shared,
+    stream: &mut TcpStream,
+    received: &Received,
+    mut request: Request,
+) -> io::Result<Next> {
+    let encoding = received.header("content-encoding").unwrap_or("none");
+    let what = format!("the body is no JSON object (content-encoding: {encoding})");
+    request.problem = Some(what.clone());
+    keep(shared, request);
+    whole(stream, 400, &json!({"error": {"message": what}}))
+}
+
+fn whole(stream: &mut TcpStream, status: u16, body: &Value) -> io::Result<Next> {
+    let kind = ("content-type", "application/json".to_owned());
+    http::write_whole(stream, status, &[kind], body.to_string().as_bytes())?;
+    Ok(Next::Serve)
+}
+
+/// An answer on its way.
+struct Reply<'a> {
+    shared: &'a Shared,
+    protocol: Protocol,
+    body: &'a Value,
+    streaming: Streaming,
+    played: &'a Played,
+}
+
+impl Reply<'_> {
+    fn send(&self, stream: &mut TcpStream) -> io::Result<Next> {
+        let Some(fault) = &self.played.fault else {
+            return self.send_pieces(stream, None);
+        };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.map_or(0, |now| now.as_secs());
+        let model = &self.played.answer.model;
+        if let Some(refusal) = fault.refusal(self.protocol, model, now) {
+            let mut headers = refusal.headers;
+            headers.push(("content-type", "application/json".to_owned()));
+            let body = refusal.body.to_string();
+            http::write_whole(stream, refusal.status, &headers, body.as_bytes())?;
+            return Ok(Next::Serve);
+        }
+        match fault.kind {
+            Kind::Cut => Ok(Next::Close),
+            Kind::Stall => match self.shared.gates.wait(&fault.gate, stream) {
+                Passed::Released => self.send_pieces(stream, None).map(|_| Next::Close),
+                Passed::Gone => Ok(Next::Close),
+            },
+            _ => self.send_pieces(stream, Some(fault)),
+        }
+    }
+
+    /// The pieces as they go over the wire, and how many of them are before its middle.
+    fn pieces(&self) -> (Vec<String>, usize) {
+        let answer = &self.played.answer;
+        if self.streaming == Streaming::No {
+            return split(&self.protocol.whole(answer).to_string());
+        }
+        let frames = self.protocol.frames(answer, self.body);
+        let count = frames.len();
+        // In the middle of what is said, so that there is something to be thrown away.
+        let partial = frames.iter().position(|frame| frame.partial);
+        let middle = partial.map_or(count / 2, |index| index + 1);
+        let frames = frames.iter().enumerate();
+        let pieces: Vec<String> = frames
+            .map(|(index, frame)| match self.streaming {
+                Streaming::Array => {
+                    let before = if index == 0 { "[" } else { "" };
+                    let after = if index + 1 == count { "]" } else { ",\n" };
+                    format!("{before}{}{after}", frame.data)
+                }
+                _ => frame.to_wire(),
+            })
+            .collect();
+        if count < 2 {
+            return split(&pieces.concat());
+        }
+        (pieces, middle)
+    }
+
+    fn send_pieces(&self, stream: &mut TcpStream, fault: Option<&Fault>) -> io::Result<Next> {
+        let (pieces, middle) = self.pieces();
+        let kind = match self.streaming {
+            Streaming::Events | Streaming::AsAsked => "text/event-stream; charset=utf-8",
+            Streaming::Array | Streaming::No => "application/json",
+        };
+        http::write_start(stream, kind)?;
+        let mut next = Next::Serve;
+        for (index, piece) in pieces.iter().enumerate() {
+            if let Some(fault) = fault.filter(|_| index == middle) {
+                match fault.kind {
+                    Kind::CutStream => return Ok(Next::Close),
+                    Kind::Hold => {
+                        if self.shared.gates.wait(&fault.gate, stream) == Passed::Gone {
+                            return Ok(Next::Close);
+                        }
+                        next = Next::Close;
+                    }
+                    Kind::BadStream => http::write_piece(stream, self.broken().as_bytes())?,
+                    _ => {}
+                }
+            }
+            http::write_piece(stream, piece.as_bytes())?;
+        }
+        http::write_end(stream)?;
+        Ok(next)
+    }
+
+    /// A piece that is not JSON.
+    fn broken(&self) -> &'static str {
+        match (self.streaming, self.protocol) {
+            (Streaming::Events | Streaming::AsAsked, Protocol::Anthropic) => {
+                "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"ind\n\n"
+            }
+            (Streaming::Events | Streaming::AsAsked, Protocol::Responses) => {
+                "event: response.output_text.delta\ndata: {\"type\":\"response.output_te\n\n"
+            }
+            (Streaming::Events | Streaming::AsAsked, _) => "data: {\"choices\":[{\"ind\n\n",
+            (Streaming::Array | Streaming::No, _) => "{\"broken\n",
+        }
+    }
+}
+
+/// One piece as two.
+fn split(piece: &str) -> (Vec<String>, usize) {
+    let halves = crate::answer::halves(piece).into_iter();
+    (halves.map(str::to_owned).collect(), 1)
+}

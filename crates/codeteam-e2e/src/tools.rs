@@ -1,0 +1,241 @@
+//! From what a model does to the tools a request offers.
+//!
+//! Each CLI has its own names for the same four things. A tool is taken only if its name is one
+//! that is known and its input has the property that is needed, so a new version of a CLI that
+//! renames either is noticed.
+
+use serde_json::{Map, Value, json};
+
+use crate::answer::{Call, Input};
+use crate::asked::{Asked, Tool, ToolKind};
+use crate::scenario::Action;
+
+/// The call that does it here, or a sentence that says why there is none.
+pub(crate) fn call_for(action: &Action, asked: &Asked) -> Result<Call, String> {
+    let found = match action {
+        Action::Write { path, content } => by_name(
+            asked,
+            &["Write", "write_file"],
+            &[(PATHS, path), (&["content"], content)],
+        )
+        .or_else(|| patch(asked, &added(path, content)))
+        .or_else(|| shell(asked, &printed(path, content))),
+        Action::Edit { path, old, new } => by_name(
+            asked,
+            &["Edit", "replace", "edit_file"],
+            &[
+                (PATHS, path),
+                (&["old_string", "old"], old),
+                (&["new_string", "new"], new),
+            ],
+        )
+        .or_else(|| patch(asked, &updated(path, old, new)))
+        .or_else(|| {
+            let patch = updated(path, old, new);
+            // codex carries this one out itself, wherever it stands in a command.
+            shell(asked, &format!("apply_patch <<'EOP'\n{patch}EOP"))
+        }),
+        Action::Read { path } => by_name(asked, &["Read", "read_file"], &[(PATHS, path)])
+            .or_else(|| shell(asked, &format!("cat {}", quoted(path)))),
+        Action::Run { command } => by_name(
+            asked,
+            &["Bash", "run_shell_command", "run_command"],
+            &[(&["command"], command)],
+        )
+        .or_else(|| shell(asked, command)),
+        Action::Call { name, input } => literal(asked, name, input),
+    };
+    found.ok_or_else(|| {
+        let offered: Vec<String> = asked.tools.iter().map(Tool::full_name).collect();
+        format!(
+            "no tool that is offered can {}; offered are: {}",
+            told(action),
+            offered.join(", ")
+        )
+    })
+}
+
+/// What the CLIs call the path of a file.
+const PATHS: &[&str] = &["file_path", "path", "absolute_path"];
+
+fn told(action: &Action) -> String {
+    match action {
+        Action::Write { path, .. } => format!("write `{path}`"),
+        Action::Edit { path, .. } => format!("edit `{path}`"),
+        Action::Read { path } => format!("read `{path}`"),
+        Action::Run { command } => format!("run `{command}`"),
+        Action::Call { name, .. } => format!("be called `{name}`"),
+    }
+}
+
+/// A call of the first tool of these names that takes all of these values, each under the first
+/// name of its list that the tool knows.
+fn by_name(asked: &Asked, names: &[&str], values: &[(&[&str], &str)]) -> Option<Call> {
+    let tools = asked.tools.iter();
+    tools
+        .filter(|tool| names.contains(&tool.name.as_str()))
+        .find_map(|tool| {
+            let mut input = Map::new();
+            for (keys, value) in values {
+                let key = keys.iter().find(|key| tool.takes(key))?;
+                input.insert((*key).to_owned(), json!(value));
+            }
+            // Two CLIs want to be told why.
+            for key in ["description", "instruction"] {
+                if tool.schema["required"]
+                    .as_array()
+                    .is_some_and(|required| required.contains(&json!(key)))
+                {
+                    input.insert(key.to_owned(), json!("as the scenario says"));
+                }
+            }
+            Some(of(tool, Input::Json(Value::Object(input))))
+        })
+}
+
+fn of(tool: &Tool, input: Input) -> Call {
+    Call {
+        name: tool.name.clone(),
+        namespace: tool.namespace.clone(),
+        input,
+    }
+}
+
+fn find<'a>(asked: &'a Asked, name: &str, kind: ToolKind) -> Option<&'a Tool> {
+    asked
+        .tools
+        .iter()
+        .find(|tool| tool.name == name && tool.kind == kind)
+}
+
+/// A call through codex's `exec`, which runs a script that calls the tools, if it has this one.
+fn scripted(asked: &Asked, name: &str, input: &Value) -> Option<Call> {
+    let exec = find(asked, "exec", ToolKind::Custom)?;
+    if !exec.description.contains(name) {
+        return None;
+    }
+    let script = format!("const result = await tools.{name}({input});\ntext(result);\n");
+    Some(of(exec, Input::Text(script)))
+}
+
+/// codex's way to change files.
+fn patch(asked: &Asked, patch: &str) -> Option<Call> {
+    if let Some(tool) = find(asked, "apply_patch", ToolKind::Custom) {
+        return Some(of(tool, Input::Text(patch.to_owned())));
+    }
+    scripted(asked, "apply_patch", &json!(patch))
+}
+
+/// codex's way to do everything else. Not for CLIs with tools of their own: where those are not
+/// offered, a role may not use them.
+fn shell(asked: &Asked, command: &str) -> Option<Call> {
+    let function = |name, input: Value| {
+        find(asked, name, ToolKind::Function).map(|tool| of(tool, Input::Json(input)))
+    };
+    function("exec_command", json!({"cmd": command}))
+        .or_else(|| function("shell_command", json!({"command": command})))
+        .or_else(|| function("shell", json!({"command": ["bash", "-c", command]})))
+        .or_else(|| scripted(asked, "exec_command", &json!({"cmd": command})))
+}
+
+fn literal(asked: &Asked, name: &str, input: &Value) -> Option<Call> {
+    let tools = asked.tools.iter();
+    let tool = tools
+        .filter(|tool| tool.name == name || tool.full_name() == name)
+        .map(|tool| {
+            let input = match (tool.kind, input) {
+                (ToolKind::Custom, Value::String(text)) => Input::Text(text.clone()),
+                (ToolKind::Custom, other) => Input::Text(other.to_string()),
+                (_, Value::String(text)) => Input::Raw(text.clone()),
+                (_, Value::Null) => Input::Json(json!({})),
+                (_, other) => Input::Json(other.clone()),
+            };
+            of(tool, input)
+        })
+        .next();
+    tool.or_else(|| scripted(asked, name, input))
+}
+
+/// The tool that takes a submission, called with it.
+pub(crate) fn submit_tool(asked: &Asked, answer: &Value) -> Option<Call> {
+    let tool = asked.tools.iter().find(|tool| is_submit(&tool.name));
+    tool.map(|tool| of(tool, Input::Json(answer.clone())))
+        .or_else(|| {
+            let exec = find(asked, "exec", ToolKind::Custom)?;
+            let name = identifiers(&exec.description).find(|name| is_submit(name))?;
+            scripted(asked, name, answer)
+        })
+}
+
+/// The way to a tool for submissions that codex has and does not show: a search for it, after which
+/// it is offered, or a script that finds it. For roads that are forced; there may be none.
+pub(crate) fn hidden_submit_tool(asked: &Asked, answer: &Value) -> Option<Call> {
+    if let Some(search) = find(asked, Asked::SEARCH, ToolKind::Search) {
+        let searched = asked.called_last(|name| name == Asked::SEARCH);
+        return (!searched).then(|| of(search, Input::Json(json!({"query": "submit"}))));
+    }
+    let exec = find(asked, "exec", ToolKind::Custom)?;
+    let script = format!(
+        "const submit = ALL_TOOLS.find((tool) => tool.name.endsWith(\"submit\"));\n\
+         const result = await tools[submit.name]({answer});\ntext(result);\n"
+    );
+    Some(of(exec, Input::Text(script)))
+}
+
+/// claude's tool for answers that must fit a schema.
+pub(crate) fn structured_tool(asked: &Asked, answer: &Value) -> Option<Call> {
+    find(asked, STRUCTURED, ToolKind::Function).map(|tool| of(tool, Input::Json(answer.clone())))
+}
+
+/// The schema of the answer, wherever it is offered.
+pub(crate) fn answer_schema(asked: &Asked) -> Option<&Value> {
+    asked
+        .tools
+        .iter()
+        .find(|tool| is_answer(&tool.name))
+        .map(|tool| &tool.schema)
+        .or(asked.schema.as_ref())
+}
+
+/// Whether a tool of this name takes an answer.
+pub(crate) fn is_answer(name: &str) -> bool {
+    name == STRUCTURED || is_submit(name)
+}
+
+const STRUCTURED: &str = "StructuredOutput";
+
+/// `submit`, or what a CLI makes of an MCP server's tool of that name.
+fn is_submit(name: &str) -> bool {
+    name == "submit" || name.ends_with("_submit")
+}
+
+fn identifiers(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+}
+
+fn added(path: &str, content: &str) -> String {
+    let lines = marked('+', content);
+    format!("*** Begin Patch\n*** Add File: {path}\n{lines}*** End Patch\n")
+}
+
+fn updated(path: &str, old: &str, new: &str) -> String {
+    let (removed, added) = (marked('-', old), marked('+', new));
+    format!("*** Begin Patch\n*** Update File: {path}\n@@\n{removed}{added}*** End Patch\n")
+}
+
+/// The lines of a patch.
+fn marked(mark: char, text: &str) -> String {
+    let lines = text.lines().map(|line| format!("{mark}{line}\n"));
+    lines.collect::<Vec<_>>().concat()
+}
+
+fn printed(path: &str, content: &str) -> String {
+    let path = quoted(path);
+    let content = quoted(content);
+    format!("mkdir -p \"$(dirname {path})\" && printf '%s' {content} > {path}")
+}
+
+/// One word for a shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}

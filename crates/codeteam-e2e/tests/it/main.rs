@@ -1,0 +1,15 @@
+//! The scripted model server, asked over real sockets by a plain client.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod anthropic;
+mod binary;
+mod capture;
+mod chat;
+mod client;
+mod faults;
+mod gemini;
+mod responses;
+mod roads;
+mod scenarios;
+mod tools;
