@@ -115,6 +115,8 @@ pub enum Trouble {
     Billing,
     /// More was said than the model can take in.
     Length,
+    /// Its API could not be reached, or broke off.
+    Unreachable,
 }
 
 /// Where the trouble was noticed.
@@ -177,6 +179,7 @@ fn by_trouble(trouble: Trouble) -> (Category, Action) {
         Trouble::Missing | Trouble::Version | Trouble::Login | Trouble::Model => {
             (Category::Cli, Action::Escalate)
         }
+        Trouble::Unreachable => (Category::Network, Action::RetrySame),
         Trouble::Refusal => (Category::Logic, Action::Escalate),
         Trouble::Turns => (Category::Logic, Action::RetryWithFeedback),
         Trouble::Cost | Trouble::Billing | Trouble::Length => {

@@ -108,6 +108,8 @@ impl Dialect for Claude {
             heard: Heard::default(),
             listening: listening.clone(),
             spent: BTreeMap::new(),
+            submitting: BTreeMap::new(),
+            error: None,
         })
     }
 
@@ -180,6 +182,10 @@ struct Folding {
     listening: Listening,
     /// What each message has spent, for the case that no result ever comes.
     spent: BTreeMap<String, Usage>,
+    /// Answers that were handed in and not yet accepted, by the id of the call.
+    submitting: BTreeMap<String, String>,
+    /// What kind of failure the API had.
+    error: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -284,8 +290,20 @@ impl Fold for Folding {
                 vec![self.heard.stumbled(&told, event.error_status)]
             }
             ("system" | "control_request" | "stream_event", _) => Vec::new(),
+            // What it says in the model's place when the API fails; the result says it too.
+            ("assistant", _) if event.error.is_some() => {
+                self.error = event
+                    .error
+                    .as_ref()
+                    .and_then(Value::as_str)
+                    .map(str::to_owned);
+                Vec::new()
+            }
             ("assistant", _) => self.said(event.message),
-            ("user", _) => Vec::new(),
+            ("user", _) => {
+                self.accept(event.message.as_ref());
+                Vec::new()
+            }
             ("rate_limit_event", _) => self.limited(event.rate_limit_info),
             ("result", _) => self.ended(event),
             (other, _) => vec![Told::Unknown {
@@ -327,7 +345,24 @@ impl Folding {
         self.spent
             .insert(id.to_owned(), tokens.unwrap_or_default().usage());
         let parts = message["content"].as_array().cloned().unwrap_or_default();
+        for part in &parts {
+            if part["name"] == SUBMIT {
+                let id = part["id"].as_str().unwrap_or_default().to_owned();
+                self.submitting.insert(id, part["input"].to_string());
+            }
+        }
         parts.iter().flat_map(part).collect()
+    }
+
+    /// Takes answers whose tool has accepted them.
+    fn accept(&mut self, message: Option<&Value>) {
+        let parts = message.and_then(|message| message["content"].as_array());
+        for part in parts.into_iter().flatten() {
+            let id = part["tool_use_id"].as_str().unwrap_or_default();
+            let submitted = self.submitting.remove(id);
+            let accepted = part["is_error"] != Value::Bool(true);
+            self.heard.submitted.extend(submitted.filter(|_| accepted));
+        }
     }
 
     fn limited(&mut self, info: Option<RateLimit>) -> Vec<Told> {
@@ -376,7 +411,16 @@ impl Folding {
             ..Facts::default()
         };
         let lower = said.to_lowercase();
-        facts.trouble = match subtype {
+        facts.trouble = match self.error.as_deref() {
+            Some("billing_error") => Some(Trouble::Billing),
+            Some("authentication_failed") => Some(Trouble::Login),
+            Some("model_not_found") => Some(Trouble::Model),
+            Some("server_error" | "unknown") if facts.http_status.is_none() => {
+                Some(Trouble::Unreachable)
+            }
+            _ => None,
+        };
+        let by_words = match subtype {
             "error_max_turns" => Some(Trouble::Turns),
             "error_max_budget_usd" => Some(Trouble::Cost),
             "error_max_structured_output_retries" => {
@@ -387,14 +431,13 @@ impl Folding {
                 Some(Trouble::Login)
             }
             _ if lower.contains("not logged in") => Some(Trouble::Login),
-            _ if lower.contains("issue with the selected model") => Some(Trouble::Model),
             _ if lower.contains("prompt is too long") => Some(Trouble::Length),
             _ if lower.contains("usage policy") || lower.contains("unable to respond to this") => {
                 Some(Trouble::Refusal)
             }
-            _ if lower.contains("credit balance is too low") => Some(Trouble::Billing),
             _ => None,
         };
+        facts.trouble = facts.trouble.or(by_words);
         if facts.message.is_empty() {
             facts.message = match facts.trouble {
                 Some(Trouble::Turns) => "it used up its turns before it was done".to_owned(),
@@ -410,11 +453,16 @@ impl Folding {
     }
 }
 
+/// What it calls the tool that takes the answer, and its own for the same purpose.
+const SUBMIT: &str = "mcp__codeteam__submit";
+const STRUCTURED: &str = "StructuredOutput";
+
 fn part(part: &Value) -> Vec<Told> {
     match part["type"].as_str() {
         Some("text") => vec![Told::Text {
             text: part["text"].as_str().unwrap_or_default().to_owned(),
         }],
+        Some("tool_use") if part["name"] == SUBMIT || part["name"] == STRUCTURED => Vec::new(),
         Some("tool_use") => used(part["name"].as_str().unwrap_or_default(), &part["input"]),
         _ => Vec::new(),
     }

@@ -1,8 +1,8 @@
 //! Codex: `codex exec --json`.
 //!
 //! Seen in 0.166.0. Its traps: usage is counted from the beginning of the thread; an `error` item
-//! can be a mere warning; it has no limit for turns or money and no list of tools; it takes a key
-//! from `CODEX_API_KEY` alone, and tries a WebSocket before it goes on without one.
+//! can be a mere warning, and an `error` event is not the end; a refusal is a turn without any
+//! message; it has no limit for turns or money and no list of tools.
 
 use std::ffi::OsString;
 
@@ -38,6 +38,14 @@ const NEEDS: Needs = Needs {
     ],
     login: "codex login",
 };
+
+/// What it says when its API cannot be reached, is too busy, or breaks off.
+const UNREACHABLE: &[&str] = &[
+    "stream disconnected",
+    "connection failed",
+    "high demand",
+    "at capacity",
+];
 
 /// What of it is not for work that nobody watches, or reaches for more than its API.
 const WITHOUT: &[&str] = &["apps", "plugins", "remote_plugin", "hooks", "multi_agent"];
@@ -87,8 +95,21 @@ impl Dialect for Codex {
         set("sandbox_mode", json!(mode));
         set("approval_policy", json!("never"));
         set("developer_instructions", json!(prompt.system));
-        if let Some((name, url)) = &around.base_url {
-            set(name, json!(url));
+        set("features.unbounded_connection_retries", json!(false));
+        if let Some((_, url)) = &around.base_url {
+            // A provider of its own, because the built-in one's retries cannot be limited: core
+            // decides what is tried again, and when.
+            for (name, value) in [
+                ("name", json!("codeteam")),
+                ("base_url", json!(url)),
+                ("wire_api", json!("responses")),
+                ("env_key", json!("CODEX_API_KEY")),
+                ("request_max_retries", json!(2)),
+                ("stream_max_retries", json!(2)),
+            ] {
+                set(&format!("model_providers.codeteam.{name}"), value);
+            }
+            set("model_provider", json!("codeteam"));
         }
         for (name, server) in &around.mcp_servers {
             let at = |field: &str| format!("mcp_servers.{name}.{field}");
@@ -243,7 +264,11 @@ impl Fold for Folding {
             "turn.completed" => self.ended(event.usage.unwrap_or_default()),
             "turn.failed" => {
                 let message = event.error.map_or(event.message, |error| words(&error));
-                vec![self.failed(&message)]
+                let known = self.heard.trouble.take();
+                let told = self.failed(&message);
+                // It has said so already.
+                let is_new = known.is_none_or(|facts| facts.message != clipped(&message));
+                is_new.then_some(told).into_iter().collect()
             }
             // It may still go on: "Reconnecting... 2/5" is one too.
             "error" => {
@@ -280,8 +305,7 @@ impl Folding {
         match text("type") {
             "agent_message" => {
                 let text = text("text").to_owned();
-                self.heard.message = Some(text.clone());
-                vec![Told::Text { text }]
+                self.heard.message(text)
             }
             "file_change" => {
                 let changes = item["changes"].as_array().cloned().unwrap_or_default();
@@ -336,6 +360,8 @@ impl Folding {
             Some(Trouble::Login)
         } else if lower.contains("check your plan and billing") {
             Some(Trouble::Billing)
+        } else if UNREACHABLE.iter().any(|words| lower.contains(words)) {
+            Some(Trouble::Unreachable)
         } else if lower.contains("context window") || lower.contains("context_length_exceeded") {
             Some(Trouble::Length)
         } else if lower.contains("is not supported") && lower.contains("model")

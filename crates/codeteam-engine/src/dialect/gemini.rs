@@ -263,7 +263,9 @@ impl Fold for Folding {
             }
             "error" => {
                 let message = words(event.error.as_ref(), &event.message);
-                vec![self.heard.stumbled(&message, None)]
+                let told = self.failed(&message);
+                self.heard.trouble = self.heard.failure.take();
+                vec![told]
             }
             "result" => self.ended(&event),
             other => vec![Told::Unknown {
@@ -290,6 +292,13 @@ impl Fold for Folding {
             Status::Exited(NO_LOGIN) => Some((Trouble::Login, "it is not logged in")),
             _ => None,
         };
+        if let (Status::Exited(code), Some(facts)) = (exit.status, &mut self.heard.failure) {
+            // An exit code is the HTTP status, as far as fits into it.
+            let statuses = [400, 401, 403, 429, 500, 503];
+            let told = statuses.into_iter().find(|status| status % 256 == code);
+            let told = told.and_then(|status| u16::try_from(status).ok());
+            facts.http_status = facts.http_status.or(told);
+        }
         if let Some((trouble, words)) = trouble {
             let facts = self.heard.failure.get_or_insert_with(|| Facts {
                 message: words.to_owned(),
@@ -308,8 +317,7 @@ impl Folding {
         if text.trim().is_empty() {
             return Vec::new();
         }
-        self.heard.message = Some(text.clone());
-        vec![Told::Text { text }]
+        self.heard.message(text)
     }
 
     fn used(&mut self, event: &Event<'_>) -> Vec<Told> {
@@ -352,7 +360,11 @@ impl Folding {
         }
         if event.status != "success" {
             let message = words(event.error.as_ref(), &event.message);
-            told.push(self.failed(&message));
+            match self.heard.trouble.take().filter(|_| message.is_empty()) {
+                // It has said why already.
+                Some(facts) => self.heard.failure = Some(facts),
+                None => told.push(self.failed(&message)),
+            }
         }
         told.push(Told::Final);
         told
@@ -363,10 +375,12 @@ impl Folding {
         let http_status = status_in(message);
         let trouble = if http_status == Some(401) || lower.contains("api key not valid") {
             Some(Trouble::Login)
-        } else if http_status == Some(404) {
+        } else if http_status == Some(404) || lower.contains("is not found for api version") {
             Some(Trouble::Model)
         } else if lower.contains("token count") && lower.contains("exceeds") {
             Some(Trouble::Length)
+        } else if UNREACHABLE.iter().any(|words| lower.contains(words)) {
+            Some(Trouble::Unreachable)
         } else if lower.contains("safety") || lower.contains("prohibited_content") {
             Some(Trouble::Refusal)
         } else {
@@ -379,6 +393,7 @@ impl Folding {
             message: message.clone(),
             http_status,
             trouble,
+            retry_after_ms: retry_after(&lower),
             ..Facts::default()
         });
         Told::Error { message }
@@ -389,6 +404,21 @@ impl Folding {
         let found = quota::of(text, &self.listening.account, &self.listening.clock);
         self.heard.quota = found.or_else(|| self.heard.quota.take());
     }
+}
+
+/// What it says when its API cannot be reached, or breaks off.
+const UNREACHABLE: &[&str] = &[
+    "fetch failed",
+    "api error: terminated",
+    "string in json at position",
+    "overloaded",
+];
+
+/// `Suggested retry after 60s.`
+fn retry_after(lower: &str) -> Option<u64> {
+    let (_, rest) = lower.split_once("retry after ")?;
+    let seconds = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+    seconds.parse::<u64>().ok().map(|seconds| seconds * 1_000)
 }
 
 /// What it says on every start, and nobody needs.

@@ -1,7 +1,7 @@
 //! What every fold gathers, and how it ends: one answer, or why there is none.
 
 use codeteam_core::budget::Usage;
-use codeteam_core::failure::{Facts, Quota, Stage};
+use codeteam_core::failure::{Facts, Quota, Stage, Trouble};
 use codeteam_core::input::WorkerEnd;
 
 use super::{Told, answer, facts_of};
@@ -30,6 +30,8 @@ pub(super) struct Heard {
     pub(super) quota: Option<Quota>,
     /// The last thing said on the error stream.
     last_words: String,
+    /// The first thing said there that is about an error.
+    complaint: String,
     /// An event was longer than what is read of a line.
     cut: bool,
 }
@@ -48,6 +50,11 @@ impl Heard {
         }
         if line.stream == crate::process::Stream::Stderr {
             self.last_words = clipped(text);
+            let lower = text.to_lowercase();
+            if self.complaint.is_empty() && COMPLAINTS.iter().any(|words| lower.starts_with(words))
+            {
+                self.complaint = clipped(text);
+            }
         }
         let text = line.text.to_string();
         Err(vec![Told::Noise { text }])
@@ -62,6 +69,16 @@ impl Heard {
             ..Facts::default()
         });
         Told::Error { message }
+    }
+
+    /// What a message tells a person: nothing, if it is the answer.
+    pub(super) fn message(&mut self, text: String) -> Vec<Told> {
+        let is_answer = answer::of(&text).is_some();
+        self.message = Some(text.clone());
+        if is_answer || text.trim().is_empty() {
+            return Vec::new();
+        }
+        vec![Told::Text { text }]
     }
 
     /// What became of it.
@@ -92,6 +109,8 @@ impl Heard {
                     exit: Some(code),
                     ..trouble
                 };
+            } else if is_usage(&facts.message) {
+                facts.trouble = Some(Trouble::Version);
             }
             return WorkerEnd::Failed(facts);
         }
@@ -103,7 +122,7 @@ impl Heard {
             1 => return WorkerEnd::Answered(self.submitted.remove(0)),
             // Which one would count?
             n => {
-                let words = format!("it submitted {n} times");
+                let words = format!("it submitted more than once ({n} times)");
                 return WorkerEnd::Failed(facts_of(exit, Stage::BadAnswer, words));
             }
         }
@@ -128,7 +147,12 @@ impl Heard {
     }
 
     fn words(&mut self, code: Option<i32>) -> String {
-        let words = std::mem::take(&mut self.last_words);
+        let last_words = std::mem::take(&mut self.last_words);
+        let words = if self.complaint.is_empty() {
+            last_words
+        } else {
+            std::mem::take(&mut self.complaint)
+        };
         if !words.is_empty() {
             return words;
         }
@@ -137,6 +161,16 @@ impl Heard {
             None => "it ended badly and said nothing".to_owned(),
         }
     }
+}
+
+/// What a line about an error begins with.
+const COMPLAINTS: &[&str] = &["error", "unknown argument", "fatal"];
+
+/// Whether a program complains about how it was called: it is not the one that codeteam knows.
+fn is_usage(message: &str) -> bool {
+    const WORDS: &[&str] = &["unknown option", "unknown argument", "unexpected argument"];
+    let lower = message.to_lowercase();
+    WORDS.iter().any(|words| lower.contains(words))
 }
 
 fn code_of(exit: &Exit) -> Option<i32> {

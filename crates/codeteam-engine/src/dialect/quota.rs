@@ -19,11 +19,11 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// This moment, here.
+    /// This moment, in the zone that workers are told to be in.
     pub fn read() -> Self {
         Self {
             now: Timestamp::now(),
-            zone: TimeZone::system(),
+            zone: TimeZone::UTC,
         }
     }
 }

@@ -33,7 +33,7 @@ use crate::workers::{Worker, prices, probe};
 use crate::workspace::{self, Workspace};
 
 /// The longest line of a worker that is kept: an answer with whole files in it is one line.
-const LINE_BYTES: usize = 16 << 20;
+const LINE_BYTES: usize = 12 << 20;
 /// How much of a worker's output is kept in all.
 const TOTAL_BYTES: u64 = 256 << 20;
 /// How long a worker may take to end when it is asked to.
@@ -280,11 +280,15 @@ fn command(
             ("/bin/sh".into(), args)
         }
     };
+    let mut env = program.env;
+    // Times that it tells are read as such.
+    env.push(("TZ".into(), "UTC".into()));
+    env.extend(reach.env.iter().cloned());
     Ok(CommandSpec {
         program: name,
         args,
         cwd: workspace.tree_dir(),
-        env: Engine::child_env(&job.mark(engine), [program.env, reach.env.clone()].concat()),
+        env: Engine::child_env(&job.mark(engine), env),
         view,
         disk: Some(engine.disk(workspace)),
         brief: false,

@@ -96,7 +96,10 @@ fn unknown_names() {
     refused(
         &project,
         &with(&["--worker", "clod"]),
-        &["does not know the worker `clod`", "hint: known: scripted"],
+        &[
+            "does not know the worker `clod`",
+            "hint: known: claude, codex, gemini, builtin, scripted",
+        ],
     );
     refused(
         &project,

@@ -19,6 +19,9 @@ use crate::process::{Line, Stream};
 use crate::prompt::Prompt;
 use crate::workspace::remove_tree;
 
+/// How much of one line a transcript keeps.
+const KEPT_BYTES: usize = 1 << 20;
+
 /// Where the files of a launch are.
 pub(super) struct Files {
     /// What the worker may read.
@@ -129,6 +132,9 @@ impl Transcript {
         dialect: dialect::Name,
         listening: &Listening,
     ) -> Result<Self, Error> {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(failed("make the folder", folder))?;
+        }
         let file = File::create(path).map_err(failed("write the transcript", path))?;
         let mut transcript = Self {
             path: path.to_owned(),
@@ -150,7 +156,14 @@ impl Transcript {
             Stream::Stdout => "stdout",
             Stream::Stderr => "stderr",
         };
-        self.write(stream, line.text.clone());
+        let text = &*line.text;
+        if text.len() <= KEPT_BYTES {
+            return self.write(stream, text.into());
+        }
+        let kept = text.floor_char_boundary(KEPT_BYTES);
+        let left_out = text.len() - kept;
+        let text = format!("{}[… {left_out} bytes left out]", &text[..kept]);
+        self.write(stream, text.into());
     }
 
     pub(super) fn write(&mut self, stream: &str, text: Cow<'_, str>) {
