@@ -181,7 +181,7 @@ impl<'a> Client<'a> {
         let answer = self
             .http
             .post(&self.url, &self.headers(), body)
-            .map_err(|message| Trouble::unreachable(&message))?;
+            .map_err(|why| Trouble::unanswered(&why))?;
         if answer.status != 200 {
             return Err(trouble::sort(&answer));
         }

@@ -7,6 +7,7 @@
 mod answers;
 mod job;
 mod model;
+mod processes;
 mod protocols;
 mod servers;
 mod troubles;

@@ -28,6 +28,32 @@ pub(in super::super) struct Answer {
     pub(in super::super) body: String,
 }
 
+/// Why there is no answer.
+pub(in super::super) struct Unanswered {
+    pub(in super::super) message: String,
+    /// Whether asking again may help.
+    pub(super) may_pass: bool,
+}
+
+impl From<ureq::Error> for Unanswered {
+    fn from(error: ureq::Error) -> Self {
+        Self {
+            message: super::super::chain(&error),
+            may_pass: !is_distrust(&error),
+        }
+    }
+}
+
+/// Whether the other side is not who it should be.
+fn is_distrust(error: &ureq::Error) -> bool {
+    let inner = match error {
+        ureq::Error::Rustls(inner) => Some(inner),
+        ureq::Error::Io(error) => error.get_ref().and_then(|inner| inner.downcast_ref()),
+        _ => None,
+    };
+    matches!(inner, Some(rustls::Error::InvalidCertificate(_)))
+}
+
 impl Http {
     /// For the host of this URL. The error says what is wrong with it.
     pub(in super::super) fn new(url: &str) -> Result<Self, String> {
@@ -59,13 +85,13 @@ impl Http {
         })
     }
 
-    /// Posts JSON. The error says why there is no answer.
+    /// Posts JSON.
     pub(in super::super) fn post(
         &self,
         url: &str,
         headers: &[(&'static str, String)],
         body: String,
-    ) -> Result<Answer, String> {
+    ) -> Result<Answer, Unanswered> {
         let mut request = self
             .agent
             .post(url)
@@ -73,14 +99,12 @@ impl Http {
         for (name, value) in headers {
             request = request.header(*name, value);
         }
-        let failed = |error: ureq::Error| super::super::chain(&error);
-        let (parts, mut body) = request.send(body).map_err(failed)?.into_parts();
+        let (parts, mut body) = request.send(body)?.into_parts();
         let body = body
             .with_config()
             .limit(MAX_BYTES)
             .lossy_utf8(true)
-            .read_to_string()
-            .map_err(failed)?;
+            .read_to_string()?;
         Ok(Answer {
             status: parts.status.as_u16(),
             headers: parts.headers,

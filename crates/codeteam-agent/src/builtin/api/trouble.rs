@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 
-use super::http::Answer;
+use super::http::{Answer, Unanswered};
 
 /// Why there is no reply.
 #[derive(Debug, PartialEq, Eq)]
@@ -49,14 +49,16 @@ pub(super) enum Trouble {
 }
 
 impl Trouble {
-    pub(super) fn unreachable(message: &str) -> Self {
-        Self::Passing {
-            failure: Failure::Told {
-                status: None,
-                message: format!("the connection to the model API failed: {message}"),
-            },
-            wait: None,
+    pub(super) fn unanswered(why: &Unanswered) -> Self {
+        let failure = Failure::Told {
+            status: None,
+            message: format!("the connection to the model API failed: {}", why.message),
+        };
+        if why.may_pass {
+            let wait = None;
+            return Self::Passing { failure, wait };
         }
+        Self::Final(failure)
     }
 
     pub(super) fn broken(message: &str) -> Self {

@@ -68,7 +68,7 @@ impl Tool for Search {
         let answer = self
             .http
             .post(&self.url, &[], body)
-            .map_err(|error| format!("the search failed: {error}"))?;
+            .map_err(|why| format!("the search failed: {}", why.message))?;
         if answer.status != 200 {
             return Err(format!(
                 "the search failed: the service says {}: {}",
