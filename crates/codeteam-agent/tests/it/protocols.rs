@@ -249,3 +249,15 @@ fn arguments_that_are_no_json_come_back_as_an_error() {
     );
     assert_eq!(ran.traces("quality")[0]["tool_errors"], 1);
 }
+
+#[test]
+fn what_a_model_thought_is_sent_back_to_the_letter_and_nothing_empty() {
+    let body = r#"{"content":[{"type":"thinking","thinking":"hm","signature":"c2ln"},
+        {"type":"text","text":""},
+        {"type":"tool_use","id":"t","name":"list_files","input":{ "depth":1 }}],
+        "stop_reason":"tool_use"}"#;
+    let submit = calls(Anthropic, "", &[("submit", r#"{"summary":"x"}"#)]);
+    let ran = Job::new(Anthropic).run(vec![Canned::ok(body.to_owned()), submit]);
+    let sent = r#""content":[{"type":"thinking","thinking":"hm","signature":"c2ln"},{"type":"tool_use","id":"t","name":"list_files","input":{ "depth":1 }}]"#;
+    assert!(ran.asked[1].text.contains(sent), "{}", ran.asked[1].text);
+}

@@ -142,9 +142,12 @@ pub(super) fn reply(body: &str) -> Result<Reply, serde_json::Error> {
     let answer: Answer<'_> = serde_json::from_str(body)?;
     let mut text = String::new();
     let mut calls = Vec::new();
-    for raw in &answer.content {
+    let mut echoed = Vec::new();
+    for raw in answer.content {
         let block: Block<'_> = serde_json::from_str(raw.get())?;
         match block.r#type.as_str() {
+            // The API does not take what some servers that speak like it give.
+            "text" if block.text.is_empty() => continue,
             "text" => text.push_str(&block.text),
             "tool_use" => calls.push(Call {
                 id: block.id,
@@ -154,6 +157,7 @@ pub(super) fn reply(body: &str) -> Result<Reply, serde_json::Error> {
             // Thoughts are sent back as they are, and are nobody else's business.
             _ => {}
         }
+        echoed.push(raw);
     }
     let stop = match answer.stop_reason.as_deref() {
         Some("max_tokens" | "model_context_window_exceeded") => Stop::Cut,
@@ -162,10 +166,10 @@ pub(super) fn reply(body: &str) -> Result<Reply, serde_json::Error> {
     };
     let tokens = answer.usage;
     let cached = tokens.cached.unwrap_or(0);
-    let echo = if answer.content.is_empty() {
+    let echo = if echoed.is_empty() {
         None
     } else {
-        Some(to_raw_value(&answer.content)?)
+        Some(to_raw_value(&echoed)?)
     };
     Ok(Reply {
         text,
