@@ -146,7 +146,7 @@ pub enum Source<'a> {
 /// with its parent: to be exact, with the thread that spawned it, so that thread
 /// has to wait for it.
 pub fn play(script: Source<'_>, assignment: &Path, out: &mut dyn Write) -> Result<i32, Error> {
-    die_with_parent();
+    crate::process::die_with_parent();
     let script = match script {
         Source::File(path) => Script::parse(&read(path)?, &path.display().to_string())?,
         Source::Text { name, text } => Script::parse(text, name)?,
@@ -206,17 +206,6 @@ fn read(path: &Path) -> Result<String, Error> {
         source,
     })
 }
-
-/// A worker must never outlive codeteam, however codeteam ends.
-#[cfg(target_os = "linux")]
-fn die_with_parent() {
-    let signal = rustix::process::Signal::KILL;
-    // A kernel that refuses leaves the sweep at the next start, which is enough.
-    let _ = rustix::process::set_parent_process_death_signal(Some(signal));
-}
-
-#[cfg(not(target_os = "linux"))]
-fn die_with_parent() {}
 
 #[cfg(test)]
 mod tests {

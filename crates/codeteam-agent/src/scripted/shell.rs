@@ -1,10 +1,11 @@
-//! Runs the commands of a script: the only place of this crate that spawns.
+//! Runs the commands of a script.
 
-use std::io::{self, BufRead as _, BufReader, PipeReader};
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::ExitStatus;
 
 use super::Error;
+use crate::process::{self, Group};
 
 /// Runs a command with `sh` and hands on what it prints, both streams as one.
 /// Waits until the output is closed, so what a command leaves in the background
@@ -19,7 +20,7 @@ pub(super) fn run(
         subject: command.to_owned(),
         source,
     };
-    let (mut child, output) = spawn(command, root).map_err(failed)?;
+    let (mut child, output) = process::shell(command, root, Group::Shared).map_err(failed)?;
     let mut output = BufReader::new(output);
     let mut line = Vec::new();
     while output.read_until(b'\n', &mut line).map_err(failed)? > 0 {
@@ -27,23 +28,4 @@ pub(super) fn run(
         line.clear();
     }
     child.wait().map_err(failed)
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the one place of this crate that spawns; the worker's confinement holds its children"
-)]
-fn spawn(command: &str, root: &Path) -> io::Result<(Child, PipeReader)> {
-    let (output, stdout) = io::pipe()?;
-    let stderr = stdout.try_clone()?;
-    // The `Command` holds the writing ends and must go before the output is
-    // read: as long as it stays, the output does not end.
-    let child = Command::new("sh")
-        .args(["-c", command])
-        .current_dir(root)
-        .stdin(Stdio::null())
-        .stdout(stdout)
-        .stderr(stderr)
-        .spawn()?;
-    Ok((child, output))
 }

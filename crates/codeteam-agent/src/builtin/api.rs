@@ -1,0 +1,235 @@
+//! The model API: one request and what comes back, whatever the protocol.
+//!
+//! Each protocol is two functions in a file of its own, one that writes a
+//! request and one that reads a reply. Everything else is here and the same for
+//! all: sending, waiting, trying again.
+
+mod anthropic;
+mod gemini;
+mod http;
+mod openai;
+mod trouble;
+
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::event::{Event, Sink};
+use super::talk::Turn;
+use super::{Error, Options, Protocol};
+
+pub(super) use http::Http;
+pub(super) use trouble::Failure;
+
+use trouble::Trouble;
+
+/// How often a request is repeated.
+const RETRIES: u32 = 4;
+
+/// The longest wait before a request is repeated.
+const LONGEST_WAIT: Duration = Duration::from_mins(1);
+
+/// A tool, as the model is told of it.
+#[derive(Debug, Clone)]
+pub(super) struct Spec {
+    pub(super) name: String,
+    pub(super) description: String,
+    /// The JSON Schema of its input.
+    pub(super) schema: Value,
+}
+
+/// What the model is asked.
+pub(super) struct Request<'a> {
+    pub(super) system: &'a str,
+    pub(super) turns: &'a [Turn],
+    pub(super) tools: &'a [Spec],
+}
+
+/// What the model replied.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) text: String,
+    pub(super) calls: Vec<Call>,
+    pub(super) stop: Stop,
+    pub(super) usage: Usage,
+    /// The reply as the API wants to see it again; nothing if it was empty.
+    pub(super) echo: Option<Box<RawValue>>,
+}
+
+/// A tool the model wants called.
+#[derive(Debug)]
+pub(super) struct Call {
+    /// Empty if the API does not name calls.
+    pub(super) id: String,
+    pub(super) name: String,
+    /// Its input to the letter; not always JSON.
+    pub(super) input: String,
+}
+
+/// Why the model stopped.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// It had said what it wanted to say.
+    Done,
+    /// It reached the limit of tokens.
+    Cut,
+    /// It tried to call a tool and did not manage to.
+    Malformed,
+    /// It, or something before it, will not answer this.
+    Refused(String),
+}
+
+/// The tokens of one request.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Usage {
+    /// All that was read, from the cache too.
+    pub(super) input: u64,
+    pub(super) output: u64,
+    pub(super) cached: u64,
+}
+
+/// How answers are asked for; what an API refuses is changed.
+struct Sampling {
+    max_tokens: Option<u32>,
+    temperature: Option<f64>,
+    /// `max_tokens` as OpenAI's API once called it, and some servers still do.
+    is_old_limit: bool,
+}
+
+/// A model API.
+pub(super) struct Client<'a> {
+    options: &'a Options,
+    http: Http,
+    url: String,
+    sampling: Sampling,
+}
+
+/// What asking comes to.
+pub(super) type Asked = Result<Result<Reply, Failure>, Error>;
+
+impl<'a> Client<'a> {
+    pub(super) fn new(options: &'a Options) -> Result<Self, Error> {
+        let bad = |option, reason: &str| Error::Option {
+            option,
+            reason: reason.to_owned(),
+        };
+        if options.model.is_empty() {
+            return Err(bad("model", "it is empty"));
+        }
+        let base = options.base_url.trim_end_matches('/');
+        let url = match options.protocol {
+            Protocol::Anthropic => anthropic::url(base),
+            Protocol::Openai => openai::url(base),
+            Protocol::Gemini => gemini::url(base, &options.model),
+        };
+        Ok(Self {
+            options,
+            http: Http::new(&url).map_err(|reason| bad("base_url", &reason))?,
+            url,
+            sampling: Sampling {
+                max_tokens: options.max_tokens,
+                temperature: options.temperature,
+                is_old_limit: false,
+            },
+        })
+    }
+
+    /// Asks until there is a reply or no hope of one.
+    pub(super) fn ask(&mut self, request: &Request<'_>, sink: &mut Sink<'_>) -> Asked {
+        let mut retries = 0;
+        loop {
+            let trouble = match self.once(request) {
+                Ok(reply) => return Ok(Ok(reply)),
+                Err(trouble) => trouble,
+            };
+            let (failure, wait) = match trouble {
+                Trouble::Final(failure) => {
+                    if self.adapt(&failure) {
+                        continue;
+                    }
+                    return Ok(Err(failure));
+                }
+                Trouble::Passing { failure, wait } => (failure, wait),
+            };
+            if retries == RETRIES {
+                return Ok(Err(failure));
+            }
+            let wait = wait
+                .unwrap_or_else(|| self.options.backoff.saturating_mul(1 << retries))
+                .min(LONGEST_WAIT);
+            retries += 1;
+            let text = format!(
+                "(asking again in {:.1} s, {retries} of {RETRIES}: {})",
+                wait.as_secs_f64(),
+                failure.message()
+            );
+            sink.tell(&Event::Text { text: &text })?;
+            thread::sleep(wait);
+        }
+    }
+
+    fn once(&self, request: &Request<'_>) -> Result<Reply, Trouble> {
+        let model = &self.options.model;
+        let body = match self.options.protocol {
+            Protocol::Anthropic => anthropic::request(model, request, &self.sampling),
+            Protocol::Openai => openai::request(model, request, &self.sampling),
+            Protocol::Gemini => gemini::request(request, &self.sampling),
+        };
+        let body = body.map_err(|error| Trouble::broken(&error.to_string()))?;
+        let answer = self
+            .http
+            .post(&self.url, &self.headers(), body)
+            .map_err(|why| Trouble::unanswered(&why))?;
+        if answer.status != 200 {
+            return Err(trouble::sort(&answer));
+        }
+        let reply = match self.options.protocol {
+            Protocol::Anthropic => anthropic::reply(&answer.body),
+            Protocol::Openai => openai::reply(&answer.body),
+            Protocol::Gemini => gemini::reply(&answer.body),
+        };
+        // Some servers put their errors into an answer that claims to be fine.
+        reply.map_err(|error| trouble::in_disguise(&answer, &error))
+    }
+
+    fn headers(&self) -> Vec<(&'static str, String)> {
+        let key = &self.options.key;
+        let mut headers = match self.options.protocol {
+            _ if key.is_empty() => Vec::new(),
+            Protocol::Anthropic => vec![("x-api-key", key.clone())],
+            Protocol::Openai => vec![("authorization", format!("Bearer {key}"))],
+            Protocol::Gemini => vec![("x-goog-api-key", key.clone())],
+        };
+        if self.options.protocol == Protocol::Anthropic {
+            headers.push(("anthropic-version", anthropic::VERSION.to_owned()));
+        }
+        headers
+    }
+
+    /// Changes what the API says it does not take. Each change is made once.
+    fn adapt(&mut self, failure: &Failure) -> bool {
+        let Failure::Told {
+            status: Some(400 | 422),
+            message,
+        } = failure
+        else {
+            return false;
+        };
+        let sampling = &mut self.sampling;
+        let is_openai = self.options.protocol == Protocol::Openai;
+        if is_openai
+            && sampling.max_tokens.is_some()
+            && !sampling.is_old_limit
+            && message.contains("max_completion_tokens")
+        {
+            sampling.is_old_limit = true;
+            return true;
+        }
+        if message.contains("temperature") {
+            return sampling.temperature.take().is_some();
+        }
+        false
+    }
+}

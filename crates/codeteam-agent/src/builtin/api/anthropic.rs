@@ -1,0 +1,185 @@
+//! Anthropic's Messages.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+
+use super::{Call, Reply, Request, Sampling, Stop, Turn, Usage};
+
+/// The version of the API.
+pub(super) const VERSION: &str = "2023-06-01";
+
+/// This API wants to be told a limit.
+const MAX_TOKENS: u32 = 16_384;
+
+pub(super) fn url(base: &str) -> String {
+    let base = base.strip_suffix("/v1").unwrap_or(base);
+    format!("{base}/v1/messages")
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    max_tokens: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    system: Value,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Value>,
+    messages: Vec<Message<'a>>,
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    role: &'static str,
+    content: Content<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Blocks(Vec<Value>),
+    Raw(&'a RawValue),
+}
+
+pub(super) fn request(
+    model: &str,
+    request: &Request<'_>,
+    sampling: &Sampling,
+) -> Result<String, serde_json::Error> {
+    let tools = request.tools.iter().map(|tool| {
+        json!({"name": tool.name, "description": tool.description, "input_schema": tool.schema})
+    });
+    serde_json::to_string(&Body {
+        model,
+        max_tokens: sampling.max_tokens.unwrap_or(MAX_TOKENS),
+        temperature: sampling.temperature,
+        system: json!([cached(json!({"type": "text", "text": request.system}))]),
+        tools: tools.collect(),
+        messages: messages(request.turns),
+    })
+}
+
+/// Turns of the same side are one message.
+fn messages(turns: &[Turn]) -> Vec<Message<'_>> {
+    let mut messages: Vec<Message<'_>> = Vec::new();
+    for turn in turns {
+        let blocks = match turn {
+            Turn::Replied(raw) => {
+                messages.push(Message {
+                    role: "assistant",
+                    content: Content::Raw(raw),
+                });
+                continue;
+            }
+            Turn::Said(text) => vec![json!({"type": "text", "text": text})],
+            Turn::Results(results) => results
+                .iter()
+                .map(|result| {
+                    json!({"type": "tool_result", "tool_use_id": result.id,
+                           "content": result.text, "is_error": !result.ok})
+                })
+                .collect(),
+        };
+        match messages.last_mut().map(|message| &mut message.content) {
+            Some(Content::Blocks(open)) => open.extend(blocks),
+            _ => messages.push(Message {
+                role: "user",
+                content: Content::Blocks(blocks),
+            }),
+        }
+    }
+    // Everything up to here will be sent again.
+    if let Some(Content::Blocks(blocks)) = messages.last_mut().map(|last| &mut last.content)
+        && let Some(last) = blocks.pop()
+    {
+        blocks.push(cached(last));
+    }
+    messages
+}
+
+fn cached(mut block: Value) -> Value {
+    block["cache_control"] = json!({"type": "ephemeral"});
+    block
+}
+
+#[derive(Deserialize)]
+struct Answer<'a> {
+    #[serde(borrow)]
+    content: Vec<&'a RawValue>,
+    stop_reason: Option<String>,
+    #[serde(default)]
+    usage: Tokens,
+}
+
+#[derive(Deserialize)]
+struct Block<'a> {
+    r#type: String,
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    id: String,
+    #[serde(default)]
+    name: String,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Tokens {
+    #[serde(rename = "input_tokens")]
+    input: u64,
+    #[serde(rename = "output_tokens")]
+    output: u64,
+    #[serde(rename = "cache_read_input_tokens")]
+    cached: Option<u64>,
+    #[serde(rename = "cache_creation_input_tokens")]
+    to_cache: Option<u64>,
+}
+
+pub(super) fn reply(body: &str) -> Result<Reply, serde_json::Error> {
+    let answer: Answer<'_> = serde_json::from_str(body)?;
+    let mut text = String::new();
+    let mut calls = Vec::new();
+    let mut echoed = Vec::new();
+    for raw in answer.content {
+        let block: Block<'_> = serde_json::from_str(raw.get())?;
+        match block.r#type.as_str() {
+            // The API does not take what some servers that speak like it give.
+            "text" if block.text.is_empty() => continue,
+            "text" => text.push_str(&block.text),
+            "tool_use" => calls.push(Call {
+                id: block.id,
+                name: block.name,
+                input: block.input.map_or("{}", RawValue::get).to_owned(),
+            }),
+            // Thoughts are sent back as they are, and are nobody else's business.
+            _ => {}
+        }
+        echoed.push(raw);
+    }
+    let stop = match answer.stop_reason.as_deref() {
+        Some("max_tokens" | "model_context_window_exceeded") => Stop::Cut,
+        Some("refusal") => Stop::Refused(text.clone()),
+        _ => Stop::Done,
+    };
+    let tokens = answer.usage;
+    let cached = tokens.cached.unwrap_or(0);
+    let echo = if echoed.is_empty() {
+        None
+    } else {
+        Some(to_raw_value(&echoed)?)
+    };
+    Ok(Reply {
+        text,
+        calls,
+        stop,
+        usage: Usage {
+            input: tokens.input + cached + tokens.to_cache.unwrap_or(0),
+            output: tokens.output,
+            cached,
+        },
+        echo,
+    })
+}

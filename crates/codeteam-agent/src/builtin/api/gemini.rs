@@ -1,0 +1,230 @@
+//! Gemini's `generateContent`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+
+use super::{Call, Reply, Request, Sampling, Stop, Turn, Usage};
+
+pub(super) fn url(base: &str, model: &str) -> String {
+    let has_version = base.ends_with("/v1beta") || base.ends_with("/v1");
+    let version = if has_version { "" } else { "/v1beta" };
+    let model = model.strip_prefix("models/").unwrap_or(model);
+    format!("{base}{version}/models/{model}:generateContent")
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    system_instruction: Value,
+    contents: Vec<Content<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Value>,
+    generation_config: Config,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Config {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Content<'a> {
+    role: &'static str,
+    parts: Parts<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Parts<'a> {
+    Ours(Vec<Value>),
+    Raw(&'a RawValue),
+}
+
+pub(super) fn request(
+    request: &Request<'_>,
+    sampling: &Sampling,
+) -> Result<String, serde_json::Error> {
+    let functions: Vec<Value> = request
+        .tools
+        .iter()
+        .map(|tool| {
+            json!({"name": tool.name, "description": tool.description,
+                   "parametersJsonSchema": tool.schema})
+        })
+        .collect();
+    let tools = if functions.is_empty() {
+        Vec::new()
+    } else {
+        vec![json!({"functionDeclarations": functions})]
+    };
+    let contents = request.turns.iter().map(|turn| match turn {
+        Turn::Replied(raw) => Content {
+            role: "model",
+            parts: Parts::Raw(raw),
+        },
+        Turn::Said(text) => Content {
+            role: "user",
+            parts: Parts::Ours(vec![json!({"text": text})]),
+        },
+        Turn::Results(results) => Content {
+            role: "user",
+            parts: Parts::Ours(results.iter().map(response).collect()),
+        },
+    });
+    serde_json::to_string(&Body {
+        system_instruction: json!({"parts": [{"text": request.system}]}),
+        contents: contents.collect(),
+        tools,
+        generation_config: Config {
+            max_output_tokens: sampling.max_tokens,
+            temperature: sampling.temperature,
+        },
+    })
+}
+
+fn response(result: &super::super::talk::Result) -> Value {
+    let key = if result.ok { "output" } else { "error" };
+    let mut response = json!({"name": result.name, "response": {key: result.text}});
+    if !result.id.is_empty() {
+        response["id"] = result.id.as_str().into();
+    }
+    json!({"functionResponse": response})
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer<'a> {
+    #[serde(borrow, default)]
+    candidates: Vec<Candidate<'a>>,
+    prompt_feedback: Option<Feedback>,
+    #[serde(default)]
+    usage_metadata: Tokens,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Feedback {
+    block_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Candidate<'a> {
+    #[serde(borrow)]
+    content: Option<Replied<'a>>,
+    finish_reason: Option<String>,
+    finish_message: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Replied<'a> {
+    #[serde(borrow)]
+    parts: Option<Vec<&'a RawValue>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Part<'a> {
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    thought: bool,
+    #[serde(borrow)]
+    function_call: Option<FunctionCall<'a>>,
+}
+
+#[derive(Deserialize)]
+struct FunctionCall<'a> {
+    #[serde(default)]
+    id: String,
+    name: String,
+    #[serde(borrow)]
+    args: Option<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Tokens {
+    #[serde(rename = "promptTokenCount")]
+    prompt: u64,
+    #[serde(rename = "candidatesTokenCount")]
+    candidates: u64,
+    #[serde(rename = "thoughtsTokenCount")]
+    thoughts: u64,
+    #[serde(rename = "cachedContentTokenCount")]
+    cached: u64,
+}
+
+pub(super) fn reply(body: &str) -> Result<Reply, serde_json::Error> {
+    let answer: Answer<'_> = serde_json::from_str(body)?;
+    let blocked = answer.prompt_feedback.and_then(|told| told.block_reason);
+    if answer.candidates.is_empty() && blocked.is_none() {
+        return Err(serde::de::Error::custom("it has no `candidates`"));
+    }
+    let candidate = answer.candidates.into_iter().next();
+    let (content, reason, message) = candidate.map_or((None, None, None), |candidate| {
+        (
+            candidate.content,
+            candidate.finish_reason,
+            candidate.finish_message,
+        )
+    });
+    let parts = content
+        .and_then(|content| content.parts)
+        .unwrap_or_default();
+    let mut text = String::new();
+    let mut calls = Vec::new();
+    for raw in &parts {
+        let part: Part<'_> = serde_json::from_str(raw.get())?;
+        if let Some(call) = part.function_call {
+            calls.push(Call {
+                id: call.id,
+                name: call.name,
+                input: call.args.map_or("{}", RawValue::get).to_owned(),
+            });
+        } else if !part.thought {
+            text.push_str(&part.text);
+        }
+    }
+    let stop = match blocked {
+        Some(reason) => Stop::Refused(format!("the prompt was blocked: {reason}")),
+        None => stop(reason.as_deref(), message.as_deref()),
+    };
+    let tokens = answer.usage_metadata;
+    let echo = if parts.is_empty() {
+        None
+    } else {
+        Some(to_raw_value(&parts)?)
+    };
+    Ok(Reply {
+        text,
+        calls,
+        stop,
+        usage: Usage {
+            input: tokens.prompt,
+            output: tokens.candidates + tokens.thoughts,
+            cached: tokens.cached,
+        },
+        echo,
+    })
+}
+
+fn stop(reason: Option<&str>, message: Option<&str>) -> Stop {
+    match reason {
+        Some("MAX_TOKENS") => Stop::Cut,
+        Some("MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL") => Stop::Malformed,
+        Some(
+            reason @ ("SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII"
+            | "LANGUAGE"),
+        ) => {
+            let told = message.map(|message| format!(": {message}"));
+            Stop::Refused(format!("{reason}{}", told.unwrap_or_default()))
+        }
+        _ => Stop::Done,
+    }
+}

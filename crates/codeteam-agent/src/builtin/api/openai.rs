@@ -1,0 +1,237 @@
+//! OpenAI's Chat Completions, and what speaks like it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+
+use super::{Call, Reply, Request, Sampling, Stop, Turn, Usage};
+
+pub(super) fn url(base: &str) -> String {
+    let after_scheme = base.split_once("://").map_or(base, |(_, rest)| rest);
+    // People name local servers by host and port only.
+    let version = if after_scheme.contains('/') {
+        ""
+    } else {
+        "/v1"
+    };
+    format!("{base}{version}/chat/completions")
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Value>,
+    messages: Vec<Message<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Message<'a> {
+    Ours(Value),
+    Raw(&'a RawValue),
+}
+
+pub(super) fn request(
+    model: &str,
+    request: &Request<'_>,
+    sampling: &Sampling,
+) -> Result<String, serde_json::Error> {
+    let tools = request.tools.iter().map(|tool| {
+        json!({"type": "function", "function": {
+            "name": tool.name, "description": tool.description, "parameters": tool.schema}})
+    });
+    let system = json!({"role": "system", "content": request.system});
+    let mut messages = vec![Message::Ours(system)];
+    for turn in request.turns {
+        match turn {
+            Turn::Said(text) => {
+                messages.push(Message::Ours(json!({"role": "user", "content": text})));
+            }
+            Turn::Replied(raw) => messages.push(Message::Raw(raw)),
+            Turn::Results(results) => messages.extend(results.iter().map(|result| {
+                Message::Ours(json!({"role": "tool", "tool_call_id": result.id,
+                                     "content": result.text}))
+            })),
+        }
+    }
+    let limit = |is_old| {
+        sampling
+            .max_tokens
+            .filter(|_| is_old == sampling.is_old_limit)
+    };
+    serde_json::to_string(&Body {
+        model,
+        max_completion_tokens: limit(false),
+        max_tokens: limit(true),
+        temperature: sampling.temperature,
+        tools: tools.collect(),
+        messages,
+    })
+}
+
+#[derive(Deserialize)]
+struct Answer<'a> {
+    #[serde(borrow)]
+    choices: [Choice<'a>; 1],
+    usage: Option<Tokens>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(borrow)]
+    message: Said<'a>,
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Said<'a> {
+    #[serde(default)]
+    content: Value,
+    refusal: Option<String>,
+    /// Servers that send it want to see it again.
+    #[serde(borrow)]
+    reasoning_content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tool_calls: Option<Vec<&'a RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct ToolCall<'a> {
+    #[serde(default)]
+    id: String,
+    #[serde(borrow)]
+    function: Function<'a>,
+}
+
+#[derive(Deserialize)]
+struct Function<'a> {
+    name: String,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Tokens {
+    #[serde(rename = "prompt_tokens")]
+    prompt: u64,
+    #[serde(rename = "completion_tokens")]
+    completion: u64,
+    #[serde(rename = "prompt_tokens_details")]
+    details: Option<Details>,
+}
+
+#[derive(Default, Deserialize)]
+struct Details {
+    cached_tokens: Option<u64>,
+}
+
+/// The reply, as the API wants to see it again.
+#[derive(Serialize)]
+struct Echo<'a> {
+    role: &'static str,
+    content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_content: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<Box<RawValue>>,
+}
+
+pub(super) fn reply(body: &str) -> Result<Reply, serde_json::Error> {
+    let answer: Answer<'_> = serde_json::from_str(body)?;
+    let [
+        Choice {
+            message,
+            finish_reason,
+        },
+    ] = answer.choices;
+    let text = text_of(&message.content);
+    let mut calls = Vec::new();
+    let mut echoed = Vec::new();
+    for (raw, number) in message.tool_calls.iter().flatten().zip(1..) {
+        let (call, again) = read_call(raw, number)?;
+        calls.push(call);
+        echoed.push(again);
+    }
+    let stop = match (finish_reason.as_deref(), &message.refusal) {
+        (_, Some(refusal)) if !refusal.is_empty() => Stop::Refused(refusal.clone()),
+        (Some("content_filter"), _) => Stop::Refused("a content filter stopped it".to_owned()),
+        (Some("length"), _) => Stop::Cut,
+        _ => Stop::Done,
+    };
+    let echo = if text.is_empty() && calls.is_empty() {
+        None
+    } else {
+        Some(to_raw_value(&Echo {
+            role: "assistant",
+            content: (!text.is_empty()).then_some(&text),
+            reasoning_content: message.reasoning_content.filter(|raw| raw.get() != "null"),
+            tool_calls: echoed,
+        })?)
+    };
+    let tokens = answer.usage.unwrap_or_default();
+    let details = tokens.details.unwrap_or_default();
+    Ok(Reply {
+        text,
+        calls,
+        stop,
+        usage: Usage {
+            input: tokens.prompt,
+            output: tokens.completion,
+            cached: details.cached_tokens.unwrap_or(0),
+        },
+        echo,
+    })
+}
+
+/// A call, and the same as it is sent again.
+fn read_call(raw: &RawValue, number: u32) -> Result<(Call, Box<RawValue>), serde_json::Error> {
+    let call: ToolCall<'_> = serde_json::from_str(raw.get())?;
+    let input = match call.function.arguments.map(RawValue::get) {
+        None | Some("null") => "{}".to_owned(),
+        Some(text) if text.starts_with('"') => serde_json::from_str(text)?,
+        // Some servers give the arguments as they are instead of as a text.
+        Some(text) => text.to_owned(),
+    };
+    let input = if input.trim().is_empty() {
+        "{}".to_owned()
+    } else {
+        input
+    };
+    let has_id = !call.id.is_empty();
+    let id = if has_id {
+        call.id
+    } else {
+        format!("call-{number}")
+    };
+    let is_json = serde_json::from_str::<serde::de::IgnoredAny>(&input).is_ok();
+    let again = if has_id && is_json {
+        raw.to_owned()
+    } else {
+        // Servers that read their own arguments fail on what is not JSON.
+        let arguments = if is_json { input.as_str() } else { "{}" };
+        to_raw_value(&json!({"id": id, "type": "function", "function": {
+            "name": call.function.name, "arguments": arguments}}))?
+    };
+    let name = call.function.name;
+    Ok((Call { id, name, input }, again))
+}
+
+/// A text, or a list of parts of which some are texts.
+fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts
+            .iter()
+            .filter_map(|part| part["text"].as_str())
+            .collect(),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,245 @@
+//! What an API says when it does not reply, sorted into what to do about it.
+//!
+//! A usage limit and a request that came too soon have the same status. The
+//! first one parks an account for hours and the second one passes in seconds, so
+//! only what clearly says so is taken for a usage limit.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::Value;
+
+use super::http::{Answer, Unanswered};
+
+/// Why there is no reply.
+#[derive(Debug, PartialEq, Eq)]
+pub(in super::super) enum Failure {
+    /// The account has used what it may use.
+    Limited {
+        message: String,
+        resets_in_ms: Option<u64>,
+    },
+    /// The conversation is longer than the model takes.
+    TooLong { status: u16, message: String },
+    /// Anything else.
+    Told {
+        status: Option<u16>,
+        message: String,
+    },
+}
+
+impl Failure {
+    pub(in super::super) fn message(&self) -> &str {
+        match self {
+            Self::Limited { message, .. }
+            | Self::TooLong { message, .. }
+            | Self::Told { message, .. } => message,
+        }
+    }
+}
+
+/// A failure, and whether it may pass.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Trouble {
+    Passing {
+        failure: Failure,
+        /// How long the API asks to wait.
+        wait: Option<Duration>,
+    },
+    Final(Failure),
+}
+
+impl Trouble {
+    pub(super) fn unanswered(why: &Unanswered) -> Self {
+        let failure = Failure::Told {
+            status: None,
+            message: format!("the connection to the model API failed: {}", why.message),
+        };
+        if why.may_pass {
+            let wait = None;
+            return Self::Passing { failure, wait };
+        }
+        Self::Final(failure)
+    }
+
+    pub(super) fn broken(message: &str) -> Self {
+        Self::Final(Failure::Told {
+            status: None,
+            message: format!("the request could not be written: {message}"),
+        })
+    }
+}
+
+/// Sorts an answer that is not a reply.
+pub(super) fn sort(answer: &Answer) -> Trouble {
+    sort_at(answer, SystemTime::now())
+}
+
+/// An answer that claims to be fine and cannot be read.
+pub(super) fn in_disguise(answer: &Answer, error: &serde_json::Error) -> Trouble {
+    let told: Value = serde_json::from_str(&answer.body).unwrap_or_default();
+    let code = told["error"]["code"].as_u64();
+    let status = code.and_then(|code| u16::try_from(code).ok());
+    if told["error"].is_object() {
+        let status = status.filter(|status| (400..600).contains(status));
+        return sort(&Answer {
+            status: status.unwrap_or(500),
+            headers: answer.headers.clone(),
+            body: answer.body.clone(),
+        });
+    }
+    Trouble::Passing {
+        failure: Failure::Told {
+            status: None,
+            message: format!(
+                "the model API's answer is not a reply: {error}: {}",
+                said(&answer.body)
+            ),
+        },
+        wait: None,
+    }
+}
+
+fn sort_at(answer: &Answer, now: SystemTime) -> Trouble {
+    let status = answer.status;
+    let told: Value = serde_json::from_str(&answer.body).unwrap_or_default();
+    // Gemini's API in OpenAI's form wraps its errors in a list.
+    let told = told.get(0).unwrap_or(&told);
+    let message = format!("the model API says {status}: {}", said(&answer.body));
+    if let Some(Limit { resets_in_ms }) = usage_limit(answer, told, now) {
+        return Trouble::Final(Failure::Limited {
+            message,
+            resets_in_ms,
+        });
+    }
+    if matches!(status, 400 | 413) && is_too_long(told) {
+        return Trouble::Final(Failure::TooLong { status, message });
+    }
+    let failure = Failure::Told {
+        status: Some(status),
+        message,
+    };
+    match status {
+        408 | 429 | 500..=599 => Trouble::Passing {
+            failure,
+            wait: asked_wait(answer, told),
+        },
+        _ => Trouble::Final(failure),
+    }
+}
+
+/// A usage limit that is reached.
+struct Limit {
+    resets_in_ms: Option<u64>,
+}
+
+/// The usage limit an answer tells of, if it does.
+fn usage_limit(answer: &Answer, told: &Value, now: SystemTime) -> Option<Limit> {
+    let unknown = Limit { resets_in_ms: None };
+    let header = |name: &str| answer.headers.get(name)?.to_str().ok();
+    let until = |seconds: u64| {
+        let at = UNIX_EPOCH.checked_add(Duration::from_secs(seconds))?;
+        let left = at.duration_since(now).unwrap_or_default();
+        u64::try_from(left.as_millis()).ok()
+    };
+    if answer.status == 402 {
+        return Some(unknown);
+    }
+    if answer.status != 429 {
+        return None;
+    }
+    // Anthropic, for subscriptions.
+    if header("anthropic-ratelimit-unified-status").is_some_and(|status| status == "rejected") {
+        let reset = header("anthropic-ratelimit-unified-reset");
+        let reset = reset.and_then(|reset| reset.trim().parse().ok());
+        return Some(Limit {
+            resets_in_ms: reset.and_then(until),
+        });
+    }
+    // OpenAI, by code for keys and by type for subscriptions.
+    let error = &told["error"];
+    let names = [&error["code"], &error["type"]];
+    let is_spent = |name: &&Value| {
+        let spent = [
+            "insufficient_quota",
+            "usage_limit_reached",
+            "billing_hard_limit_reached",
+        ];
+        name.as_str().is_some_and(|name| spent.contains(&name))
+    };
+    if names.iter().any(is_spent) {
+        let left = error["resets_in_seconds"].as_u64();
+        let at = error["resets_at"].as_u64();
+        let left = left.map(|seconds| seconds.saturating_mul(1000));
+        return Some(Limit {
+            resets_in_ms: left.or_else(|| at.and_then(until)),
+        });
+    }
+    // Gemini, whose limits by the minute and by the day differ only in a name.
+    let is_daily = |violation: &Value| {
+        let name = violation["quotaId"].as_str();
+        name.is_some_and(|name| name.contains("PerDay"))
+    };
+    details(told, "QuotaFailure")
+        .filter_map(|detail| detail["violations"].as_array())
+        .flatten()
+        .any(is_daily)
+        .then_some(unknown)
+}
+
+/// How long the API asks to wait.
+fn asked_wait(answer: &Answer, told: &Value) -> Option<Duration> {
+    let header = |name: &str| answer.headers.get(name)?.to_str().ok()?.trim().parse().ok();
+    let seconds = |seconds: f64| Duration::try_from_secs_f64(seconds).ok();
+    if let Some(milliseconds) = header("retry-after-ms") {
+        let milliseconds: f64 = milliseconds;
+        return seconds(milliseconds / 1000.0);
+    }
+    if let Some(wait) = header("retry-after") {
+        return seconds(wait);
+    }
+    let delay = details(told, "RetryInfo").find_map(|detail| detail["retryDelay"].as_str())?;
+    seconds(delay.strip_suffix('s')?.parse().ok()?)
+}
+
+/// The details of a Google error that are of one type.
+fn details<'a>(told: &'a Value, name: &'a str) -> impl Iterator<Item = &'a Value> {
+    let all = told["error"]["details"].as_array().into_iter().flatten();
+    all.filter(move |detail| {
+        let found = detail["@type"].as_str();
+        found.is_some_and(|found| found.ends_with(name))
+    })
+}
+
+fn is_too_long(told: &Value) -> bool {
+    let error = &told["error"];
+    if error["code"] == "context_length_exceeded" {
+        return true;
+    }
+    let message = error["message"].as_str().unwrap_or_default().to_lowercase();
+    [
+        "prompt is too long",
+        "maximum context length",
+        "context size",
+        "context window",
+        "exceeds the maximum number of tokens",
+    ]
+    .iter()
+    .any(|words| message.contains(words))
+}
+
+/// What the body says, in a few words.
+fn said(body: &str) -> String {
+    const CHARS: usize = 400;
+    let told: Value = serde_json::from_str(body).unwrap_or_default();
+    let told = told.get(0).unwrap_or(&told);
+    let places = [&told["error"]["message"], &told["error"], &told["message"]];
+    let message = places.into_iter().find_map(Value::as_str).unwrap_or(body);
+    let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    if message.is_empty() {
+        return "nothing".to_owned();
+    }
+    message.chars().take(CHARS).collect()
+}
+
+#[cfg(test)]
+mod tests;

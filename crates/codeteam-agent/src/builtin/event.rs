@@ -1,0 +1,203 @@
+//! The JSON lines the built-in worker speaks.
+//!
+//! The engine's dialect for this worker reads them; the two change together.
+
+use std::io::Write;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::Error;
+use super::plan::Step;
+
+/// A key shorter than this is a placeholder, and may well be a common word.
+const KEY_LENGTH: usize = 16;
+
+/// One line of output.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Event<'a> {
+    Started {
+        worker: &'a str,
+        version: &'a str,
+        model: &'a str,
+    },
+    Text {
+        text: &'a str,
+    },
+    Tool {
+        name: &'a str,
+        detail: &'a str,
+    },
+    ToolResult {
+        name: &'a str,
+        ok: bool,
+        detail: &'a str,
+    },
+    /// A file was written.
+    File {
+        path: &'a str,
+    },
+    /// What one request took.
+    Usage {
+        /// All that was read, from the cache too.
+        input_tokens: u64,
+        output_tokens: u64,
+        /// What of the input came from the cache.
+        cached_input_tokens: u64,
+        model: &'a str,
+    },
+    Trace(Trace<'a>),
+    Error {
+        message: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        status: Option<u16>,
+    },
+    RateLimit {
+        message: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        resets_in_ms: Option<u64>,
+    },
+}
+
+/// What people look at who want to know how the model worked.
+#[derive(Debug, Serialize)]
+#[serde(tag = "part", rename_all = "snake_case")]
+pub(super) enum Trace<'a> {
+    Planner {
+        steps: &'a [Step],
+        duration_ms: u64,
+    },
+    /// One call of a tool, or a turn without one.
+    Executor {
+        iteration: u32,
+        #[serde(skip_serializing_if = "str::is_empty")]
+        thought: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tool: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ok: Option<bool>,
+        result_bytes: usize,
+        duration_ms: u64,
+    },
+    Quality(Quality),
+}
+
+/// How the work went.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Quality {
+    pub(super) iterations: u32,
+    pub(super) tool_calls: u32,
+    pub(super) tool_errors: u32,
+    /// How often an answer was sent back to the model.
+    pub(super) mended: u32,
+    /// What the model thinks of its work, from 0 to 100; missing if it was not
+    /// asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) score: Option<u8>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) issues: Vec<String>,
+}
+
+/// The last line. Apart from the others because nothing may be put between the
+/// model's own text and this.
+#[derive(Serialize)]
+struct Submitted<'a> {
+    r#type: &'static str,
+    submission: &'a RawValue,
+}
+
+impl<'a> Event<'a> {
+    pub(super) fn started(model: &'a str) -> Self {
+        Self::Started {
+            worker: "builtin",
+            version: env!("CARGO_PKG_VERSION"),
+            model,
+        }
+    }
+
+    pub(super) fn error(message: &'a str, status: Option<u16>) -> Self {
+        Self::Error { message, status }
+    }
+}
+
+/// Where events go.
+pub(super) struct Sink<'a> {
+    out: &'a mut dyn Write,
+    /// The key as it would stand in a line, if it is one.
+    key: Option<String>,
+}
+
+impl<'a> Sink<'a> {
+    pub(super) fn new(out: &'a mut dyn Write, key: &str) -> Self {
+        let quoted = serde_json::to_string(key).unwrap_or_default();
+        let key = quoted.trim_matches('"').to_owned();
+        Self {
+            out,
+            key: (key.len() >= KEY_LENGTH).then_some(key),
+        }
+    }
+
+    /// Writes the event as a line of its own, at once, without the key.
+    pub(super) fn tell(&mut self, event: &Event<'_>) -> Result<(), Error> {
+        let line = serde_json::to_string(event).map_err(|error| Error::Output(error.into()))?;
+        let line = match &self.key {
+            Some(key) if line.contains(key) => line.replace(key, "[key]"),
+            _ => line,
+        };
+        self.write(line)
+    }
+
+    /// Writes the answer, to the letter.
+    pub(super) fn submit(&mut self, submission: &RawValue) -> Result<(), Error> {
+        let line = Submitted {
+            r#type: "submission",
+            submission,
+        };
+        let line = serde_json::to_string(&line).map_err(|error| Error::Output(error.into()))?;
+        // Only between the parts of the JSON can there be line ends: inside a
+        // string they are escaped.
+        self.write(line.replace(['\n', '\r'], " "))
+    }
+
+    fn write(&mut self, mut line: String) -> Result<(), Error> {
+        line.push('\n');
+        self.out
+            .write_all(line.as_bytes())
+            .and_then(|()| self.out.flush())
+            .map_err(Error::Output)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(key: &str, act: impl FnOnce(&mut Sink<'_>)) -> String {
+        let mut out = Vec::new();
+        act(&mut Sink::new(&mut out, key));
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_key_is_not_told_and_a_placeholder_is_a_word() {
+        let tell = |sink: &mut Sink<'_>| {
+            let text = "the key sk-0123456789abcdef";
+            sink.tell(&Event::Text { text }).unwrap();
+        };
+        let hidden = told("sk-0123456789abcdef", tell);
+        assert_eq!(hidden, "{\"type\":\"text\",\"text\":\"the key [key]\"}\n");
+        assert!(told("key", tell).contains("the key sk-"));
+    }
+
+    #[test]
+    fn a_submission_is_one_line_and_otherwise_untouched() {
+        let raw = "{\n  \"a\": 1.0,\r\n  \"a\": \"x\\ny\" }";
+        let raw = RawValue::from_string(raw.to_owned()).unwrap();
+        let line = told("", |sink| sink.submit(&raw).unwrap());
+        assert_eq!(
+            line,
+            "{\"type\":\"submission\",\"submission\":{   \"a\": 1.0,    \"a\": \"x\\ny\" }}\n"
+        );
+    }
+}

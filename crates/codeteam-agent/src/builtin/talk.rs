@@ -1,0 +1,170 @@
+//! The conversation with the model, and how it is kept short enough.
+
+use serde_json::value::RawValue;
+
+/// What is kept of one tool result.
+pub(super) const RESULT_CHARS: usize = 30_000;
+
+/// About how many characters a token has.
+const CHARS_PER_TOKEN: usize = 4;
+
+/// So many of the newest turns keep their results whatever happens.
+const KEPT_TURNS: usize = 4;
+
+/// One turn of the conversation.
+#[derive(Debug)]
+pub(super) enum Turn {
+    /// What the model is told.
+    Said(String),
+    /// What the model replied, in the form its API wants to see it again.
+    Replied(Box<RawValue>),
+    /// What its tools gave.
+    Results(Vec<Result>),
+}
+
+/// What a tool gave.
+#[derive(Debug, Clone)]
+pub(super) struct Result {
+    /// The call it belongs to; empty if the API does not name calls.
+    pub(super) id: String,
+    /// The tool.
+    pub(super) name: String,
+    pub(super) text: String,
+    pub(super) ok: bool,
+    /// Whether the text was taken away to make room.
+    pub(super) dropped: bool,
+}
+
+impl Turn {
+    fn chars(&self) -> usize {
+        match self {
+            Self::Said(text) => text.len(),
+            Self::Replied(raw) => raw.get().len(),
+            Self::Results(results) => results.iter().map(|result| result.text.len()).sum(),
+        }
+    }
+}
+
+/// How big a conversation is, in characters.
+pub(super) fn size(turns: &[Turn]) -> usize {
+    turns.iter().map(Turn::chars).sum()
+}
+
+/// About how many tokens so many characters are.
+pub(super) fn tokens(chars: usize) -> usize {
+    chars / CHARS_PER_TOKEN
+}
+
+/// Takes the oldest results away when the conversation nears its limit, down to
+/// half of it: what stays the same at its beginning is what APIs can cache, so
+/// it is changed seldom. `fixed` is what every request also holds, in characters.
+/// Says how many were taken away.
+pub(super) fn make_room(turns: &mut [Turn], fixed: usize, limit_tokens: usize) -> usize {
+    let limit = limit_tokens.saturating_mul(CHARS_PER_TOKEN);
+    let mut size = fixed + self::size(turns);
+    if size <= limit / 10 * 8 {
+        return 0;
+    }
+    let old = turns.len().saturating_sub(KEPT_TURNS);
+    let mut dropped = 0;
+    for turn in &mut turns[..old] {
+        let Turn::Results(results) = turn else {
+            continue;
+        };
+        for result in results.iter_mut().filter(|result| !result.dropped) {
+            if size <= limit / 2 {
+                return dropped;
+            }
+            let stub = format!(
+                "({} characters that `{}` gave here were taken away to make room; call it again \
+                 if you need them)",
+                result.text.len(),
+                result.name
+            );
+            if stub.len() < result.text.len() {
+                size -= result.text.len() - stub.len();
+                result.text = stub;
+                result.dropped = true;
+                dropped += 1;
+            }
+        }
+    }
+    dropped
+}
+
+/// A text of at most about `limit` bytes: its beginning and its end, and what is
+/// missing between.
+pub(super) fn cut(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let head = text.floor_char_boundary(limit / 2);
+    let tail = text.ceil_char_boundary(text.len() - limit / 2);
+    format!(
+        "{}\n(… {} bytes left out here …)\n{}",
+        &text[..head],
+        tail - head,
+        &text[tail..]
+    )
+}
+
+/// The first line of a text, short.
+pub(super) fn brief(text: &str) -> String {
+    const CHARS: usize = 160;
+    let mut lines = text.trim().lines();
+    let first = lines.next().unwrap_or_default().trim_end();
+    let is_whole = lines.next().is_none();
+    let mut brief: String = first.chars().take(CHARS).collect();
+    if !is_whole || brief.len() < first.len() {
+        brief.push('…');
+    }
+    brief
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn results(chars: usize) -> Turn {
+        Turn::Results(vec![Result {
+            id: String::new(),
+            name: "read_file".to_owned(),
+            text: "x".repeat(chars),
+            ok: true,
+            dropped: false,
+        }])
+    }
+
+    #[test]
+    fn the_oldest_results_make_room_and_the_newest_stay() {
+        let mut turns: Vec<Turn> = (0..10).map(|_| results(1000)).collect();
+        assert_eq!(make_room(&mut turns, 0, 4000), 0, "there is room");
+        // 10 000 of 12 000 characters; 6 000 are to be left.
+        assert_eq!(make_room(&mut turns, 0, 3000), 5);
+        let is_dropped = |turn: &Turn| matches!(turn, Turn::Results(all) if all[0].dropped);
+        assert!(turns[..5].iter().all(is_dropped));
+        assert!(!turns[5..].iter().any(is_dropped));
+        // However short the limit.
+        assert_eq!(make_room(&mut turns, 0, 10), 1);
+        assert!(!turns[6..].iter().any(is_dropped));
+    }
+
+    #[test]
+    fn a_text_is_cut_in_its_middle_between_characters() {
+        assert_eq!(cut("short", 5), "short");
+        let text = "ä".repeat(100);
+        let short = cut(&text, 21);
+        assert_eq!(
+            short,
+            "äääää\n(… 180 bytes left out here …)\näääää".to_owned()
+        );
+    }
+
+    #[test]
+    fn a_brief_text_is_one_line() {
+        assert_eq!(brief(" one "), "one");
+        assert_eq!(brief("one\ntwo"), "one…");
+        assert_eq!(brief(&"ü".repeat(200)).chars().count(), 161);
+        assert_eq!(brief(""), "");
+    }
+}

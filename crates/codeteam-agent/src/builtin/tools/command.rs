@@ -1,0 +1,191 @@
+//! `run_command`.
+
+use std::io::{self, PipeReader, Read as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::super::interrupt;
+use super::super::talk::{RESULT_CHARS, cut};
+use super::{Outcome, Tool};
+use crate::process::{self, Group};
+
+/// How long a command may take if nobody says.
+const SECONDS: u64 = 120;
+
+/// How long a command may take whatever anybody says.
+const MOST_SECONDS: u64 = 3600;
+
+/// How long the output of a command that has ended may stay open. What a command
+/// leaves in the background can keep it open for ever.
+const GRACE: Duration = Duration::from_millis(300);
+
+pub(super) struct Run {
+    root: PathBuf,
+}
+
+impl Run {
+    pub(super) fn new(root: &Path) -> Self {
+        let root = root.to_owned();
+        Self { root }
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Input {
+    /// The command, for `sh`.
+    command: String,
+    /// After how many seconds it is killed; 120 if left out.
+    timeout_seconds: Option<u64>,
+}
+
+impl Tool for Run {
+    type Input = Input;
+
+    const NAME: &'static str = "run_command";
+    const DESCRIPTION: &'static str = "Runs a command with `sh` in the work tree. Gives its exit \
+        code and what it printed. It has no input and no terminal.";
+
+    fn call(&self, input: Input) -> Outcome {
+        let seconds = input.timeout_seconds.unwrap_or(SECONDS);
+        let limit = Duration::from_secs(seconds.clamp(1, MOST_SECONDS));
+        let failed = |error: io::Error| format!("the command cannot be run: {error}");
+        let (child, output) =
+            process::shell(&input.command, &self.root, Group::Own).map_err(failed)?;
+        let ended = watch(child, output, limit).map_err(failed)?;
+        let text = ended.output.text();
+        match ended.status {
+            Some(status) if status.success() => Ok(told("exit code 0", &text).into()),
+            Some(status) => Err(told(&words(status), &text)),
+            None => {
+                let seconds = limit.as_secs();
+                Err(told(&format!("killed after {seconds} s"), &text))
+            }
+        }
+    }
+}
+
+fn told(how: &str, output: &str) -> String {
+    if output.trim().is_empty() {
+        return format!("{how}, no output");
+    }
+    format!("{how}\n{output}")
+}
+
+fn words(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt as _;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("ended by signal {signal}"),
+        (None, None) => status.to_string(),
+    }
+}
+
+/// What is told of a command that runs.
+enum News {
+    Printed(Vec<u8>),
+    Closed,
+    Exited(io::Result<ExitStatus>),
+}
+
+struct Ended {
+    /// Nothing if it was killed.
+    status: Option<ExitStatus>,
+    output: Kept,
+}
+
+/// Waits for the end of a command and of its output, and kills it with its
+/// children if that takes too long.
+fn watch(child: Child, output: PipeReader, limit: Duration) -> io::Result<Ended> {
+    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let _registered = interrupt::kills(group);
+    let (sender, news) = mpsc::channel();
+    let printed = sender.clone();
+    thread::Builder::new().spawn(move || listen(output, &printed))?;
+    thread::Builder::new().spawn(move || wait(child, &sender))?;
+    let ended = follow(&news, Instant::now() + limit)?;
+    if ended.status.is_none()
+        && let Some(group) = group
+    {
+        // It is gone already, or this ends it.
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    Ok(ended)
+}
+
+fn listen(mut output: PipeReader, news: &Sender<News>) {
+    let mut buffer = vec![0; 16 * 1024];
+    while let Ok(length @ 1..) = output.read(&mut buffer) {
+        // Nobody may be interested any more; what prints must not get stuck.
+        let _ = news.send(News::Printed(buffer[..length].to_vec()));
+    }
+    let _ = news.send(News::Closed);
+}
+
+fn wait(mut child: Child, news: &Sender<News>) {
+    let _ = news.send(News::Exited(child.wait()));
+}
+
+fn follow(news: &Receiver<News>, mut deadline: Instant) -> io::Result<Ended> {
+    let mut ended = Ended {
+        status: None,
+        output: Kept::default(),
+    };
+    let mut is_closed = false;
+    while !(is_closed && ended.status.is_some()) {
+        let left = deadline.saturating_duration_since(Instant::now());
+        match news.recv_timeout(left) {
+            Ok(News::Printed(bytes)) => ended.output.add(&bytes),
+            Ok(News::Closed) => is_closed = true,
+            Ok(News::Exited(status)) => {
+                ended.status = Some(status?);
+                deadline = deadline.min(Instant::now() + GRACE);
+            }
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    Ok(ended)
+}
+
+/// The beginning and the end of what a command printed, however much it was.
+#[derive(Default)]
+struct Kept {
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    lost: usize,
+}
+
+impl Kept {
+    fn add(&mut self, bytes: &[u8]) {
+        let room = RESULT_CHARS.saturating_sub(self.head.len());
+        let (head, tail) = bytes.split_at(room.min(bytes.len()));
+        self.head.extend_from_slice(head);
+        self.tail.extend_from_slice(tail);
+        // The tail is cut seldom, so that adding to it stays cheap.
+        if self.tail.len() > 4 * RESULT_CHARS {
+            let surplus = self.tail.len() - RESULT_CHARS;
+            self.tail.drain(..surplus);
+            self.lost += surplus;
+        }
+    }
+
+    fn text(&self) -> String {
+        let head = String::from_utf8_lossy(&self.head);
+        let tail = String::from_utf8_lossy(&self.tail);
+        let text = if self.lost == 0 {
+            format!("{head}{tail}")
+        } else {
+            format!("{head}\n(… {} bytes lost …)\n{tail}", self.lost)
+        };
+        cut(text.trim_end(), RESULT_CHARS)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! `write_file` and `edit_file`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Outcome, Output, Tool, place, read};
+
+pub(super) struct Write {
+    root: PathBuf,
+}
+
+impl Write {
+    pub(super) fn new(root: &Path) -> Self {
+        let root = root.to_owned();
+        Self { root }
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Whole {
+    /// The file, relative to the work tree. Directories are made as needed.
+    path: String,
+    /// The whole new content.
+    content: String,
+}
+
+impl Tool for Write {
+    type Input = Whole;
+
+    const NAME: &'static str = "write_file";
+    const DESCRIPTION: &'static str = "Writes a whole file, a new one or in place of an old one. \
+        To change a part of a file, `edit_file` is better.";
+    const WRITES: bool = true;
+
+    fn call(&self, input: Whole) -> Outcome {
+        let place = place::to_write(&self.root, &input.path)?;
+        write(&self.root, &place, &input.content)?;
+        let lines = input.content.lines().count();
+        let shown = place::shown(&self.root, &place);
+        Ok(Output {
+            text: format!("wrote {lines} lines to `{shown}`"),
+            wrote: Some(shown),
+        })
+    }
+}
+
+pub(super) struct Edit {
+    root: PathBuf,
+}
+
+impl Edit {
+    pub(super) fn new(root: &Path) -> Self {
+        let root = root.to_owned();
+        Self { root }
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Part {
+    /// The file, relative to the work tree.
+    path: String,
+    /// The text to be replaced, exactly as it stands in the file. It must occur there once.
+    old: String,
+    /// The text to put in its place.
+    new: String,
+    /// Whether to replace every occurrence, however many there are.
+    #[serde(default)]
+    all: bool,
+}
+
+impl Tool for Edit {
+    type Input = Part;
+
+    const NAME: &'static str = "edit_file";
+    const DESCRIPTION: &'static str = "Replaces a text in a file by another one. The old text must \
+        stand in the file exactly so, with its white space, and only once; take some lines around \
+        it if it occurs more often.";
+    const WRITES: bool = true;
+
+    fn call(&self, input: Part) -> Outcome {
+        let path = &input.path;
+        let place = place::to_write(&self.root, path)?;
+        if input.old.is_empty() {
+            return Err("`old` is empty; use `write_file` for a whole file".to_owned());
+        }
+        if input.old == input.new {
+            return Err("`old` and `new` are the same".to_owned());
+        }
+        let text = read::text(&self.root, path)?;
+        let (mut old, mut new) = (input.old, input.new);
+        let mut count = text.matches(&old).count();
+        // A model writes plain line ends, also where the file has others.
+        if count == 0 && text.contains("\r\n") && !old.contains('\r') {
+            old = old.replace('\n', "\r\n");
+            new = new.replace('\n', "\r\n");
+            count = text.matches(&old).count();
+        }
+        match count {
+            0 => Err(format!(
+                "`old` does not occur in `{path}`; read the file and take the text exactly as it \
+                 stands there"
+            )),
+            2.. if !input.all => Err(format!(
+                "`old` occurs {count} times in `{path}`; take more of the text around it, or set \
+                 `all`"
+            )),
+            _ => {
+                write(&self.root, &place, &text.replace(&old, &new))?;
+                let shown = place::shown(&self.root, &place);
+                let times = if count == 1 { "once" } else { "everywhere" };
+                Ok(Output {
+                    text: format!("replaced it {times} in `{shown}`"),
+                    wrote: Some(shown),
+                })
+            }
+        }
+    }
+}
+
+fn write(root: &Path, place: &Path, content: &str) -> Result<(), String> {
+    let failed = |error: std::io::Error| {
+        let shown = place::shown(root, place);
+        format!("`{shown}` cannot be written: {error}")
+    };
+    // Opening a pipe would wait for its other end.
+    if fs::metadata(place).is_ok_and(|found| !found.is_file()) {
+        let shown = place::shown(root, place);
+        return Err(format!("`{shown}` is not a regular file"));
+    }
+    if let Some(parent) = place.parent() {
+        fs::create_dir_all(parent).map_err(failed)?;
+    }
+    fs::write(place, content).map_err(failed)
+}

@@ -1,0 +1,152 @@
+//! One assignment, worked on: what was given, what came of it.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use codeteam_agent::builtin::{Options, Protocol, run};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::model::{Asked, Canned, Model};
+
+/// The key of every test. It is nowhere to be seen in any output.
+pub(crate) const KEY: &str = "sk-test-0123456789abcdef";
+
+/// How a test changes the options.
+type Change = Box<dyn FnOnce(&mut Options)>;
+
+/// An assignment to be worked on.
+pub(crate) struct Job {
+    protocol: Protocol,
+    dir: TempDir,
+    assignment: Value,
+    change: Vec<Change>,
+}
+
+/// What came of it.
+pub(crate) struct Ran {
+    dir: TempDir,
+    pub(crate) code: i32,
+    pub(crate) output: String,
+    pub(crate) events: Vec<Value>,
+    pub(crate) asked: Vec<Asked>,
+}
+
+impl Job {
+    /// An implementer's, with a file `greet.sh` that says `hello`.
+    pub(crate) fn new(protocol: Protocol) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("tree")).unwrap();
+        let job = Self {
+            protocol,
+            dir,
+            assignment: json!({
+                "id": "a", "role": "coder", "kind": "implementer", "contract": "native",
+                "instructions": {"system": "You are a coder.", "prompt": "Say goodbye instead."},
+                "schema": {
+                    "$schema": "https://json-schema.org/draft/2020-12/schema",
+                    "type": "object",
+                    "properties": {
+                        "summary": {"type": "string"},
+                        "files": {"type": "array", "items": {"type": "string"}},
+                    },
+                    "required": ["summary"],
+                },
+                "example": {"summary": "…"},
+                "writable": true,
+            }),
+            change: Vec::new(),
+        };
+        job.file("greet.sh", "echo hello\n")
+    }
+
+    pub(crate) fn file(self, path: &str, content: &str) -> Self {
+        let path = self.dir.path().join("tree").join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+        self
+    }
+
+    /// Sets a field of the assignment.
+    pub(crate) fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.assignment[key] = value.into();
+        self
+    }
+
+    pub(crate) fn options(mut self, change: impl FnOnce(&mut Options) + 'static) -> Self {
+        self.change.push(Box::new(change));
+        self
+    }
+
+    /// Works on it with a model that says this.
+    pub(crate) fn run(self, answers: Vec<Canned>) -> Ran {
+        let model = Model::start(answers);
+        let assignment = self.dir.path().join("assignment.json");
+        fs::write(&assignment, self.assignment.to_string()).unwrap();
+        let mut options = Options::new(
+            assignment,
+            self.protocol,
+            model.url.clone(),
+            "test-model".to_owned(),
+        );
+        options.root = self.dir.path().join("tree");
+        options.key.push_str(KEY);
+        options.backoff = Duration::ZERO;
+        for change in self.change {
+            change(&mut options);
+        }
+        let mut out = Vec::new();
+        let code = run(&options, &mut out).unwrap();
+        let output = String::from_utf8(out).unwrap();
+        assert!(!output.contains(KEY), "{output}");
+        let parse = |line| serde_json::from_str(line).unwrap();
+        let ran = Ran {
+            dir: self.dir,
+            code,
+            events: output.lines().map(parse).collect(),
+            output,
+            asked: model.asked(),
+        };
+        let has_submission = ran.of("submission").len();
+        assert_eq!(has_submission, usize::from(code == 0), "{}", ran.output);
+        ran
+    }
+}
+
+impl Ran {
+    /// The events of one type.
+    pub(crate) fn of(&self, kind: &str) -> Vec<&Value> {
+        let events = self.events.iter();
+        events.filter(|event| event["type"] == kind).collect()
+    }
+
+    /// The traces of one part.
+    pub(crate) fn traces(&self, part: &str) -> Vec<&Value> {
+        let traces = self.of("trace").into_iter();
+        traces.filter(|trace| trace["part"] == part).collect()
+    }
+
+    /// The last line, which must be the submission, to the letter.
+    pub(crate) fn submission(&self) -> &str {
+        let last = self.output.lines().last().unwrap();
+        last.strip_prefix(r#"{"type":"submission","submission":"#)
+            .and_then(|rest| rest.strip_suffix('}'))
+            .unwrap_or_else(|| panic!("no submission in {}", self.output))
+    }
+
+    /// The only error, in words.
+    pub(crate) fn error(&self) -> &str {
+        let errors = self.of("error");
+        assert_eq!(errors.len(), 1, "{}", self.output);
+        errors[0]["message"].as_str().unwrap()
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.dir.path().join("tree").join(path)
+    }
+
+    pub(crate) fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.path(path)).unwrap()
+    }
+}
