@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use codeteam_core::failure::{Facts, Trouble};
 use codeteam_core::ids::{Account, WorkerName};
 use codeteam_core::role::Role;
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::Config;
 use crate::dialect;
 use crate::logins::clis::{self, Cli};
+use crate::logins::keys::Keys;
 
 /// Which model API is spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +40,15 @@ impl Protocol {
             Self::Anthropic => "anthropic",
             Self::Openai => "openai",
             Self::Gemini => "gemini",
+        }
+    }
+
+    /// The variable that has its key.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Anthropic => "ANTHROPIC_API_KEY",
+            Self::Openai => "OPENAI_API_KEY",
+            Self::Gemini => "GEMINI_API_KEY",
         }
     }
 
@@ -92,6 +103,44 @@ impl Worker {
             login: said.login,
             program: said.program,
         })
+    }
+
+    /// The same with an API to speak: the one whose key the user has, if none is said. Only the
+    /// built-in worker needs one. Says what is missing.
+    pub fn speaking(mut self, keys: &Keys, model: Option<&str>) -> Result<Self, Facts> {
+        if self.dialect != dialect::Name::Builtin {
+            return Ok(self);
+        }
+        let name = &self.name;
+        let has_key = |protocol: &Protocol| keys.has_any(protocol.cli());
+        self.protocol = self
+            .protocol
+            .or_else(|| Protocol::ALL.into_iter().find(has_key));
+        let Some(protocol) = self.protocol else {
+            let message = format!(
+                "`{name}` has no API to ask; set `ANTHROPIC_API_KEY`, `OPENAI_API_KEY` or \
+                 `GEMINI_API_KEY`, or say `workers.{name}.protocol` and `base_url` in your own \
+                 configuration"
+            );
+            return Err(probe::unusable(Trouble::Login, message));
+        };
+        let is_served = self.key.is_some() || self.base_url.is_some() || has_key(&protocol);
+        if !is_served {
+            let (api, variable) = (protocol.as_str(), protocol.key());
+            let message = format!(
+                "there is no key for `{name}` to ask the {api} API with; set `{variable}`, or say \
+                 `workers.{name}.base_url` in your own configuration"
+            );
+            return Err(probe::unusable(Trouble::Login, message));
+        }
+        if model.is_none() {
+            let message = format!(
+                "`{name}` has no model to ask; say `workers.{name}.model` in the configuration, \
+                 or `model` in the role"
+            );
+            return Err(probe::unusable(Trouble::Model, message));
+        }
+        Ok(self)
     }
 
     /// The names of all workers there are, those of the configuration first.

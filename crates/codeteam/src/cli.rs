@@ -16,6 +16,7 @@ mod run;
 mod sandbox;
 mod show;
 mod status;
+mod submit_server;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -103,6 +104,9 @@ enum Command {
     /// Carry out one assignment, as a worker that codeteam starts.
     #[command(hide = true)]
     Agent(agent::Args),
+    /// Take one answer as an MCP server, for a worker that codeteam starts.
+    #[command(hide = true)]
+    SubmitServer(submit_server::Args),
     /// Look at what a confined command sees, for `doctor`.
     #[command(hide = true)]
     SandboxLook(sandbox::LookArgs),
@@ -146,6 +150,9 @@ pub(crate) fn dispatch(args: Args) -> Result<Exit, Problem> {
         // A worker: no project, no engine, and every millisecond counts.
         return agent::main(agent);
     }
+    if let Command::SubmitServer(server) = &args.command {
+        return submit_server::main(server);
+    }
     let scene = Scene::new(&args)?;
     match args.command {
         Command::Sandbox(args) => sandbox::main(args, &scene),
@@ -168,7 +175,7 @@ pub(crate) fn dispatch(args: Args) -> Result<Exit, Problem> {
         Command::Restore(args) => restore::main(&args, &scene),
         Command::Doctor(args) => doctor::main(&args, &scene),
         Command::Completions(args) => completions::main(&args),
-        Command::Agent(_) => Ok(Exit::Done),
+        Command::Agent(_) | Command::SubmitServer(_) => Ok(Exit::Done),
     }
 }
 

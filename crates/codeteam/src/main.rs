@@ -5,6 +5,7 @@
 
 mod cli;
 mod exit;
+mod mcp;
 mod output;
 mod problem;
 mod progress;

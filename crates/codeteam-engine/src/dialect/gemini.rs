@@ -63,7 +63,6 @@ impl Dialect for Gemini {
     fn command(&self, assignment: &Assignment, prompt: &Prompt, around: &Surroundings) -> Program {
         let user = around.folder.join("prompt.md");
         let settings = around.folder.join("settings.json");
-        let schema = around.folder.join("schema.json");
         let mut args: Vec<OsString> = Vec::new();
         let mut arg = |parts: &[&str]| args.extend(parts.iter().map(Into::into));
         arg(&["--output-format", "stream-json", "--skip-trust"]);
@@ -89,11 +88,7 @@ impl Dialect for Gemini {
             ],
             files: vec![
                 (user.clone(), told),
-                (
-                    settings,
-                    settings_of(assignment, around, &schema).to_string(),
-                ),
-                (schema, assignment.schema.to_string()),
+                (settings, settings_of(assignment, around).to_string()),
             ],
             reads: vec![around.codeteam.clone()],
             stdin: Some(user),
@@ -114,7 +109,7 @@ impl Dialect for Gemini {
     }
 }
 
-fn settings_of(assignment: &Assignment, around: &Surroundings, schema: &std::path::Path) -> Value {
+fn settings_of(assignment: &Assignment, around: &Surroundings) -> Value {
     let mut servers = serde_json::Map::new();
     for (name, server) in &around.mcp_servers {
         let mut value = json!(server);
@@ -128,7 +123,7 @@ fn settings_of(assignment: &Assignment, around: &Surroundings, schema: &std::pat
     ];
     let submit = json!({
         "command": around.codeteam,
-        "args": ["submit-server", "--schema", schema, "--kind", form[0], "--contract", form[1],
+        "args": ["submit-server", "--kind", form[0], "--contract", form[1],
                  "--mode", form[2]],
         "trust": true,
     });

@@ -106,6 +106,12 @@ impl Keys {
         keys
     }
 
+    /// Whether there is a key that a CLI takes.
+    pub fn has_any(&self, cli: &Cli) -> bool {
+        let mut known = cli.keys.keys.iter();
+        known.any(|key| self.keys.contains_key(key.variable))
+    }
+
     /// Every secret there is, so that none is ever told.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         self.keys.values().map(Secret::reveal)

@@ -48,6 +48,11 @@ pub(super) fn work(
     let workspace = job.prepare(engine, &assignment.tree)?;
     let worker = Worker::find(&engine.config, &assignment.worker)
         .ok_or_else(|| Error::UnknownWorker(assignment.worker.0.clone()))?;
+    let model = assignment.model.as_ref().or(worker.model.as_ref()).cloned();
+    let worker = match worker.speaking(&engine.env.keys, model.as_deref()) {
+        Ok(worker) => worker,
+        Err(facts) => return Ok(came_to_nothing(job, facts)),
+    };
     if let Err(facts) = usable::check(job, &worker, &workspace, context)? {
         return Ok(came_to_nothing(job, facts));
     }
@@ -62,7 +67,7 @@ pub(super) fn work(
     }
     let listening = Listening {
         account: worker.account.clone(),
-        model: assignment.model.clone().or_else(|| worker.model.clone()),
+        model,
         before: assignment
             .session
             .as_ref()

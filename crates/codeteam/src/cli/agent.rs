@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use codeteam_agent::builtin::{self, Options, Protocol};
 use codeteam_agent::scripted::{self, DEMO, Source};
+use codeteam_engine::env;
 use codeteam_engine::perform::with_causes;
 
 use crate::exit::Exit;
@@ -14,26 +16,96 @@ pub(crate) struct Args {
     /// The assignment, a JSON file.
     #[arg(long, value_name = "FILE")]
     assignment: PathBuf,
+    /// The model API to ask; without one a script is played.
+    #[arg(
+        long,
+        requires = "base_url",
+        requires = "model",
+        conflicts_with = "script"
+    )]
+    protocol: Option<Api>,
+    /// Where the API is. Its key is taken from `CODETEAM_API_KEY`.
+    #[arg(long, value_name = "URL", requires = "protocol")]
+    base_url: Option<String>,
+    /// The model to ask.
+    #[arg(long, requires = "protocol")]
+    model: Option<String>,
+    /// Make a plan before doing anything.
+    #[arg(long, requires = "protocol")]
+    plan: bool,
+    /// Ask in the end how good the work is.
+    #[arg(long, requires = "protocol")]
+    self_check: bool,
+    /// How often the model may be asked.
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    max_iterations: u32,
+    /// Where the web can be searched.
+    #[arg(long, value_name = "URL", requires = "protocol")]
+    web_search: Option<String>,
+    /// MCP servers whose tools it gets, a JSON file.
+    #[arg(long, value_name = "FILE", requires = "protocol")]
+    mcp_servers: Option<PathBuf>,
     /// The script to play; the demo's if left out.
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
 }
 
+/// A model API.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Api {
+    /// Anthropic's Messages.
+    Anthropic,
+    /// OpenAI's Chat Completions, which most local servers speak too.
+    Openai,
+    /// Gemini's `generateContent`.
+    Gemini,
+}
+
 pub(crate) fn main(args: &Args) -> Result<Exit, Problem> {
-    let source = match &args.script {
-        Some(path) => Source::File(path),
-        None => Source::Text {
-            name: "the embedded script",
-            text: DEMO,
-        },
-    };
     let mut out = std::io::stdout().lock();
-    let code = scripted::play(source, &args.assignment, &mut out)
-        // In one line: the last one a worker says is what its run tells of it.
-        .map_err(|e| Problem::user(with_causes(&e)))?;
+    let code = match (args.protocol, &args.base_url, &args.model) {
+        (Some(api), Some(url), Some(model)) => {
+            let options = options(args, api, url, model);
+            // In one line: the last one a worker says is what its run tells of it.
+            builtin::run(&options, &mut out).map_err(|e| Problem::user(with_causes(&e)))?
+        }
+        _ => {
+            let source = match &args.script {
+                Some(path) => Source::File(path),
+                None => Source::Text {
+                    name: "the embedded script",
+                    text: DEMO,
+                },
+            };
+            scripted::play(source, &args.assignment, &mut out)
+                .map_err(|e| Problem::user(with_causes(&e)))?
+        }
+    };
     if code == 0 {
         return Ok(Exit::Done);
     }
-    // The script says how the worker ends; that is part of what it plays.
+    // How a worker ends is part of what it says.
     std::process::exit(code);
+}
+
+fn options(args: &Args, api: Api, url: &str, model: &str) -> Options {
+    let protocol = match api {
+        Api::Anthropic => Protocol::Anthropic,
+        Api::Openai => Protocol::Openai,
+        Api::Gemini => Protocol::Gemini,
+    };
+    Options {
+        key: env::api_key().unwrap_or_default(),
+        max_iterations: args.max_iterations,
+        plan: args.plan,
+        self_check: args.self_check,
+        web_search: args.web_search.clone(),
+        mcp_servers: args.mcp_servers.clone(),
+        ..Options::new(
+            args.assignment.clone(),
+            protocol,
+            url.to_owned(),
+            model.to_owned(),
+        )
+    }
 }

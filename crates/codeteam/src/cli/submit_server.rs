@@ -1,0 +1,40 @@
+//! `codeteam submit-server`: take one answer as an MCP server, for a worker that codeteam starts.
+
+use codeteam_core::role::{Contract, Kind, Mode};
+use codeteam_core::submission::Form;
+use serde::de::IntoDeserializer as _;
+use serde::{Deserialize, de};
+
+use crate::exit::Exit;
+use crate::mcp;
+use crate::problem::Problem;
+
+/// Arguments of `submit-server`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// What is owed: the kind of the role.
+    #[arg(long, value_parser = word::<Kind>)]
+    kind: Kind,
+    /// In which form.
+    #[arg(long, value_parser = word::<Contract>)]
+    contract: Contract,
+    /// How files are changed.
+    #[arg(long, value_parser = word::<Mode>)]
+    mode: Mode,
+}
+
+/// Reads a word as the configuration would.
+fn word<T: for<'d> Deserialize<'d>>(text: &str) -> Result<T, de::value::Error> {
+    T::deserialize(text.into_deserializer())
+}
+
+pub(crate) fn main(args: &Args) -> Result<Exit, Problem> {
+    let form = Form {
+        kind: args.kind,
+        contract: args.contract,
+        mode: args.mode,
+    };
+    mcp::submit::serve(form)
+        .map_err(|e| Problem::environment("could not serve the `submit` tool").caused_by(&e))?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,3 @@
+//! codeteam as a server of the Model Context Protocol.
+
+pub(crate) mod submit;
