@@ -106,6 +106,8 @@ pub struct Program {
     pub files: Vec<(PathBuf, String)>,
     /// Files it reads, beside those and its assignment.
     pub reads: Vec<PathBuf>,
+    /// Which of those files belong into its home, and where there.
+    pub placed: Vec<(PathBuf, PathBuf)>,
     /// The file it finds on its standard input.
     pub stdin: Option<PathBuf>,
 }

@@ -38,11 +38,36 @@ pub fn schema(form: Form) -> Value {
         let words = "Only if you cannot go on: why. No other key then.";
         blocked.insert("description".to_owned(), words.into());
     }
+    let mut properties = Value::Object(properties);
+    plain(&mut properties);
     json!({
         "type": "object",
         "properties": properties,
         "additionalProperties": false,
     })
+}
+
+/// Says the same in words that everybody knows. How wide a number is goes: some CLIs know no such
+/// format, and drop a schema they cannot read without telling. A choice of constants is a list.
+fn plain(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            if fields.get("format").is_some_and(Value::is_string) {
+                fields.remove("format");
+            }
+            let choices = fields.get("oneOf").and_then(Value::as_array);
+            let constants: Option<Vec<Value>> =
+                choices.and_then(|all| all.iter().map(|one| one.get("const").cloned()).collect());
+            if let Some(constants) = constants {
+                fields.remove("oneOf");
+                fields.insert("type".to_owned(), "string".into());
+                fields.insert("enum".to_owned(), constants.into());
+            }
+            fields.values_mut().for_each(plain);
+        }
+        Value::Array(items) => items.iter_mut().for_each(plain),
+        _ => {}
+    }
 }
 
 fn of<T: JsonSchema>() -> Schema {
@@ -70,7 +95,9 @@ mod tests {
                     };
                     let schema = schema(form);
                     let text = schema.to_string();
-                    assert!(!text.contains("$ref") && !text.contains("$defs"), "{text}");
+                    for word in ["$ref", "$defs", "\"format\"", "oneOf"] {
+                        assert!(!text.contains(word), "{word} in {text}");
+                    }
                     for key in example(form).as_object().unwrap().keys() {
                         let known = &schema["properties"][key];
                         let renamed = key == "confirmed_requirements" || key == "files_changed";

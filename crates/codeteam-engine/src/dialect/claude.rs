@@ -98,8 +98,8 @@ impl Dialect for Claude {
                 (user.clone(), prompt.user.clone()),
                 (system, prompt.system.clone()),
             ],
-            reads: Vec::new(),
             stdin: Some(user),
+            ..Program::default()
         }
     }
 

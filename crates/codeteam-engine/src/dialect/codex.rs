@@ -95,6 +95,7 @@ impl Dialect for Codex {
         set("sandbox_mode", json!(mode));
         set("approval_policy", json!("never"));
         set("developer_instructions", json!(prompt.system));
+        set("analytics.enabled", json!(false));
         set("features.unbounded_connection_retries", json!(false));
         if let Some((_, url)) = &around.base_url {
             // A provider of its own, because the built-in one's retries cannot be limited: core

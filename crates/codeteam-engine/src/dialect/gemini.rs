@@ -49,6 +49,9 @@ const MODEL: &str = "gemini-2.5-pro";
 /// What it calls the tool that takes the answer.
 const SUBMIT: &str = "mcp_codeteam_submit";
 
+/// Where it keeps its settings, relative to the home.
+const SETTINGS: &str = ".gemini/settings.json";
+
 /// The exit code of a turn limit.
 const TURN_LIMIT: i32 = 53;
 
@@ -62,7 +65,15 @@ impl Dialect for Gemini {
 
     fn command(&self, assignment: &Assignment, prompt: &Prompt, around: &Surroundings) -> Program {
         let user = around.folder.join("prompt.md");
-        let settings = around.folder.join("settings.json");
+        // Where it looks for them below a home, whichever that is.
+        let home = around.folder.join("home");
+        let settings = home.join(SETTINGS);
+        let mut env = vec![("GEMINI_CLI_NO_RELAUNCH".into(), "true".into())];
+        if !around.confined && around.keyed {
+            // The user's own home is not for us to write in. Without a key its login is needed,
+            // and there is no `submit` then.
+            env.push(("GEMINI_CLI_HOME".into(), home.into()));
+        }
         let mut args: Vec<OsString> = Vec::new();
         let mut arg = |parts: &[&str]| args.extend(parts.iter().map(Into::into));
         arg(&["--output-format", "stream-json", "--skip-trust"]);
@@ -75,22 +86,18 @@ impl Dialect for Gemini {
         // What stands on standard input comes before it.
         arg(&["--prompt", "Carry out the assignment above."]);
         // It has no system prompt of the caller's beside its own, so who it is comes first.
+        let settings_file = settings.clone();
         let told = format!("{}\n\n{}", prompt.system, prompt.user);
         Program {
             program: around.program.clone(),
             args,
-            env: vec![
-                (
-                    "GEMINI_CLI_SYSTEM_SETTINGS_PATH".into(),
-                    settings.clone().into(),
-                ),
-                ("GEMINI_CLI_NO_RELAUNCH".into(), "true".into()),
-            ],
+            env,
             files: vec![
                 (user.clone(), told),
                 (settings, settings_of(assignment, around).to_string()),
             ],
             reads: vec![around.codeteam.clone()],
+            placed: vec![(settings_file, SETTINGS.into())],
             stdin: Some(user),
         }
     }

@@ -7,7 +7,7 @@ mod usable;
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -97,6 +97,8 @@ pub(super) fn work(
         &files,
         engine,
     )?;
+    // Where the worktree is means nothing to a person.
+    let tree = format!("{}/", workspace.tree_dir().display());
     let mut fold = worker.dialect.dialect().fold(&listening);
     let ran = command(
         job,
@@ -112,7 +114,7 @@ pub(super) fn work(
             lock(&transcript).line(&line);
             for told in fold.line(&line) {
                 if let Some(shown) = told.shown() {
-                    (context.lines)(&job.id, &shown);
+                    (context.lines)(&job.id, &shown.replace(&tree, ""));
                 }
             }
         })
@@ -274,6 +276,13 @@ fn command(
     for file in program.reads {
         view.show(file, Access::ReadOnly);
     }
+    for (source, place) in program.placed {
+        view.entries.push(Entry::Bind {
+            source,
+            target: Path::new(policy::HOME).join(place),
+            access: Access::ReadOnly,
+        });
+    }
     let (name, args) = match program.stdin {
         None => (program.program, program.args),
         // No worker may ever wait for a terminal, so there is no standard input but a file.
@@ -388,7 +397,7 @@ impl Session {
     fn show(&self, view: &mut View) {
         view.entries.push(Entry::Bind {
             source: self.folder.clone(),
-            target: std::path::Path::new(policy::HOME).join(self.place),
+            target: Path::new(policy::HOME).join(self.place),
             access: Access::Writable,
         });
     }

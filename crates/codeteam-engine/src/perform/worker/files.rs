@@ -82,7 +82,8 @@ impl Files {
     }
 
     pub(super) fn write(&self, path: &Path, text: &str) -> Result<(), Error> {
-        fs::create_dir_all(&self.folder).map_err(failed("make the folder", &self.folder))?;
+        let folder = path.parent().unwrap_or(&self.folder);
+        fs::create_dir_all(folder).map_err(failed("make the folder", folder))?;
         fs::write(path, text).map_err(failed("write", path))
     }
 
