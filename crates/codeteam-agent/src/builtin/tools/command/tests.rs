@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Pid;
 use serde_json::json;
 
 use super::*;
@@ -74,12 +75,13 @@ fn a_command_is_killed_with_its_children() {
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
     // The grandchild holds the pipe open for as long as it lives.
     let command = "(sh -c 'exec 3>pipe; echo there >&3; sleep 1000') & wait";
-    let (child, output) = process::shell(command, dir.path(), Group::Own).unwrap();
+    let spawn = || process::shell(command, dir.path(), Group::Own);
+    let (child, output, killed) = interrupt::start(spawn).unwrap();
     let mut reader = BufReader::new(File::open(pipe).unwrap());
     let mut line = String::new();
     reader.read_line(&mut line).unwrap();
     assert_eq!(line, "there\n");
-    let ended = watch(child, output, Duration::ZERO).unwrap();
+    let ended = watch(child, output, &killed, Duration::ZERO).unwrap();
     assert_eq!(ended.status, None);
     assert!(is_closed(reader.get_ref()), "it is gone");
 }
