@@ -2,6 +2,7 @@
 //! that it is running.
 
 use std::io;
+use std::process::Child;
 use std::sync::{Mutex, Once, PoisonError};
 use std::thread;
 
@@ -17,15 +18,17 @@ static LISTENING: Once = Once::new();
 /// From now on a signal that ends this process also ends its commands.
 pub(super) fn listen() -> io::Result<()> {
     let mut listening = Ok(());
-    LISTENING.call_once(|| listening = start());
+    LISTENING.call_once(|| listening = serve());
     listening
 }
 
-fn start() -> io::Result<()> {
+fn serve() -> io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
     thread::Builder::new().spawn(move || {
         for signal in signals.forever() {
-            for group in groups().iter() {
+            // Held to the end, so that no further command starts.
+            let groups = groups();
+            for group in groups.iter() {
                 let _ = kill_process_group(*group, Signal::KILL);
             }
             let _ = signal_hook::low_level::emulate_default_handler(signal);
@@ -34,13 +37,27 @@ fn start() -> io::Result<()> {
     Ok(())
 }
 
-/// A group that is killed if this process is told to end, until this is dropped.
+/// The group of a command that is killed if this process is told to end, until
+/// this is dropped.
 pub(super) struct Killed(Option<Pid>);
 
-/// Has a process group killed if this process is told to end.
-pub(super) fn kills(group: Option<Pid>) -> Killed {
-    groups().extend(group);
-    Killed(group)
+impl Killed {
+    /// The group.
+    pub(super) fn group(&self) -> Option<Pid> {
+        self.0
+    }
+}
+
+/// Starts a command that leads a process group. A signal that comes meanwhile
+/// waits until the group is known: none is forgotten between the two.
+pub(super) fn start<T>(
+    spawn: impl FnOnce() -> io::Result<(Child, T)>,
+) -> io::Result<(Child, T, Killed)> {
+    let mut groups = groups();
+    let (child, rest) = spawn()?;
+    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    groups.extend(group);
+    Ok((child, rest, Killed(group)))
 }
 
 impl Drop for Killed {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::api::{Call, Client, Failure, Reply, Request, Spec, Stop};
+use super::api::{Asked, Call, Client, Failure, Reply, Request, Spec, Stop};
 use super::assignment::{Assignment, Mode};
 use super::event::{Event, Quality, Sink, Trace};
 use super::mending::Mending;
@@ -115,8 +115,12 @@ impl Work<'_, '_> {
         let about = about.map(|spec| (spec.name.as_str(), spec.description.as_str()));
         let question = [Turn::Said(plan::question(prompt, about))];
         let started = Instant::now();
-        let Some(reply) = self.ask_alone(&self.assignment.instructions.system, &question)? else {
-            return Ok(None);
+        let reply = match self.ask_alone(&question)? {
+            Ok(reply) => reply,
+            Err(failure) => {
+                self.tell_failure(&failure)?;
+                return Ok(None);
+            }
         };
         let steps = plan::read(&reply.text);
         self.sink.tell(&Event::Trace(Trace::Planner {
@@ -193,22 +197,17 @@ impl Work<'_, '_> {
     }
 
     /// Asks something beside the conversation, without tools.
-    fn ask_alone(&mut self, system: &str, turns: &[Turn]) -> Result<Option<Reply>, Error> {
+    fn ask_alone(&mut self, turns: &[Turn]) -> Asked {
         let request = Request {
-            system,
+            system: &self.assignment.instructions.system,
             turns,
             tools: &[],
         };
-        match self.client.ask(&request, self.sink)? {
-            Ok(reply) => {
-                self.spent(&reply)?;
-                Ok(Some(reply))
-            }
-            Err(failure) => {
-                self.tell_failure(&failure)?;
-                Ok(None)
-            }
+        let asked = self.client.ask(&request, self.sink)?;
+        if let Ok(reply) = &asked {
+            self.spent(reply)?;
         }
+        Ok(asked)
     }
 
     fn without_calls(&mut self, reply: &Reply) -> Result<After, Error> {
@@ -324,18 +323,24 @@ impl Work<'_, '_> {
         Ok(false)
     }
 
-    /// Asks the model what it thinks of its work. If that fails the work is no
-    /// worse for it.
+    /// Asks the model what it thinks of its work. If that fails, the work is no
+    /// worse for it: it is told in words, and not as what ended the work.
     fn check(&mut self, answer: &RawValue) -> Result<(), Error> {
         let prompt = &self.assignment.instructions.prompt;
         let question = [Turn::Said(check::question(prompt, answer.get()))];
-        let system = &self.assignment.instructions.system;
-        let reply = self.ask_alone(system, &question)?;
-        if let Some(judged) = reply.and_then(|reply| check::read(&reply.text)) {
-            self.quality.score = Some(judged.score);
-            self.quality.issues = judged.issues;
+        match self.ask_alone(&question)? {
+            Ok(reply) => {
+                if let Some(judged) = check::read(&reply.text) {
+                    self.quality.score = Some(judged.score);
+                    self.quality.issues = judged.issues;
+                }
+                Ok(())
+            }
+            Err(failure) => {
+                let text = format!("(there is no self-check: {})", failure.message());
+                self.sink.tell(&Event::Text { text: &text })
+            }
         }
-        Ok(())
     }
 
     fn tell_quality(&mut self) -> Result<(), Error> {

@@ -4,7 +4,7 @@ use codeteam_agent::builtin::Protocol::{Anthropic, Gemini, Openai};
 use serde_json::json;
 
 use crate::job::Job;
-use crate::model::{calls, says};
+use crate::model::{Canned, calls, says};
 
 #[test]
 fn a_bare_object_is_an_answer_in_a_fence_or_not() {
@@ -151,7 +151,15 @@ fn the_model_is_asked_what_it_thinks_of_its_work() {
     assert_eq!(quality["issues"], json!(["no test"]));
     assert_eq!(ran.of("usage").len(), 2);
 
-    let ran = checked(says(Openai, "Great!"));
-    assert_eq!(ran.code, 0);
-    assert_eq!(ran.traces("quality")[0].get("score"), None);
+    // Whatever comes of it, the answer stands.
+    let spent = json!({"error": {"code": "insufficient_quota", "message": "spent"}});
+    for answer in [
+        says(Openai, "Great!"),
+        Canned::status(429, spent.to_string()),
+    ] {
+        let ran = checked(answer);
+        assert_eq!(ran.code, 0);
+        assert_eq!(ran.traces("quality")[0].get("score"), None);
+        assert_eq!(ran.of("rate_limit").len() + ran.of("error").len(), 0);
+    }
 }

@@ -7,11 +7,11 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Signal, kill_process_group};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::super::interrupt;
+use super::super::interrupt::{self, Killed};
 use super::super::talk::{RESULT_CHARS, cut};
 use super::{Outcome, Tool};
 use crate::process::{self, Group};
@@ -56,9 +56,9 @@ impl Tool for Run {
         let seconds = input.timeout_seconds.unwrap_or(SECONDS);
         let limit = Duration::from_secs(seconds.clamp(1, MOST_SECONDS));
         let failed = |error: io::Error| format!("the command cannot be run: {error}");
-        let (child, output) =
-            process::shell(&input.command, &self.root, Group::Own).map_err(failed)?;
-        let ended = watch(child, output, limit).map_err(failed)?;
+        let spawn = || process::shell(&input.command, &self.root, Group::Own);
+        let (child, output, killed) = interrupt::start(spawn).map_err(failed)?;
+        let ended = watch(child, output, &killed, limit).map_err(failed)?;
         let text = ended.output.text();
         match ended.status {
             Some(status) if status.success() => Ok(told("exit code 0", &text).into()),
@@ -102,16 +102,14 @@ struct Ended {
 
 /// Waits for the end of a command and of its output, and kills it with its
 /// children if that takes too long.
-fn watch(child: Child, output: PipeReader, limit: Duration) -> io::Result<Ended> {
-    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    let _registered = interrupt::kills(group);
+fn watch(child: Child, output: PipeReader, killed: &Killed, limit: Duration) -> io::Result<Ended> {
     let (sender, news) = mpsc::channel();
     let printed = sender.clone();
     thread::Builder::new().spawn(move || listen(output, &printed))?;
     thread::Builder::new().spawn(move || wait(child, &sender))?;
     let ended = follow(&news, Instant::now() + limit)?;
     if ended.status.is_none()
-        && let Some(group) = group
+        && let Some(group) = killed.group()
     {
         // It is gone already, or this ends it.
         let _ = kill_process_group(group, Signal::KILL);
