@@ -11,7 +11,7 @@ use codeteam_core::assignment::Assignment;
 use codeteam_core::budget::Usage;
 use codeteam_core::failure::{Facts, Trouble};
 use codeteam_core::input::WorkerEnd;
-use codeteam_core::role::{Kind, Mode};
+use codeteam_core::role::Mode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -165,8 +165,6 @@ fn settings_of(assignment: &Assignment, around: &Surroundings) -> Value {
     } else if !assignment.means.allowed_tools.is_empty() {
         let tools = tools::named(&assignment.means.allowed_tools, own);
         settings["tools"] = json!({ "core": tools });
-    } else if assignment.kind != Kind::Implementer {
-        settings["tools"] = json!({ "exclude": ["write_file", "replace"] });
     }
     settings
 }
@@ -327,6 +325,7 @@ impl Folding {
         if event.tool_name == SUBMIT {
             let answer = parameters.to_owned();
             self.submitting.insert(event.tool_id.clone(), answer);
+            return Vec::new();
         }
         let input: Value = serde_json::from_str(parameters).unwrap_or_default();
         let field = |names: &[&str]| {
@@ -431,6 +430,8 @@ fn is_chatter(told: &Told) -> bool {
         "Ripgrep is not available",
         "[STARTUP]",
         "Loaded cached credentials",
+        "Basic terminal detected",
+        "Failed to save settings",
     ];
     let Told::Noise { text } = told else {
         return false;

@@ -124,10 +124,16 @@ impl Reach {
     fn open(&mut self, cli: &'static Cli, worker: &Worker, engine: &Engine) -> Result<(), Error> {
         if let Some(endpoint) = keys::endpoint(cli, &engine.env.keys, said(worker))? {
             let mut upstream = endpoint.upstream.clone();
+            let mut path = "";
+            if worker.dialect == dialect::Name::Builtin {
+                // It knows by the path whether the version is missing.
+                let (origin, rest) = origin(&endpoint.url);
+                (upstream, path) = (keys::upstream(origin, "base_url")?, rest);
+            }
             if let Some((name, value)) = &endpoint.header {
                 upstream = upstream.with(Header::new(name, value.clone())?);
             }
-            let url = self.serve(upstream, endpoint.said_by, engine);
+            let url = self.serve(upstream, endpoint.said_by, engine) + path;
             self.lead(worker, &endpoint, &url, "added-outside-the-sandbox");
             return Ok(());
         }
@@ -253,6 +259,15 @@ fn said(worker: &Worker) -> keys::Said<'_> {
     keys::Said {
         key: worker.key.as_deref(),
         base_url: worker.base_url.as_deref(),
+    }
+}
+
+/// An address in two parts: the server, and the path there.
+fn origin(url: &str) -> (&str, &str) {
+    let host = url.find("://").map_or(0, |at| at + 3);
+    match url[host..].find('/') {
+        Some(at) => url.split_at(host + at),
+        None => (url, ""),
     }
 }
 
