@@ -10,7 +10,8 @@
 //!   cut in two.
 //! - **Redacting twice is redacting once**: a line is redacted until nothing is found in it.
 //! - **A line without a candidate costs one scan.** `anchors` has the literals one of which every
-//!   secret has in it or before it; what stands there is looked at only where one is found.
+//!   secret has in it or before it, and `literals` finds them all at once; what stands there is
+//!   looked at only where one is found.
 //!
 //! What is not promised is in `docs/security.md`.
 
@@ -20,6 +21,7 @@ mod carried;
 mod formats;
 mod known;
 mod line;
+mod literals;
 mod pem;
 mod surroundings;
 mod value;
@@ -31,16 +33,17 @@ use std::sync::Arc;
 use memchr::{memchr, memrchr};
 use regex::Regex;
 
-use crate::redact::known::Known;
+use crate::redact::anchors::Anchor;
+use crate::redact::literals::Literals;
 use crate::redact::pem::Block;
 
 /// How many secrets were found, by rule.
 pub type Hits = BTreeMap<&'static str, usize>;
 
 /// Removes secrets from text. Cheap to clone.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Redactor {
-    known: Arc<Known>,
+    anchors: Arc<Literals<Anchor>>,
     allowed: Arc<[Regex]>,
 }
 
@@ -68,7 +71,7 @@ impl Redactor {
     /// JSON-escaped, percent-encoded or base64-encoded. Those shorter than 8 characters are ignored.
     pub fn new(known: impl IntoIterator<Item = String>) -> Self {
         Self {
-            known: Arc::new(Known::new(known)),
+            anchors: Arc::new(anchors::all(known)),
             allowed: Arc::default(),
         }
     }
@@ -118,13 +121,14 @@ impl Redactor {
         let mut hits = Hits::new();
         let mut out = String::new();
         let (mut at, mut copied) = (0, 0);
-        let mut candidates = Candidates::new(self, text);
         while at < text.len() {
             let found = match block {
-                Some(_) => Some(at),
-                None => candidates.next(at),
+                Some(_) => at,
+                None => match self.anchors.find(text, at) {
+                    Some(found) => found.window,
+                    None => break,
+                },
             };
-            let Some(found) = found else { break };
             let start = memrchr(b'\n', &text.as_bytes()[at..found]).map_or(at, |i| at + i + 1);
             let end = memchr(b'\n', &text.as_bytes()[found..]).map_or(text.len(), |i| found + i);
             let line = &text[start..end];
@@ -157,33 +161,5 @@ impl Lines {
     /// Redacts the next line, with or without its line end; several lines at once are as good.
     pub fn line<'t>(&mut self, line: &'t str) -> Redacted<'t> {
         self.redactor.pass(&mut self.block, line)
-    }
-}
-
-/// Where in a text something may have to go.
-struct Candidates<'a> {
-    text: &'a str,
-    known: &'a Known,
-    /// Where the next known secret is; it is not looked for twice.
-    next_known: Option<usize>,
-}
-
-impl<'a> Candidates<'a> {
-    fn new(redactor: &'a Redactor, text: &'a str) -> Self {
-        Self {
-            text,
-            known: &redactor.known,
-            next_known: redactor.known.find(text, 0),
-        }
-    }
-
-    fn next(&mut self, at: usize) -> Option<usize> {
-        if self.next_known.is_some_and(|known| known < at) {
-            self.next_known = self.known.find(self.text, at);
-        }
-        match (anchors::find(self.text, at), self.next_known) {
-            (Some(anchor), Some(known)) => Some(anchor.start.min(known)),
-            (anchor, known) => anchor.map(|anchor| anchor.start).or(known),
-        }
     }
 }

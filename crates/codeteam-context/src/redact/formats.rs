@@ -68,11 +68,10 @@ fn web_token(secret: &str) -> bool {
         .is_some_and(|json| json.starts_with('{') && json.contains("\"alg\""))
 }
 
-/// `SK` and a hexadecimal digit; after `e` one more, as `accesskey` has `ske` in it.
-const TWILIO: [&str; 31] = [
+/// `SK` and a hexadecimal digit: `SK` alone is in too many words.
+const TWILIO: [&str; 16] = [
     "sk0", "sk1", "sk2", "sk3", "sk4", "sk5", "sk6", "sk7", "sk8", "sk9", "ska", "skb", "skc",
-    "skd", "skf", "ske0", "ske1", "ske2", "ske3", "ske4", "ske5", "ske6", "ske7", "ske8", "ske9",
-    "skea", "skeb", "skec", "sked", "skee", "skef",
+    "skd", "ske", "skf",
 ];
 const GITHUB: [&str; 5] = ["ghp_", "gho_", "ghu_", "ghs_", "ghr_"];
 const GITLAB: [&str; 12] = [
@@ -240,7 +239,7 @@ static FORMATS: [Format; 48] = [
     ),
     format(
         "age key",
-        &["age-sec"],
+        &["age-secret-key-1"],
         r"AGE-SECRET-KEY-1[A-Z0-9]{58}",
         any,
     ),

@@ -1,10 +1,12 @@
 //! One line: what is found in it, and the line without that.
 
 use std::fmt::Write as _;
+use std::ops::{ControlFlow, Range};
 
 use memchr::memmem;
 
-use crate::redact::anchors::{self, Kind};
+use crate::redact::anchors::Anchor;
+use crate::redact::literals::Found;
 use crate::redact::pem::{self, Block};
 use crate::redact::surroundings::escape_around;
 use crate::redact::{Hits, Redactor, assignment, carried, formats, known};
@@ -66,36 +68,44 @@ impl Redactor {
     /// What has to go from a line.
     fn spans(&self, line: &str, from: usize, block: &mut Option<Block>) -> Vec<Span> {
         let mut spans = Vec::new();
-        let mut at = from;
-        while let Some(anchor) = anchors::find(line, at) {
-            // Another may begin within this one.
-            at = anchor.start + 1;
-            let span = match anchor.kind {
-                Kind::Formats(which) => formats::find(line, anchor.start, which),
-                Kind::Bot => formats::bot(line, anchor.start),
-                Kind::Name(name) => assignment::find(line, anchor.start..anchor.end, *name),
-                Kind::Url => carried::url(line, anchor.end),
-                Kind::Authorization => carried::authorization(line, anchor.end),
-                Kind::Bearer => carried::bearer(line, anchor.start, anchor.end),
-                Kind::Pem => match pem::find(line, anchor.start) {
-                    Some((span, _)) if self.is_allowed(&line[span.start..span.end]) => None,
-                    Some((span, begun)) => {
-                        *block = begun.or(block.take());
-                        Some(span)
-                    }
-                    None => None,
-                },
-            };
+        let _ = self.anchors.scan(line, from, |found| {
+            let span = self.span(line, &found, block);
             spans.extend(span);
-        }
-        if !self.allowed.is_empty() {
-            spans.retain(|span| !self.is_allowed(&line[span.start..span.end]));
-        }
-        self.known.spans(line, &mut spans);
+            ControlFlow::Continue(())
+        });
         if spans.is_empty() {
             return spans;
         }
         settled(line, spans)
+    }
+
+    /// What has to go at one anchor.
+    fn span(
+        &self,
+        line: &str,
+        found: &Found<'_, Anchor>,
+        block: &mut Option<Block>,
+    ) -> Option<Span> {
+        let Range { start, end } = found.range;
+        let mut begun = None;
+        let span = match found.what {
+            Anchor::Known(shared) => return Some(known::find(line, start..end, *shared)),
+            Anchor::Formats(which) => formats::find(line, start, which),
+            Anchor::Bot => formats::bot(line, start),
+            Anchor::Name(name) => assignment::find(line, start..end, *name),
+            Anchor::Url => carried::url(line, end),
+            Anchor::Authorization => carried::authorization(line, end),
+            Anchor::Bearer => carried::bearer(line, start, end),
+            Anchor::Pem => pem::find(line, start).map(|(span, block)| {
+                begun = block;
+                span
+            }),
+        }?;
+        if self.is_allowed(&line[span.start..span.end]) {
+            return None;
+        }
+        *block = begun.or(block.take());
+        Some(span)
     }
 }
 
@@ -111,20 +121,16 @@ fn settled(line: &str, mut spans: Vec<Span>) -> Vec<Span> {
             span.end = escape.start;
         }
     }
-    for marker in markers(line) {
-        for span in &mut spans {
-            let (starts, ends) = (
-                marker.contains(&span.start),
-                marker.contains(&(span.end - 1)),
-            );
-            if starts {
-                span.start = marker.end;
-            }
-            if ends {
-                span.end = marker.start;
-            }
-        }
-        spans.retain(|span| span.start < span.end);
+    let markers: Vec<Range<usize>> = markers(line).collect();
+    let around = |at: usize| {
+        let after = markers.partition_point(|marker| marker.start <= at);
+        let marker = markers[..after].last()?;
+        marker.contains(&at).then_some(marker)
+    };
+    for span in &mut spans {
+        let (first, last) = (around(span.start), around(span.end.saturating_sub(1)));
+        span.start = first.map_or(span.start, |marker| marker.end);
+        span.end = last.map_or(span.end, |marker| marker.start);
     }
     spans.retain(|span| span.start < span.end);
     spans.sort_by_key(|span| (span.start, span.end));
@@ -146,7 +152,7 @@ fn settled(line: &str, mut spans: Vec<Span>) -> Vec<Span> {
 const OPENING: &str = "[redacted: ";
 
 /// Where something was redacted before.
-fn markers(line: &str) -> impl Iterator<Item = std::ops::Range<usize>> {
+fn markers(line: &str) -> impl Iterator<Item = Range<usize>> {
     memmem::find_iter(line.as_bytes(), OPENING).filter_map(|start| {
         let name = &line[start + OPENING.len()..];
         let length = name.bytes().take(32).position(|byte| byte == b']')?;
@@ -165,27 +171,33 @@ fn is_rule(name: &str) -> bool {
 fn replace(line: &str, spans: &[Span], hits: &mut Hits) -> String {
     let mut out = String::with_capacity(line.len());
     let mut copied = 0;
+    let mut strings = Strings::default();
     for span in spans {
-        let number = (span.rank == Rank::Known).then(|| number_around(line, span));
-        let (start, end, quote) = match number.flatten() {
-            Some(number) if number.start >= copied => (number.start, number.end, "\""),
-            _ => (span.start, span.end, ""),
+        // It was part of a number that is gone.
+        if span.end <= copied {
+            continue;
+        }
+        let number = match span.rank {
+            Rank::Known if !strings.open_at(line, span.start) => number_around(line, span),
+            _ => None,
         };
-        out.push_str(&line[copied..start]);
+        let quote = if number.is_some() { "\"" } else { "" };
+        let gone = number.unwrap_or(span.start..span.end);
+        out.push_str(line.get(copied..gone.start).unwrap_or_default());
         let _ = write!(out, "{quote}{OPENING}{}]{quote}", span.rule);
-        copied = end;
+        copied = gone.end;
         *hits.entry(span.rule).or_default() += 1;
     }
-    out.push_str(line.get(copied..).unwrap_or_default());
+    out.push_str(&line[copied..]);
     out
 }
 
 /// The number that a known secret is part of, if it may be one of JSON: then a string takes its
 /// place, as nothing else would leave JSON behind.
-fn number_around(line: &str, span: &Span) -> Option<std::ops::Range<usize>> {
+fn number_around(line: &str, span: &Span) -> Option<Range<usize>> {
     let is_digit = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
     let bytes = line.as_bytes();
-    if !bytes[span.start..span.end].iter().all(is_digit) || in_string(&bytes[..span.start]) {
+    if !bytes[span.start..span.end].iter().all(is_digit) {
         return None;
     }
     let before = bytes[..span.start].iter().rev().take_while(|b| is_digit(b));
@@ -198,16 +210,26 @@ fn number_around(line: &str, span: &Span) -> Option<std::ops::Range<usize>> {
     .then_some(number)
 }
 
-/// Whether a string of JSON is open at the end of this beginning of a line.
-fn in_string(head: &[u8]) -> bool {
-    let (mut open, mut escaped) = (false, false);
-    for byte in head {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if open => escaped = true,
-            b'"' => open = !open,
-            _ => {}
+/// Where in a line strings of JSON are open.
+#[derive(Default)]
+struct Strings {
+    at: usize,
+    open: bool,
+    escaped: bool,
+}
+
+impl Strings {
+    /// Whether one is open at a place, which is not before the last one asked about.
+    fn open_at(&mut self, line: &str, at: usize) -> bool {
+        for byte in line.bytes().take(at).skip(self.at) {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' if self.open => self.escaped = true,
+                b'"' => self.open = !self.open,
+                _ => {}
+            }
         }
+        self.at = at;
+        self.open
     }
-    open
 }

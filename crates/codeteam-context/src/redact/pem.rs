@@ -44,17 +44,18 @@ pub(super) fn find(line: &str, at: usize) -> Option<(Span, Option<Block>)> {
     let begin = at + BEGIN.find(&line[at..])?.end();
     let rest = &line[begin..];
     let dashes = memmem::find(rest.as_bytes(), b"-----").unwrap_or(rest.len());
-    let length = part_of_key(&rest.as_bytes()[..dashes]);
-    if length == dashes
-        && let Some(end) = END_HERE.find(&rest[dashes..])
+    if let Some(end) = END_HERE.find(&rest[dashes..])
+        && is_inside(&rest.as_bytes()[..dashes])
     {
         return Some((span(at, begin + dashes + end.end()), None));
     }
+    let length = part_of_key(&rest.as_bytes()[..dashes], ESCAPES);
     let length = rest[..length].trim_end().len();
-    let on_this_line = rest.as_bytes()[..length]
-        .chunk_by(|a, b| is_base64(*a) && is_base64(*b))
-        .any(|run| run.len() >= SHORTEST);
-    let length = if on_this_line { length } else { 0 };
+    let length = if has_key(&rest.as_bytes()[..length]) {
+        length
+    } else {
+        0
+    };
     let ends = rest[length..]
         .bytes()
         .enumerate()
@@ -68,7 +69,7 @@ pub(super) fn find(line: &str, at: usize) -> Option<(Span, Option<Block>)> {
         lines: 0,
         strange: 0,
     });
-    (on_this_line || ends).then(|| (span(at, begin + length), block))
+    (length > 0 || ends).then(|| (span(at, begin + length), block))
 }
 
 fn span(start: usize, end: usize) -> Span {
@@ -84,9 +85,24 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/=".contains(&byte)
 }
 
+/// Whether this can be all that is between the first line of a key and its last, on one line. In a
+/// list of strings, or a program, that is itself in a string, quotes stand between too.
+fn is_inside(text: &[u8]) -> bool {
+    part_of_key(text, ESCAPES) == text.len()
+        || part_of_key(text, ESCAPES_AND_QUOTES) == text.len() && has_key(text)
+}
+
+fn has_key(text: &[u8]) -> bool {
+    text.chunk_by(|a, b| is_base64(*a) && is_base64(*b))
+        .any(|run| run.len() >= SHORTEST)
+}
+
+const ESCAPES: &[u8] = b"nrt/";
+const ESCAPES_AND_QUOTES: &[u8] = b"nrt/\"";
+
 /// How much of this can be the inside of a key on one line: no quotes, no braces, no escapes but
-/// those of line ends and of what base64 has.
-fn part_of_key(text: &[u8]) -> usize {
+/// these and those of what base64 has.
+fn part_of_key(text: &[u8], escapes: &[u8]) -> usize {
     let mut at = 0;
     while let Some(byte) = text.get(at) {
         match byte {
@@ -94,7 +110,9 @@ fn part_of_key(text: &[u8]) -> usize {
             b'\\' => {
                 let run = text[at..].iter().take_while(|b| **b == b'\\').count();
                 match text.get(at + run) {
-                    Some(b'n' | b'r' | b't' | b'/') => at += run + 1,
+                    // An even number of backslashes before a quote: it ends the string.
+                    Some(b'"') if run % 2 == 0 => break,
+                    Some(escape) if escapes.contains(escape) => at += run + 1,
                     Some(b'u') if text.get(at + run + 1..at + run + 3) == Some(b"00") => {
                         let Some(digits) = text.get(at + run + 3..at + run + 5) else {
                             break;

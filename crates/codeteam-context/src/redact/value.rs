@@ -1,5 +1,10 @@
 //! What a value looks like: a secret, a stand-in for one, or the name of a place where one is.
 
+use std::ops::ControlFlow;
+use std::sync::LazyLock;
+
+use crate::redact::literals::{Case, Literals};
+
 /// Bits per byte, by how often each byte occurs.
 pub(super) fn entropy(value: &str) -> f64 {
     let mut counts = [0_u32; 256];
@@ -183,19 +188,27 @@ fn is_of_words(value: &str) -> bool {
     {
         return true;
     }
-    let left_of = |text: &str| {
-        let mut left = text.to_owned();
-        for word in WORDS {
-            left = left.replace(word, " ");
-        }
-        let found = left != text;
-        let is_short = |part: &&str| SHORT_WORDS.contains(part);
-        let parts = left.split(|c: char| !c.is_alphabetic());
-        let found = found || parts.clone().any(|part| is_short(&part));
-        let letters: usize = parts.filter(|part| !is_short(part)).map(str::len).sum();
-        found && letters < 4 && left.bytes().filter(u8::is_ascii_digit).count() < 6
-    };
-    left_of(&lower) || left_of(&spelt_out(&lower))
+    has_little_else(&lower) || has_little_else(&spelt_out(&lower))
+}
+
+static FINDER: LazyLock<Literals<()>> =
+    LazyLock::new(|| Literals::new(WORDS.map(|word| (word.to_owned(), Case::Exact, ()))));
+
+/// Whether a value has words of stand-ins in it, and next to nothing besides.
+fn has_little_else(value: &str) -> bool {
+    let mut left = value.as_bytes().to_vec();
+    let _ = FINDER.scan(value, 0, |found| {
+        left[found.range].fill(b' ');
+        ControlFlow::Continue(())
+    });
+    let is_short = |part: &&[u8]| SHORT_WORDS.iter().any(|word| word.as_bytes() == *part);
+    let parts = || left.split(|byte| !byte.is_ascii_alphabetic() && byte.is_ascii());
+    let letters: usize = parts()
+        .filter(|part| !is_short(part))
+        .map(<[u8]>::len)
+        .sum();
+    let digits = left.iter().filter(|byte| byte.is_ascii_digit()).count();
+    letters < 4 && digits < 6 && (left != value.as_bytes() || parts().any(|part| is_short(&part)))
 }
 
 /// `p@ssw0rd` is `password`.
