@@ -3,10 +3,14 @@
 //! In `corpus/true` a file's name begins with the rule that is expected, and `⟦…⟧` is round what has
 //! to go. `⟂` is only there so that no scanner takes the made-up secrets for real ones.
 
+#![expect(clippy::unwrap_used, reason = "the corpus is there, and well formed")]
+
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
 use codeteam_context::redact::{Hits, Redactor};
+use serde_json::Value;
 
 /// The names and contents of a folder of the corpus.
 fn samples(folder: &str) -> Vec<(String, String)> {
@@ -53,7 +57,7 @@ fn secrets_go_and_nothing_else() {
         let redacted = redactor.redact(&whole);
         let hits: usize = redacted.hits.values().sum();
         if redacted.text != expected || redacted.hits.len() != 1 || hits != count {
-            wrong += &format!("\n== {name}: {:?}\n{}", redacted.hits, redacted.text);
+            let _ = write!(wrong, "\n== {name}: {:?}\n{}", redacted.hits, redacted.text);
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
@@ -66,7 +70,7 @@ fn what_only_looks_like_a_secret_stays() {
     for (name, text) in samples("false") {
         let redacted = redactor.redact(&text);
         if redacted.text != text || redacted.hits != Hits::new() {
-            wrong += &format!("\n== {name}: {:?}\n{}", redacted.hits, redacted.text);
+            let _ = write!(wrong, "\n== {name}: {:?}\n{}", redacted.hits, redacted.text);
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
@@ -118,7 +122,7 @@ fn secrets_are_found_inside_json_and_json_stays_json() {
         let outer = serde_json::json!({ "line": inner }).to_string();
         for (depth, json) in [(1, inner), (2, outer)] {
             let redacted = redactor.redact(&json);
-            let mut value: serde_json::Value = serde_json::from_str(&redacted.text)
+            let mut value: Value = serde_json::from_str(&redacted.text)
                 .unwrap_or_else(|error| panic!("{name}: {error}\n{}", redacted.text));
             if depth == 2 {
                 value = serde_json::from_str(value["line"].as_str().unwrap()).unwrap();
@@ -133,18 +137,16 @@ fn secrets_are_found_inside_json_and_json_stays_json() {
                 assert!(!output.contains(secret), "{name}, depth {depth}\n{output}");
             }
         }
-        if name.ends_with(".json") {
-            let before: serde_json::Value = serde_json::from_str(&whole).unwrap();
-            let after: serde_json::Value =
-                serde_json::from_str(&redactor.redact(&whole).text).unwrap();
+        if Path::new(&name).extension() == Some("json".as_ref()) {
+            let before: Value = serde_json::from_str(&whole).unwrap();
+            let after: Value = serde_json::from_str(&redactor.redact(&whole).text).unwrap();
             assert_eq!(shape(&before), shape(&after), "{name}");
         }
     }
 }
 
 /// A value with nothing in its strings.
-fn shape(value: &serde_json::Value) -> serde_json::Value {
-    use serde_json::Value;
+fn shape(value: &Value) -> Value {
     match value {
         Value::String(_) => Value::String(String::new()),
         Value::Array(items) => items.iter().map(shape).collect(),

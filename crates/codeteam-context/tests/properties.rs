@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use codeteam_context::redact::Redactor;
 use proptest::prelude::*;
-use proptest::string::string_regex;
 use serde_json::Value;
 
 /// Pieces that the rules look for, whole secrets, and what stands round them: a text of these meets
@@ -125,7 +124,7 @@ fn text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         8 => prop::sample::select(PIECES).prop_map(str::to_owned),
         1 => prop::sample::select(KNOWN).prop_map(str::to_owned),
-        1 => string_regex("[ -~]{0,12}").unwrap(),
+        1 => "[ -~]{0,12}",
     ];
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
@@ -210,7 +209,7 @@ fn check_json(before: &str) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
     fn redacting_again_changes_nothing(text in text()) {

@@ -15,6 +15,7 @@ pub(super) const RULES: [&str; 3] = [URL, BEARER, BASIC];
 /// No user and password in a URL are longer.
 const LONGEST_AUTHORITY: usize = 1024;
 const SHORTEST_BEARER: usize = 16;
+const SHORTEST_PASSWORD: usize = 4;
 
 fn span(start: usize, end: usize, rule: &'static str) -> Span {
     Span {
@@ -39,11 +40,30 @@ pub(super) fn url(line: &str, at: usize) -> Option<Span> {
     let colon = authority[..end].iter().position(|byte| *byte == b':')?;
     let user = &line[at..at + colon];
     let password = &line[at + colon + 1..at + end];
-    let secret = password.len() >= 3
+    let host = &line[at + end + 1..at + authority.len()];
+    let secret = password.chars().count() >= SHORTEST_PASSWORD
         && password != user
+        && !is_sample_host(host)
         && !value::is_placeholder(password)
         && !(password.starts_with(':') || password.starts_with('$') || password.starts_with('%'));
     secret.then(|| span(at + colon + 1, at + end, URL))
+}
+
+/// Whether a host is one of those that are set apart for documentation and tests.
+fn is_sample_host(host: &str) -> bool {
+    const DOMAINS: [&str; 6] = [
+        "example.com",
+        "example.org",
+        "example.net",
+        "example",
+        "invalid",
+        "test",
+    ];
+    let name = host.split(':').next().unwrap_or_default();
+    DOMAINS.iter().any(|domain| {
+        name.strip_suffix(domain)
+            .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    })
 }
 
 /// The credentials in an `Authorization` header whose name ends at `at`.
@@ -118,7 +138,9 @@ fn is_login(encoded: &str) -> bool {
         .and_then(|login| String::from_utf8(login).ok())
         .is_some_and(|login| {
             login.split_once(':').is_some_and(|(user, password)| {
-                password.len() >= 3 && password != user && !value::is_placeholder(password)
+                password.len() >= SHORTEST_PASSWORD
+                    && password != user
+                    && !value::is_placeholder(password)
             })
         })
 }

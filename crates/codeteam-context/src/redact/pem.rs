@@ -63,9 +63,13 @@ pub(super) fn find(line: &str, at: usize) -> Option<(Span, Option<Block>)> {
             b'n' | b'r' => backslashes(&rest.as_bytes()[..length + i]) > 0,
             byte => b" \t\r\"'`+,\\".contains(&byte),
         });
+    // A string that nothing joins to the next line is a program's that looks for keys. (What is
+    // left of the line is short here, so that long lines are not read again and again.)
+    let quoted = ends && rest.contains(QUOTES);
+    let ends = ends && (!quoted || rest.contains(['\\', '+', ',']));
     let block = ends.then(|| Block {
         prefix: line[..at].to_owned(),
-        quoted: rest.contains(['"', '\'', '`']),
+        quoted,
         lines: 0,
         strange: 0,
     });
@@ -88,12 +92,13 @@ fn is_base64(byte: u8) -> bool {
 /// Whether this can be all that is between the first line of a key and its last, on one line. In a
 /// list of strings, or a program, that is itself in a string, quotes stand between too.
 fn is_inside(text: &[u8]) -> bool {
-    part_of_key(text, ESCAPES) == text.len()
-        || part_of_key(text, ESCAPES_AND_QUOTES) == text.len() && has_key(text)
+    part_of_key(text, ESCAPES_AND_QUOTES) == text.len() && has_key(text)
 }
 
+/// Whether there is as much base64 in a row as every key has, escapes not counted as ends.
 fn has_key(text: &[u8]) -> bool {
-    text.chunk_by(|a, b| is_base64(*a) && is_base64(*b))
+    let is_part = |byte: u8| is_base64(byte) || byte == b'\\';
+    text.chunk_by(|a, b| is_part(*a) && is_part(*b))
         .any(|run| run.len() >= SHORTEST)
 }
 

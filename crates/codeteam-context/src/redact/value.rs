@@ -249,7 +249,13 @@ pub(super) fn is_reference(value: &str) -> bool {
         || value.contains("->")
         || value.contains("()")
         || value.contains("](")
+        || is_password_hash(value)
         || is_slug(value)
+}
+
+/// `$2b$12$…`, `$argon2id$v=19$…`.
+fn is_password_hash(value: &str) -> bool {
+    value.starts_with('$') && value.matches('$').count() >= 3
 }
 
 /// Words with hyphens, dots or slashes between them: `auth/wrong-password`, `prod-db-2`.
@@ -271,13 +277,22 @@ fn is_cased_like_a_word(letters: &str) -> bool {
     humps == letters.len() || humps * 3 <= letters.len() + 2
 }
 
-/// Whether a value is a name in a program: words with humps or underscores, perhaps a number behind.
+/// Whether a value is a name in a program: words with humps, underscores or dots, and few numbers.
 pub(super) fn is_identifier(value: &str) -> bool {
+    let runs = |part: &'_ str| -> Vec<String> {
+        let same = |a: &u8, b: &u8| a.is_ascii_digit() == b.is_ascii_digit();
+        let runs = part.as_bytes().chunk_by(same);
+        runs.map(|run| String::from_utf8_lossy(run).into_owned())
+            .collect()
+    };
     let is_part = |part: &str| {
-        let letters = part.trim_end_matches(|c: char| c.is_ascii_digit());
-        letters.bytes().all(|b| b.is_ascii_alphabetic())
-            && part.len() - letters.len() <= 3
-            && is_cased_like_a_word(letters)
+        let runs = runs(part);
+        let is_number = |run: &&String| run.starts_with(|c: char| c.is_ascii_digit());
+        let few = runs.iter().filter(is_number).count() <= 1;
+        few && runs.iter().all(|run| {
+            let number = run.len() <= 5 && is_number(&run);
+            number || run.bytes().all(|b| b.is_ascii_alphabetic()) && is_cased_like_a_word(run)
+        })
     };
     value.split(['_', '.', '$']).all(is_part)
 }
