@@ -1,0 +1,9 @@
+password = os.environ['DB_PASSWORD']
+token = os.environ.get("TOKEN", "")
+secret = getpass.getpass('secret: ')
+api_key = settings.API_KEY_V2
+DSN = 'postgres://%s:%s@%s/%s' % (user, password, host, db)
+url = f'https://{user}:{password}@{host}/'
+auth_token: Optional[str] = None
+password = hashlib.sha256(password.encode()).hexdigest()[:16]
+token = secrets.token_urlsafe(32)

@@ -1,0 +1,8 @@
+password = "password"
+password="Passw0rd!"
+password = "P@ssw0rd123"
+SECRET_KEY = "test-secret-key-not-for-production"
+API_KEY = "your-api-key-here"
+token = "dummy-token-12345"
+passwd = "changeme123"
+client_secret = "fake_client_secret_1"

@@ -1,0 +1,1 @@
+(self.webpackChunk=self.webpackChunk||[]).push([[179],{8237:(e,t,n)=>{t.token=n(4411).token4;t.pwd=n.pwd;const s="eyJ";let sk="sk-",k=`${sk}${t.token}`;e.exports={hf_:1,npm_:2,SG:t.SG.x,"task-runner-v2-final-build":3}}}]);

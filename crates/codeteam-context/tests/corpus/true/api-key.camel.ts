@@ -1,0 +1,1 @@
+export const config = { apiKey: '⟦Kwt⟂75oEAbgzU⟂lSOKfCUQV⟂nJ9BYkwFi⟂Eq⟧', retries: 3 };

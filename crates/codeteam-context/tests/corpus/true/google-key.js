@@ -1,0 +1,1 @@
+firebase.initializeApp({ apiKey: "⟦AIz⟂aSyVCttlM⟂_v1tpFmBm⟂oRHoeaPLI⟂W3riF3cvo⟂⟧", projectId: "demo" });

@@ -1,0 +1,1 @@
+login('⟦hf_⟂rmyuOGtPx⟂CQErRsVaS⟂FILWBRLMK⟂XNZYAHm⟧')

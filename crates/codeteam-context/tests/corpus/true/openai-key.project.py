@@ -1,0 +1,1 @@
+client = OpenAI(api_key="⟦sk-⟂proj-lYXn⟂CNu-Z5MAQ⟂y_l7tx1Dj⟂CT_uN2zvJ⟂QsHdN2KHB⟂fDODd8a6r⟂2oeyLrHuS⟂mP_RjBZdP⟂93rzorwT3⟂BlbkFJ_rY⟂uIdrxiQ4j⟂gr1NP-WuT⟂jwqnvtq6J⟂WzapusSlr⟂qyFqJMgU_⟂LnV4dkIdY⟂ZjPbX9n6Q⟂9y47xuiZ⟧")

@@ -1,0 +1,1 @@
+if (password === '⟦kV9⟂!wq2Lr7⟧') { grant(); }

@@ -1,0 +1,1 @@
+config["password"] = "⟦kV9⟂!wq2Lr7⟧"

@@ -1,0 +1,1 @@
+createuser --password ⟦kV9⟂wq2Lr7x⟧ --no-login

@@ -1,0 +1,1 @@
+PASSWORD: str = "⟦kV9⟂!wq2Lr7⟧"

@@ -1,0 +1,1 @@
+Stripe.api_key = "⟦sk_⟂live_GGzm⟂2iLB0GGpJ⟂ikpPpZ6X0⟂wG⟧"
