@@ -60,6 +60,16 @@ pub struct Config {
     pub prices: BTreeMap<String, Price>,
     /// MCP servers that roles may name.
     pub mcp_servers: BTreeMap<String, McpServer>,
+    /// What is taken out of what is kept and shown.
+    pub redaction: Redaction,
+}
+
+/// What is taken out of what is kept and shown.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Redaction {
+    /// What looks like a secret and is none, as regular expressions.
+    pub allow: Vec<String>,
 }
 
 /// What is verified.

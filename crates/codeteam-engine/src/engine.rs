@@ -20,6 +20,8 @@ use codeteam_core::schedule::Status;
 use codeteam_core::workflow::StepKind;
 use codeteam_core::{Event, Run, budget};
 
+use codeteam_context::redact::Redactor;
+
 use crate::bodies::{self, Bodies};
 use crate::config::{self, Config};
 use crate::confine::Missing;
@@ -57,6 +59,8 @@ pub struct Engine {
     pub untouched: Untouched,
     identity: OnceLock<Identity>,
     workspaces: PathBuf,
+    /// Takes secrets out of everything that is kept or shown.
+    pub redactor: Redactor,
     /// The user's logins, to be lent to workers.
     pub logins: Logins,
     launchers: Mutex<BTreeMap<Sandbox, Arc<dyn Launcher>>>,
@@ -104,6 +108,8 @@ pub enum Error {
     },
     #[error("codeteam does not know the worker `{0}`")]
     UnknownWorker(String, Vec<String>),
+    #[error("`redaction.allow` cannot be used")]
+    Redaction(#[from] codeteam_context::redact::Error),
     #[error("no MCP server `{0}` is configured")]
     UnknownServer(String, Vec<String>),
     #[error("neither `HOME` nor `XDG_STATE_HOME` is set, so there is no place for worktrees")]
@@ -174,6 +180,7 @@ impl Engine {
             config,
             env,
         } = project;
+        let redactor = redactor(&env, &config)?;
         let bodies = Bodies::open(folder.join("bodies"))?;
         let workspaces = workspaces_root(&env, repo.common_dir())?;
         let moved = |name: &str| env.moved.get(name).cloned();
@@ -190,6 +197,7 @@ impl Engine {
             untouched: Untouched::default(),
             identity: OnceLock::new(),
             workspaces,
+            redactor,
             logins,
             launchers: Mutex::default(),
             probed: Mutex::default(),
@@ -421,6 +429,15 @@ fn workspaces_root(env: &Env, common_dir: &Path) -> Result<PathBuf, Error> {
         .map(|n| slug(&n.to_string_lossy()));
     let name = name.unwrap_or_else(|| "repository".to_owned());
     Ok(state.join(format!("{name}-{}", &hash[..12])))
+}
+
+/// Knows the user's own keys, and every key that looks like one.
+fn redactor(env: &Env, config: &Config) -> Result<Redactor, Error> {
+    let secret = |name: &str| name.ends_with("KEY") || name.contains("TOKEN");
+    let cloud = env.cloud.iter().filter(|(name, _)| secret(name));
+    let known = env.keys.secrets().map(str::to_owned);
+    let known = known.chain(cloud.map(|(_, value)| value.clone()));
+    Ok(Redactor::new(known).allow(&config.redaction.allow)?)
 }
 
 /// Where codeteam keeps what belongs to no repository alone.

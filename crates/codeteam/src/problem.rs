@@ -130,6 +130,9 @@ impl From<EngineError> for Problem {
             EngineError::UnknownWorker(_, ref known) => Self::user(error.to_string())
                 .hint(format!("known: {}", known.join(", ")))
                 .hint("`workers:` in the configuration names more"),
+            EngineError::Redaction(_) => Self::user(error.to_string())
+                .caused_by(&error)
+                .hint("`redaction: { allow: [...] }` takes regular expressions"),
             EngineError::UnknownServer(_, ref known) => {
                 let hint = if known.is_empty() {
                     "name it under `mcp_servers:` in the configuration".to_owned()

@@ -172,6 +172,7 @@ impl Shell<'_> {
             all: Vec::new(),
             tail: VecDeque::new(),
         };
+        let mut redact = [engine.redactor.lines(), engine.redactor.lines()];
         let exit = process::run(
             self.launcher,
             self.profile,
@@ -179,13 +180,14 @@ impl Shell<'_> {
             limits,
             &context.cancel,
             &mut |line| {
-                output.all.extend_from_slice(line.text.as_bytes());
+                let text = redact[line.stream as usize].line(&line.text).text;
+                output.all.extend_from_slice(text.as_bytes());
                 output.all.push(b'\n');
                 if output.tail.len() == SUMMARY_LINES {
                     output.tail.pop_front();
                 }
-                output.tail.push_back(line.text.to_string());
-                (context.lines)(&job.id, &line.text);
+                (context.lines)(&job.id, &text);
+                output.tail.push_back(text.into_owned());
             },
         )?;
         Ok((exit, output))

@@ -5,6 +5,7 @@ mod edits;
 mod files;
 mod usable;
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -97,6 +98,7 @@ pub(super) fn work(
         &files,
         engine,
     )?;
+    let mut redact = [engine.redactor.lines(), engine.redactor.lines()];
     // Where the worktree is means nothing to a person.
     let tree = format!("{}/", workspace.tree_dir().display());
     let mut fold = worker.dialect.dialect().fold(&listening);
@@ -111,10 +113,12 @@ pub(super) fn work(
     )
     .and_then(|spec| {
         run(job, &assignment, &spec, context, &mut |line| {
-            lock(&transcript).line(&line);
+            let kept = redact[line.stream as usize].line(&line.text).text;
+            lock(&transcript).line(line.stream, &kept);
             for told in fold.line(&line) {
                 if let Some(shown) = told.shown() {
-                    (context.lines)(&job.id, &shown.replace(&tree, ""));
+                    let shown = shown.replace(&tree, "");
+                    (context.lines)(&job.id, &engine.redactor.redact(&shown).text);
                 }
             }
         })
@@ -154,6 +158,7 @@ pub(super) fn work(
         let applied = edits::apply(&assignment, answer, &workspace.tree_dir())?;
         end = applied.err().map_or(end, WorkerEnd::Failed);
     }
+    redacted(&mut end, engine);
     let wants_change = assignment.writable && matches!(end, WorkerEnd::Answered(_));
     // Getting the transcript onto the disk and looking at the worktree need not wait for each other.
     let (kept, collected) = std::thread::scope(|scope| {
@@ -182,6 +187,17 @@ pub(super) fn work(
             session: session.and_then(|_| fold.session().map(str::to_owned)),
         },
     ))
+}
+
+/// Takes secrets out of what becomes an event. Files in an answer are in the worktree by now.
+fn redacted(end: &mut WorkerEnd, engine: &Engine) {
+    let text = match end {
+        WorkerEnd::Answered(text) => text,
+        WorkerEnd::Failed(facts) => &mut facts.message,
+    };
+    if let Cow::Owned(redacted) = engine.redactor.redact(text).text {
+        *text = redacted;
+    }
 }
 
 fn exited(job: &Job, report: WorkerReport) -> Input {

@@ -21,6 +21,7 @@ mod misbehaviour;
 mod owners;
 mod people;
 mod project;
+mod redaction;
 mod run;
 mod samples;
 mod sandbox;

@@ -152,12 +152,11 @@ impl Transcript {
         Ok(transcript)
     }
 
-    pub(super) fn line(&mut self, line: &Line<'_>) {
-        let stream = match line.stream {
+    pub(super) fn line(&mut self, stream: Stream, text: &str) {
+        let stream = match stream {
             Stream::Stdout => "stdout",
             Stream::Stderr => "stderr",
         };
-        let text = &*line.text;
         if text.len() <= KEPT_BYTES {
             return self.write(stream, text.into());
         }
