@@ -113,6 +113,7 @@ fn kernel(n: usize) -> (u128, u128) {
         confinement: String::new(),
         sandbox: codeteam_core::event::Sandbox::default(),
         accounts: BTreeMap::new(),
+        resting: BTreeMap::new(),
     }));
     feed(&mut run, &began);
     let clock = Instant::now();

@@ -289,9 +289,12 @@ pub struct RunStarted {
     /// What workers and gates are confined by.
     #[serde(default)]
     pub sandbox: Sandbox,
-    /// The accounts of workers that do not go by their own names.
+    /// The accounts of workers, where they may differ from their names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub accounts: BTreeMap<WorkerName, Account>,
+    /// The accounts that rest as it starts, and until when: other runs have told.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub resting: BTreeMap<Account, Time>,
 }
 
 /// A host that a confined command asked for, as often as it did.

@@ -78,7 +78,7 @@ pub struct Run {
     pub limit: Option<budget::Kind>,
     /// Accounts that rest.
     pub parks: Parks,
-    /// The accounts of workers that do not go by their own names.
+    /// The accounts of workers, where they may differ from their names.
     pub accounts: BTreeMap<WorkerName, Account>,
     /// How it ended, if it did.
     pub outcome: Option<Outcome>,

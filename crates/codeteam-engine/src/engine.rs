@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use codeteam_core::event::{RunStarted, Sandbox};
-use codeteam_core::ids::{RunId, TaskId, Time, Tree};
+use codeteam_core::ids::{Account, RunId, TaskId, Time, Tree, WorkerName};
 use codeteam_core::input::Decision;
 use codeteam_core::plan::{self, Plan};
 use codeteam_core::schedule::Status;
@@ -30,6 +30,7 @@ use crate::git::{self, Head, Identity, Repo};
 use crate::logins::Logins;
 use crate::process::Launcher;
 use crate::store::{self, Store};
+use crate::workers::parks::Parks;
 use crate::workers::probe::Probed;
 use crate::workspace;
 use crate::{driver, workflows};
@@ -245,8 +246,21 @@ impl Engine {
             max_tasks: prepared.max_tasks,
             confinement,
             sandbox: prepared.sandbox,
+            resting: self.resting(&prepared.accounts, at),
             accounts: prepared.accounts,
         })
+    }
+
+    /// What other runs have told of the accounts of these workers.
+    fn resting(
+        &self,
+        accounts: &BTreeMap<WorkerName, Account>,
+        at: Time,
+    ) -> BTreeMap<Account, Time> {
+        let parks = self.state_folder().map(|state| Parks::of(&state).news(at));
+        let is_used = |account: &Account| accounts.values().any(|used| used == account);
+        let parks = parks.unwrap_or_default().into_iter();
+        parks.filter(|(account, _)| is_used(account)).collect()
     }
 
     /// Reads a plan file.

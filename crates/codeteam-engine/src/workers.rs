@@ -174,7 +174,7 @@ impl Worker {
     }
 }
 
-/// The accounts of workers that do not go by their own names.
+/// The accounts of the workers of roles.
 pub fn accounts<'r>(
     config: &Config,
     roles: impl Iterator<Item = &'r Role>,
@@ -182,7 +182,6 @@ pub fn accounts<'r>(
     roles
         .flat_map(|role| &role.workers)
         .filter_map(|name| Worker::find(config, name))
-        .filter(|worker| worker.account.0 != worker.name.0)
         .map(|worker| (worker.name, worker.account))
         .collect()
 }

@@ -39,7 +39,6 @@ pub(super) enum Event<'a> {
         category: Option<&'a str>,
     },
     RateLimit {
-        account: &'a str,
         resets_in_ms: u64,
     },
     Submission {

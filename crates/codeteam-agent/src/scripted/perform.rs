@@ -129,7 +129,6 @@ impl Stage<'_> {
             Action::Error(failure) => self.fail(failure)?,
             Action::RateLimit(limit) => {
                 self.tell(&Event::RateLimit {
-                    account: "scripted",
                     resets_in_ms: limit.resets_in_ms,
                 })?;
                 return Ok(Some(Ending::Exit(1)));

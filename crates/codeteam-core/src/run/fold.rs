@@ -345,6 +345,9 @@ fn begin(run: &mut Run, started: &RunStarted) {
     run.confinement.clone_from(&started.confinement);
     run.sandbox = started.sandbox;
     run.accounts.clone_from(&started.accounts);
+    for (account, until) in &started.resting {
+        run.parks.park(account, *until);
+    }
     run.max_tasks = started.max_tasks;
     run.plan_id.clone_from(&started.plan_id);
     run.budget = Budget {

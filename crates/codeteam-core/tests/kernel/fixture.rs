@@ -74,6 +74,7 @@ impl Start {
             confinement: "none".to_owned(),
             sandbox: codeteam_core::event::Sandbox::default(),
             accounts: std::collections::BTreeMap::new(),
+            resting: std::collections::BTreeMap::new(),
         })
     }
 }

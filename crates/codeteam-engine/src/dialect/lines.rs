@@ -55,7 +55,6 @@ struct Said<'a> {
     status: Option<u16>,
     trouble: Option<Trouble>,
     retry_after_ms: Option<u64>,
-    account: Option<String>,
     resets_in_ms: Option<u64>,
     #[serde(borrow)]
     submission: Option<&'a RawValue>,
@@ -93,9 +92,8 @@ impl Fold for Lines {
             "usage" => vec![self.spent(&said)],
             "error" => vec![self.failed(said)],
             "rate_limit" => {
-                let account = said.account.map_or_else(|| self.account.clone(), Account);
                 self.heard.quota = Some(Quota {
-                    account,
+                    account: self.account.clone(),
                     resets_in_ms: said.resets_in_ms,
                     resets_at: None,
                 });

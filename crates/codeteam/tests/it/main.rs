@@ -27,3 +27,4 @@ mod samples;
 mod sandbox;
 mod surroundings;
 mod upkeep;
+mod workers;

@@ -123,7 +123,7 @@ fn errors_and_limits_are_events() {
         played.events(),
         [
             json!({"type": "error", "message": "overloaded", "status": 529}),
-            json!({"type": "rate_limit", "account": "scripted", "resets_in_ms": 500}),
+            json!({"type": "rate_limit", "resets_in_ms": 500}),
         ]
     );
 }
