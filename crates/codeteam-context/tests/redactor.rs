@@ -262,3 +262,15 @@ fn long_lines_take_their_length() {
         assert!(took < Duration::from_secs(20), "`{piece}` took {took:?}");
     }
 }
+
+/// Where a string ends right after a name, or a name is followed by a number, no secret begins.
+#[test]
+fn json_between_strings_stays() {
+    for json in [
+        r#"["DB_PASSWORD=",83029157e-5,""]"#,
+        "{\n  \"password\": 83029157e77\n}",
+        r#"{"password":8302e91,"token":12345678901234567890}"#,
+    ] {
+        assert_eq!(redact(json), json);
+    }
+}

@@ -16,11 +16,13 @@ use codeteam_core::{Event, Run, budget, rollup};
 #[expect(clippy::too_many_lines, reason = "a table: one arm per event")]
 pub fn event(run: &Run, event: &Event) -> Option<String> {
     Some(match event {
-        Event::RunStarted(started) => format!(
-            "started on branch {} from {}",
-            started.branch,
-            short(&started.base.commit.0)
-        ),
+        Event::RunStarted(started) => {
+            let (branch, from) = (&started.branch, short(&started.base.commit.0));
+            let resting = started.resting.iter();
+            let resting = resting.map(|(a, until)| format!("; {a} rests until {}", clock(*until)));
+            let resting: String = resting.collect();
+            format!("started on branch {branch} from {from}{resting}")
+        }
         Event::RunResumed { .. } => "taken up again where it stood".to_owned(),
         Event::RunEnded { outcome, .. } => format!("the run {}", ended(outcome)),
         Event::RunReopened { .. } => "reopened".to_owned(),
