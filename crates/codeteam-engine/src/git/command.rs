@@ -24,7 +24,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 
 use super::{Error, ObjectFormat};
-use crate::process::{self, CommandSpec, Hold, Launcher, Profile, View};
+use crate::process::{self, CommandSpec, Hold, Launcher, Profile, Spawned, View};
 
 /// The oldest git that has `--attr-source` (2.41), the newest thing used here.
 pub const NEEDED: &str = "2.41";
@@ -359,8 +359,10 @@ impl Git {
         };
         let failed = |error: process::Error| call.spawn_error()(io::Error::other(error));
         let launch = confined.launcher.launch(&spec, Profile::Executor);
-        let (_, _, spawned) = launch.map_err(failed)?.spawn();
-        let (child, mut hold) = spawned.map_err(call.spawn_error())?;
+        let (_, _, spawned) = launch.map_err(failed)?.spawn(process::Output::Pipes);
+        let Spawned {
+            child, mut hold, ..
+        } = spawned.map_err(call.spawn_error())?;
         if let Some(hold) = &mut hold {
             hold.started().map_err(call.spawn_error())?;
         }

@@ -4,7 +4,10 @@
 //! spawns, and never touches limits of time or output.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -67,30 +70,76 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// Spawns it in a process group of its own, with pipes for what it says.
+    /// Spawns it in a process group of its own, with two streams for what it says.
     #[expect(
         clippy::disallowed_methods,
         reason = "this is the one place that spawns workers, checks and confined git"
     )]
-    pub(crate) fn spawn(self) -> (PathBuf, PathBuf, io::Result<Spawned>) {
+    pub(crate) fn spawn(self, output: Output) -> (PathBuf, PathBuf, io::Result<Spawned>) {
         let (program, cwd) = (PathBuf::from(self.program), self.cwd);
+        let (stdout, stderr) = match (output.pair(), output.pair()) {
+            (Ok(stdout), Ok(stderr)) => (stdout, stderr),
+            (Err(error), _) | (_, Err(error)) => return (program, cwd, Err(error)),
+        };
         let child = Command::new(&program)
             .args(self.args)
             .current_dir(&cwd)
             .env_clear()
             .envs(self.env)
             .stdin(self.stdin)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stdout(stdout.1)
+            .stderr(stderr.1)
             .process_group(0)
             .spawn();
-        let hold = self.hold;
-        (program, cwd, child.map(|child| (child, hold)))
+        let spawned = child.map(|child| Spawned {
+            child,
+            hold: self.hold,
+            stdout: stdout.0,
+            stderr: stderr.0,
+        });
+        (program, cwd, spawned)
     }
 }
 
-/// A child, and what holds it to life.
-pub(crate) type Spawned = (Child, Option<Box<dyn Hold>>);
+/// What a command's streams are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// Pipes, as everybody expects them.
+    Pipes,
+    /// Sockets. What is said there counts, and nobody but the command itself and what it hands them
+    /// to may say it: a pipe can be opened once more through `/proc` by any process beside it, a
+    /// socket cannot.
+    Sockets,
+}
+
+impl Output {
+    /// A stream: the end to read, if it is not the child's own, and the one for the command.
+    fn pair(self) -> io::Result<(Option<File>, Stdio)> {
+        if self == Self::Pipes {
+            return Ok((None, Stdio::piped()));
+        }
+        let (ours, its) = UnixStream::pair()?;
+        let (ours, its) = (OwnedFd::from(ours), OwnedFd::from(its));
+        Ok((Some(ours.into()), its.into()))
+    }
+}
+
+/// A child, what holds it to life, and what it says if that is not in pipes of its own.
+pub(crate) struct Spawned {
+    pub(crate) child: Child,
+    pub(crate) hold: Option<Box<dyn Hold>>,
+    pub(crate) stdout: Option<File>,
+    pub(crate) stderr: Option<File>,
+}
+
+impl Spawned {
+    /// Both streams, to be read.
+    pub(crate) fn streams(&mut self) -> [Option<File>; 2] {
+        let stdout = self.child.stdout.take().map(OwnedFd::from).map(File::from);
+        let stderr = self.child.stderr.take().map(OwnedFd::from).map(File::from);
+        [stdout.or(self.stdout.take()), stderr.or(self.stderr.take())]
+    }
+}
 
 /// Holds a confined command to life. Dropping it ends the command as well.
 pub trait Hold: Send {

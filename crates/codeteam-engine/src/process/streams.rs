@@ -3,9 +3,9 @@
 //! It reads only what is there, so it never blocks on a stream that someone
 //! keeps open, and keeps no more than a chunk and one capped line per stream.
 
+use std::fs::File;
 use std::io::{self, PipeReader, Read};
 use std::os::fd::AsFd;
-use std::process::{Child, ChildStderr, ChildStdout};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -16,8 +16,8 @@ use super::{Exit, Limits, Line, Status, Stream, plain};
 
 /// Both streams of a child.
 pub(super) struct Streams {
-    stdout: Source<ChildStdout>,
-    stderr: Source<ChildStderr>,
+    stdout: Source<File>,
+    stderr: Source<File>,
     chunk: Vec<u8>,
     total_bytes: u64,
 }
@@ -45,16 +45,16 @@ impl Ready {
 }
 
 impl Streams {
-    pub(super) fn of(child: &mut Child, limits: &Limits) -> Self {
+    pub(super) fn of([stdout, stderr]: [Option<File>; 2], limits: &Limits) -> Self {
         let lines = || Splitter::new(limits.line_bytes, limits.total_bytes);
         Self {
             stdout: Source {
-                pipe: child.stdout.take(),
+                pipe: stdout,
                 lines: lines(),
                 stream: Stream::Stdout,
             },
             stderr: Source {
-                pipe: child.stderr.take(),
+                pipe: stderr,
                 lines: lines(),
                 stream: Stream::Stderr,
             },

@@ -4,6 +4,7 @@
 //! were killed: as long as it is a zombie its id, which is the group's id too,
 //! cannot be given to anyone else.
 
+use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open};
 
 use super::disk::{Disk, Watch};
+use super::launch::{Output, Spawned};
 use super::streams::Streams;
 use super::{
     Cancel, CommandSpec, Error, Exit, Hold, Launch, Launcher, Limits, Line, Profile, Status,
@@ -56,7 +58,12 @@ pub fn run(
     })?;
     let launch = launcher.launch(spec, profile)?;
     let started = Instant::now();
-    let mut group = Group::spawn(launch, mark.to_owned())?;
+    let output = if profile == Profile::Worker && launch.hold.is_some() {
+        Output::Sockets
+    } else {
+        Output::Pipes
+    };
+    let (mut group, streams) = Group::spawn(launch, output, mark.to_owned())?;
     let mut last_words = String::new();
     let mut sink = |line: Line<'_>| {
         if line.stream == Stream::Stderr {
@@ -64,7 +71,7 @@ pub fn run(
         }
         sink(line);
     };
-    let mut streams = Streams::of(&mut group.child, limits);
+    let mut streams = Streams::of(streams, limits);
     let phase = Phase::Running {
         until: started.checked_add(limits.wall),
     };
@@ -255,10 +262,17 @@ struct Group {
 }
 
 impl Group {
-    fn spawn(launch: Launch, mark: String) -> Result<Self, Error> {
-        let (program, cwd, spawned) = launch.spawn();
-        let (child, mut hold) =
-            spawned.map_err(|source| spawn_error(program.clone(), cwd, source))?;
+    fn spawn(
+        launch: Launch,
+        output: Output,
+        mark: String,
+    ) -> Result<(Self, [Option<File>; 2]), Error> {
+        let (program, cwd, spawned) = launch.spawn(output);
+        let mut spawned = spawned.map_err(|source| spawn_error(program.clone(), cwd, source))?;
+        let streams = spawned.streams();
+        let Spawned {
+            child, mut hold, ..
+        } = spawned;
         let leader = Pid::from_child(&child);
         let mut group = Self {
             child,
@@ -276,7 +290,7 @@ impl Group {
                 operation: "serve the network",
                 source,
             }),
-            _ => Ok(group),
+            _ => Ok((group, streams)),
         }
     }
 

@@ -16,6 +16,7 @@ use rustix::fs::{
     memfd_create, minor, open, openat2, statvfs,
 };
 use rustix::mount::{MountFlags, MountPropagationFlags, mount_bind, mount_change, mount_remount};
+use rustix::net::{SocketAddrAny, SocketAddrUnix, getpeername, getsockname};
 use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
 use rustix::thread::{self, UnshareFlags};
 
@@ -171,14 +172,33 @@ fn make_read_only(mount: &str) -> rustix::io::Result<()> {
     mount_remount(mount, flags, c"")
 }
 
-/// Standard input is the lifeline, the others are pipes or nothing.
+/// Standard input is the lifeline; the others lead to whoever listens, or nowhere.
 fn check_streams() -> Result<(), Error> {
+    const WANTED: &str = "a pipe, one of a pair of sockets, or /dev/null";
     let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
-    let is_lifeline = |kind, _| kind == FileType::Socket;
-    let is_harmless = |kind, is_null| kind == FileType::Fifo || is_null;
-    check_stream(stdin.as_fd(), "a lifeline", is_lifeline)?;
-    check_stream(stdout.as_fd(), "a pipe or /dev/null", is_harmless)?;
-    check_stream(stderr.as_fd(), "a pipe or /dev/null", is_harmless)
+    check_stream(stdin.as_fd(), "a lifeline", |kind, _| {
+        kind == FileType::Socket
+    })?;
+    for stream in [stdout.as_fd(), stderr.as_fd()] {
+        check_stream(stream, WANTED, |kind, is_null| match kind {
+            FileType::Fifo => true,
+            FileType::Socket => is_of_a_pair(stream),
+            _ => is_null,
+        })?;
+    }
+    Ok(())
+}
+
+/// Whether a socket was made with its only peer, and so leads nowhere else.
+fn is_of_a_pair(socket: BorrowedFd<'_>) -> bool {
+    let is_unnamed = |address: SocketAddrAny| {
+        SocketAddrUnix::try_from(address).is_ok_and(|unix| {
+            let name = unix.abstract_name().unwrap_or_default();
+            unix.path_bytes().is_none() && name.is_empty()
+        })
+    };
+    let peer = getpeername(socket).ok().flatten();
+    getsockname(socket).is_ok_and(is_unnamed) && peer.is_none_or(is_unnamed)
 }
 
 fn check_stream(

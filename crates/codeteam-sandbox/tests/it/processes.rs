@@ -2,6 +2,8 @@
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::Stdio;
 
@@ -143,6 +145,17 @@ fn a_stream_that_could_be_opened_anew_is_refused() {
         assert_eq!(code, Some(125));
         assert!(said.contains("descriptor 1 of the sandbox shim must be a pipe"));
         drop(lifeline);
+
+        // A socket that somebody listens at is no better.
+        let place = host.path("listening");
+        let listener = UnixListener::bind(&place).unwrap();
+        let (lifeline, stdin) = Lifeline::new().unwrap();
+        let named = OwnedFd::from(UnixStream::connect(&place).unwrap());
+        let (code, said) = run(stdin, named.into());
+        assert_eq!(code, Some(125));
+        assert!(said.contains("one of a pair of sockets"), "{said}");
+        drop((lifeline, listener));
+        std::fs::remove_file(place).unwrap();
 
         for stdin in [Stdio::null(), file().into()] {
             let (code, said) = run(stdin, Stdio::null());
