@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::budget::Reservation;
 use crate::event::CheckResult;
 use crate::feedback::Failed;
 use crate::findings::Finding;
-use crate::frame::{Feedback, Frame, FrameChange, Level, Session, Work};
+use crate::frame::{Feedback, Frame, FrameChange, Item, Level, Session, Work};
 use crate::ids::{AttemptId, RoleName, RunId, StepId, Tree, WorkerName};
 use crate::plan::{Plan, Task};
 use crate::role::{Contract, Kind, Means};
@@ -159,7 +160,7 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
         timeout_ms: step.timeout_ms,
         stall_ms: step.stall_ms,
         exclude: role.exclude.clone(),
-        max_cost_microusd: role.max_cost_microusd,
+        max_cost_microusd: max_cost(run, frame, role.max_cost_microusd),
         feedback,
         attachments: frame
             .feedback
@@ -191,6 +192,20 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
         checks: frame.outputs.checks.clone(),
         text: frame.outputs.text.clone(),
     })
+}
+
+/// What an attempt may cost: what its role says, and no more than is left for it.
+fn max_cost(run: &Run, frame: &Frame, own: Option<u64>) -> Option<u64> {
+    let reserved = Reservation {
+        money_microusd: own.unwrap_or(0),
+        tokens: 0,
+    };
+    let for_task = run.budget.limits.task_money_microusd;
+    let for_task = for_task
+        .filter(|_| matches!(frame.item, Item::Task(_)))
+        .map(|limit| limit.saturating_sub(frame.spent.money_microusd));
+    let known = [own, run.budget.left_for(reserved), for_task];
+    known.into_iter().flatten().min()
 }
 
 fn said(feedback: &Feedback) -> String {

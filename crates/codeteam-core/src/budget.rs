@@ -64,6 +64,68 @@ pub struct Limits {
     /// Bytes of worktrees and bodies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disk_bytes: Option<u64>,
+    /// Millionths of a US dollar for each task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_money_microusd: Option<u64>,
+    /// Tokens for each task, read and written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_tokens: Option<u64>,
+}
+
+/// What was spent on one task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// Millionths of a US dollar, as far as known.
+    pub money_microusd: u64,
+    /// Tokens.
+    pub tokens: u64,
+}
+
+impl Spent {
+    /// Adds what an attempt has spent. Without a price what it had reserved is taken.
+    pub fn add(&mut self, reserved: Reservation, usage: Usage) {
+        let money = usage.cost_microusd.unwrap_or(reserved.money_microusd);
+        self.money_microusd = self.money_microusd.saturating_add(money);
+        let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
+        self.tokens = self.tokens.saturating_add(tokens);
+    }
+
+    /// Whether an attempt for the task may start beside others that hold something back for it.
+    pub fn admits(
+        self,
+        limits: &Limits,
+        held: Reservation,
+        wanted: Reservation,
+    ) -> Result<(), Refusal> {
+        let sides = [
+            (
+                Kind::Money,
+                limits.task_money_microusd,
+                [
+                    self.money_microusd,
+                    wanted.money_microusd,
+                    held.money_microusd,
+                ],
+            ),
+            (
+                Kind::Tokens,
+                limits.task_tokens,
+                [self.tokens, wanted.tokens, held.tokens],
+            ),
+        ];
+        for (kind, limit, [spent, more, held]) in sides {
+            let Some(limit) = limit else {
+                continue;
+            };
+            if spent >= limit || spent.saturating_add(more) > limit {
+                return Err(Refusal::Reached(kind));
+            }
+            if spent.saturating_add(more).saturating_add(held) > limit {
+                return Err(Refusal::Crowded(kind));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// What a limit is about.
@@ -191,6 +253,20 @@ impl Budget {
             .collect()
     }
 
+    /// What an attempt that has reserved something may cost at most, if money is limited.
+    pub fn left_for(&self, own: Reservation) -> Option<u64> {
+        let limit = self.limits.money_microusd?;
+        let held = self
+            .reserved
+            .money_microusd
+            .saturating_sub(own.money_microusd);
+        Some(
+            limit
+                .saturating_sub(self.money_microusd)
+                .saturating_sub(held),
+        )
+    }
+
     /// When the wall-time limit ends the run.
     pub fn deadline(&self) -> Option<Time> {
         self.limits.wall_ms.map(|ms| self.started.plus(ms))
@@ -227,6 +303,8 @@ impl Limits {
             attempts: other.attempts.or(self.attempts),
             wall_ms: other.wall_ms.or(self.wall_ms),
             disk_bytes: other.disk_bytes.or(self.disk_bytes),
+            task_money_microusd: other.task_money_microusd.or(self.task_money_microusd),
+            task_tokens: other.task_tokens.or(self.task_tokens),
         }
     }
 }

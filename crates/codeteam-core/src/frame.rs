@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::breaker::Breaker;
-use crate::budget::Usage;
+use crate::budget::{Spent, Usage};
 use crate::event::{CheckResult, Outcome};
 use crate::feedback::Failed;
 use crate::findings::Findings;
@@ -127,6 +127,8 @@ pub struct Frame {
     pub commits: Vec<Commit>,
     /// The frames below, while it is at an `each` step.
     pub children: Option<Children>,
+    /// What was spent on it since counting started.
+    pub spent: Spent,
     /// The last session of each slot of each step.
     pub sessions: BTreeMap<(StepId, u32), Session>,
 }
@@ -378,6 +380,7 @@ impl Frame {
             question_rounds: 0,
             commits: Vec::new(),
             children: None,
+            spent: Spent::default(),
             sessions: BTreeMap::new(),
         }
     }
@@ -391,6 +394,7 @@ impl Frame {
         self.breakers.clear();
         self.seen.clear();
         self.findings.forget_rounds();
+        self.spent = Spent::default();
     }
 
     /// The slot an attempt belongs to, if it is still the current one.

@@ -111,6 +111,10 @@ pub struct Limits {
     pub max_minutes: Option<u64>,
     /// Megabytes of worktrees and bodies.
     pub max_disk_mb: Option<u64>,
+    /// US dollars for each task.
+    pub max_task_cost_usd: Option<f64>,
+    /// Tokens for each task.
+    pub max_task_tokens: Option<u64>,
     /// Tasks of a plan.
     pub max_tasks: Option<usize>,
 }
@@ -234,6 +238,8 @@ impl Limits {
             attempts: self.max_attempts,
             wall_ms: self.max_minutes.map(|m| m.saturating_mul(60_000)),
             disk_bytes: self.max_disk_mb.map(|mb| mb.saturating_mul(1 << 20)),
+            task_money_microusd: self.max_task_cost_usd.map(microusd),
+            task_tokens: self.max_task_tokens,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Decider;
 use super::commits::{is_judged, is_rejected};
-use crate::budget::{Refusal, Reservation};
+use crate::budget::{self, Refusal, Reservation};
 use crate::event::{Entry, Event, Outcome};
 use crate::frame::{Frame, Item, Pause, Slot, SlotState, Stage, Work};
 use crate::ids::{AttemptId, FramePath, PhaseId, StepId, TaskId, Time, WorkerName};
@@ -296,8 +296,20 @@ impl Decider {
             money_microusd: role.max_cost_microusd.unwrap_or(0),
             tokens: 0,
         };
+        let is_crowded = match self.task_admits(&id.frame, reserved) {
+            Ok(()) => false,
+            Err(Refusal::Crowded(_)) => true,
+            Err(Refusal::Reached(what)) => {
+                let what = match what {
+                    budget::Kind::Money => "money",
+                    _ => "tokens",
+                };
+                return self.exhausted(&id.frame, &format!("the task has used up its {what}"));
+            }
+        };
         let refused = match self.run.limit {
             Some(_) => true,
+            None if is_crowded => true,
             None => match self.run.budget.admits(reserved, self.at) {
                 Ok(()) => false,
                 Err(Refusal::Crowded(_)) => true,
@@ -320,6 +332,24 @@ impl Decider {
             // Its time has come; from now on it waits for room, not for the clock.
             self.emit(Event::AttemptQueued { id: id.clone() });
         }
+    }
+
+    /// Whether the limits for one task let an attempt start.
+    fn task_admits(&self, path: &FramePath, wanted: Reservation) -> Result<(), Refusal> {
+        let Some(frame) = self.run.frames.get(path) else {
+            return Ok(());
+        };
+        if !matches!(frame.item, Item::Task(_)) {
+            return Ok(());
+        }
+        let mut held = Reservation::default();
+        for launch in self.run.outstanding.values() {
+            if launch.id.frame == *path && launch.counted {
+                held.money_microusd += launch.reserved.money_microusd;
+                held.tokens += launch.reserved.tokens;
+            }
+        }
+        frame.spent.admits(&self.run.budget.limits, held, wanted)
     }
 
     fn pause_for_quota(&mut self, id: AttemptId, until: Time) {

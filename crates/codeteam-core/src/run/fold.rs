@@ -427,6 +427,7 @@ fn settle(run: &mut Run, id: &AttemptId, usage: Usage) {
     }) = run.outstanding.remove(&id.fence)
     {
         run.budget.settle(reserved, usage);
+        with(run, &id.frame, |f| f.spent.add(reserved, usage));
     }
 }
 

@@ -52,6 +52,11 @@ impl Start {
         self
     }
 
+    pub(crate) fn task_money(mut self, microusd: u64) -> Self {
+        self.limits.task_money_microusd = Some(microusd);
+        self
+    }
+
     pub(crate) fn money(mut self, microusd: u64) -> Self {
         self.limits.money_microusd = Some(microusd);
         self

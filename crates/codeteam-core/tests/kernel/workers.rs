@@ -70,7 +70,11 @@ fn work(world: &World, luck: &mut Luck, id: &AttemptId, trouble: u64) -> Input {
     } else {
         WorkerEnd::Answered(answer(luck, &told, trouble).to_string())
     };
-    let cap = told.max_cost_microusd.unwrap_or(1_000);
+    // One that has nothing reserved is cheap; none spends more than it may.
+    let own = world.run.roles[&told.role]
+        .max_cost_microusd
+        .unwrap_or(1_000);
+    let cap = told.max_cost_microusd.map_or(own, |most| most.min(own));
     let usage = Usage {
         cached_input_tokens: 0,
         input_tokens: 100,

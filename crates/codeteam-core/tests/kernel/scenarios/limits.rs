@@ -25,6 +25,36 @@ fn what_does_not_fit_beside_what_is_reserved_waits_for_room() {
 }
 
 #[test]
+fn a_task_has_limits_of_its_own() {
+    // Each try costs 100, and may cost 40,000.
+    let transcript = play(
+        &three_tasks().task_money(40_150),
+        r#"run/one code says {"summary":"x"}
+           run/two code writes b.rs=1
+           run/one code says {"summary":"x"}
+           person run/one continue"#,
+    );
+    expect![[r#"
+        > run/one code says {"summary":"x"}
+          run/one:code.1.0.1#1 failed: logic → retry_with_feedback: Nothing was changed. If nothing needs to change, answer `blocked` and say why.
+          run/one:code.1.0.2 queued
+          run/one:code.1.0.2#3 started: coder on claude
+        > run/two code writes b.rs=1
+          run/two:code.1.0.1#2 answered, tree README.md=0,b.rs=1
+          run/two at test.1 (next)
+          run/two:test.1.0.1#4 started: the checks of `test`
+        > run/one code says {"summary":"x"}
+          run/one:code.1.0.2#3 failed: logic → retry_with_feedback: Nothing was changed. If nothing needs to change, answer `blocked` and say why.
+          run/one:code.1.0.3 queued
+          run/one:code.1.0.1#5 asks: This does not get anywhere: the task has used up its money. Go on, or give it up? [continue, skip, fail]
+        > person run/one continue
+          run/one:code.1.0.1#5 answered: continue
+          run/one at code.2 (answered)
+          run/one:code.2.0.1#6 started: coder on claude
+    "#]].assert_eq(&transcript);
+}
+
+#[test]
 fn a_limit_is_reached_and_raised() {
     let transcript = play(
         &one_task().money(40_050),
