@@ -56,6 +56,10 @@ impl Dialect for Claude {
             around.folder.join("prompt.md"),
             around.folder.join("role.md"),
         );
+        let mut files = vec![
+            (user.clone(), prompt.user.clone()),
+            (system.clone(), prompt.system.clone()),
+        ];
         let mut args: Vec<OsString> = Vec::new();
         let mut arg = |parts: &[&str]| args.extend(parts.iter().map(Into::into));
         arg(&["--print", "--verbose", "--output-format", "stream-json"]);
@@ -63,8 +67,11 @@ impl Dialect for Claude {
         // but the role's.
         arg(&["--setting-sources", "", "--strict-mcp-config"]);
         if !around.mcp_servers.is_empty() {
+            // In a file: others can read what stands on a command line.
+            let path = around.folder.join("mcp.json");
             let servers = json!({ "mcpServers": around.mcp_servers }).to_string();
-            arg(&["--mcp-config", &servers]);
+            arg(&["--mcp-config", &path.to_string_lossy()]);
+            files.push((path, servers));
         }
         if let Some(model) = &around.model {
             arg(&["--model", model]);
@@ -89,15 +96,12 @@ impl Dialect for Claude {
             None => arg(&["--no-session-persistence"]),
         }
         arg(&["--append-system-prompt-file"]);
-        args.push(system.clone().into());
+        args.push(system.into());
         Program {
             program: around.program.clone(),
             args,
             env: environment(assignment, around),
-            files: vec![
-                (user.clone(), prompt.user.clone()),
-                (system, prompt.system.clone()),
-            ],
+            files,
             stdin: Some(user),
             ..Program::default()
         }
