@@ -4,12 +4,28 @@ use codeteam_core::assignment::Assignment;
 use serde_json::json;
 
 use super::lines::Lines;
-use super::{Dialect, Fold, Listening, Needs, Program, Surroundings};
+use super::{Dialect, Fold, Listening, Needs, Program, Surroundings, tools};
 use crate::prompt::Prompt;
 
 /// Speaks to `codeteam agent`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Builtin;
+
+impl Builtin {
+    /// Its own names for the tools that a role allows.
+    pub(crate) fn tools(allowed: &[String]) -> Vec<String> {
+        tools::named(allowed, |word| match word {
+            "read" => &["read_file"],
+            "write" => &["write_file"],
+            "edit" => &["edit_file"],
+            "run" => &["run_command"],
+            "search" => &["search"],
+            "list" => &["list_files"],
+            "web" => &["web_search"],
+            _ => &[],
+        })
+    }
+}
 
 impl Dialect for Builtin {
     fn needs(&self) -> Option<&'static Needs> {

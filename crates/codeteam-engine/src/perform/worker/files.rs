@@ -39,7 +39,7 @@ struct Instructed<'a> {
     assignment: &'a Assignment,
     instructions: Instructions<'a>,
     mode: Mode,
-    tools: &'a [String],
+    tools: Vec<String>,
     max_turns: Option<u32>,
 }
 
@@ -73,7 +73,7 @@ impl Files {
                 prompt: &prompt.user,
             },
             mode: assignment.means.mode,
-            tools: &assignment.means.allowed_tools,
+            tools: dialect::Builtin::tools(&assignment.means.allowed_tools),
             max_turns: assignment.means.max_turns,
         };
         let text = serde_json::to_string_pretty(&told)
