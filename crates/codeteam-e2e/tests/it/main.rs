@@ -1,4 +1,5 @@
-//! The scripted model server, asked over real sockets by a plain client.
+//! The scripted model server, asked over real sockets by a plain client; and codeteam with the real
+//! CLIs, which ask it.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -11,5 +12,6 @@ mod faults;
 mod gemini;
 mod responses;
 mod roads;
+mod runs;
 mod scenarios;
 mod tools;

@@ -12,9 +12,9 @@ use crate::prompt::Prompt;
 pub struct Builtin;
 
 impl Builtin {
-    /// Its own names for the tools a role names.
-    pub(crate) fn tools(words: &[String]) -> Vec<String> {
-        tools::named(words, |word| match word {
+    /// Its own names for the tools that a role allows.
+    pub(crate) fn tools(allowed: &[String]) -> Vec<String> {
+        tools::named(allowed, |word| match word {
             "read" => &["read_file"],
             "write" => &["write_file"],
             "edit" => &["edit_file"],

@@ -51,7 +51,13 @@ const UNREACHABLE: &[&str] = &[
 const WITHOUT: &[&str] = &["apps", "plugins", "remote_plugin", "hooks", "multi_agent"];
 
 /// What it works with; without them it can only answer.
-const TOOLS: &[&str] = &["shell_tool", "unified_exec", "view_image", "code_mode_host"];
+const TOOLS: &[&str] = &[
+    "shell_tool",
+    "unified_exec",
+    "view_image",
+    "code_mode_host",
+    "goals",
+];
 
 impl Dialect for Codex {
     fn needs(&self) -> Option<&'static Needs> {
@@ -61,6 +67,10 @@ impl Dialect for Codex {
     fn command(&self, assignment: &Assignment, prompt: &Prompt, around: &Surroundings) -> Program {
         let user = around.folder.join("prompt.md");
         let schema = around.folder.join("schema.json");
+        let mut files = vec![
+            (user.clone(), prompt.user.clone()),
+            (schema.clone(), strict(&assignment.schema).to_string()),
+        ];
         let mut args: Vec<OsString> = vec!["exec".into()];
         let mut arg = |parts: &[&str]| args.extend(parts.iter().map(Into::into));
         if let Some(session) = &assignment.session {
@@ -97,6 +107,16 @@ impl Dialect for Codex {
         set("developer_instructions", json!(prompt.system));
         set("analytics.enabled", json!(false));
         set("features.unbounded_connection_retries", json!(false));
+        if assignment.means.mode == Mode::Edits {
+            set("web_search", json!("disabled"));
+            // Whether a model patches files and writes scripts is not a feature but its own, so it
+            // is told about the model anew. A model that nobody names is known to nobody here.
+            if let Some(model) = &around.model {
+                let catalog = around.folder.join("models.json");
+                set("model_catalog_json", json!(catalog));
+                files.push((catalog, without_tools(model).to_string()));
+            }
+        }
         if let Some((_, url)) = &around.base_url {
             // A provider of its own, because the built-in one's retries cannot be limited: core
             // decides what is tried again, and when.
@@ -121,15 +141,12 @@ impl Dialect for Codex {
             }
         }
         arg(&["--output-schema"]);
-        args.push(schema.clone().into());
+        args.push(schema.into());
         args.push("-".into());
         Program {
             program: around.program.clone(),
             args,
-            files: vec![
-                (user.clone(), prompt.user.clone()),
-                (schema, strict(&assignment.schema).to_string()),
-            ],
+            files,
             stdin: Some(user),
             ..Program::default()
         }
@@ -147,6 +164,25 @@ impl Dialect for Codex {
     fn sessions(&self) -> Option<&'static str> {
         Some(".codex/sessions")
     }
+}
+
+/// What codex is to know of a model: nothing that would give it tools.
+fn without_tools(model: &str) -> Value {
+    json!({ "models": [{
+        "slug": model,
+        "display_name": model,
+        "visibility": "list",
+        "priority": 1,
+        "supported_in_api": true,
+        "base_instructions": "You answer what you are asked.",
+        "shell_type": "disabled",
+        "experimental_supported_tools": [],
+        "supports_parallel_tool_calls": false,
+        "supported_reasoning_levels": [],
+        "supports_reasoning_summaries": false,
+        "support_verbosity": false,
+        "truncation_policy": { "mode": "tokens", "limit": 10_000 },
+    }] })
 }
 
 /// A setting as an argument: its value is read as TOML, whose texts and lists are written like

@@ -159,11 +159,12 @@ fn settings_of(assignment: &Assignment, around: &Surroundings) -> Value {
             _ => &[],
         }
     };
+    // The list counts for the tools of MCP servers too, and an empty one would mean all there are.
     if assignment.means.mode == Mode::Edits {
-        // An empty list would mean all of them.
-        settings["tools"] = json!({ "core": ["none"] });
+        settings["tools"] = json!({ "core": [SUBMIT] });
     } else if !assignment.means.allowed_tools.is_empty() {
-        let tools = tools::named(&assignment.means.allowed_tools, own);
+        let mut tools = tools::named(&assignment.means.allowed_tools, own);
+        tools.push(SUBMIT.to_owned());
         settings["tools"] = json!({ "core": tools });
     }
     settings

@@ -12,7 +12,7 @@ use codeteam_core::ids::{BodyId, RunId};
 use codeteam_core::role::Mode;
 use serde::{Deserialize, Serialize};
 
-use crate::dialect::{self, Builtin, Clock, Listening};
+use crate::dialect::{self, Clock, Listening};
 use crate::engine::Engine;
 use crate::perform::{Error, Job, homes};
 use crate::process::{Line, Stream};
@@ -73,7 +73,7 @@ impl Files {
                 prompt: &prompt.user,
             },
             mode: assignment.means.mode,
-            tools: Builtin::tools(&assignment.means.allowed_tools),
+            tools: dialect::Builtin::tools(&assignment.means.allowed_tools),
             max_turns: assignment.means.max_turns,
         };
         let text = serde_json::to_string_pretty(&told)

@@ -1,0 +1,16 @@
+//! codeteam with the real CLIs: whole runs of the real program, whose workers ask the scripted
+//! model server from within the sandbox.
+
+mod absent;
+mod bare;
+mod builtin;
+mod edits;
+mod faults;
+mod kill;
+mod means;
+mod programs;
+mod project;
+mod rounds;
+mod samples;
+mod sessions;
+mod team;

@@ -1,0 +1,79 @@
+//! What a role may use reaches the CLI: tools, turns, money.
+
+use codeteam_e2e::{Play, Scenario, Turn};
+
+use super::project::Project;
+use super::samples::{RIGHT, alone, writes};
+
+/// A worker whose role allows reading and writing is offered these tools.
+#[track_caller]
+fn offers(worker: &str, tools: &[&str]) {
+    let project = Project::new(Scenario::new().play(writes(Play::new())));
+    project.user_config("workers: { builtin: { protocol: openai, model: local-model } }\n");
+    let workflow = alone("allowed_tools: [read, write]", "");
+    project.goal(&workflow, &["--worker", worker]).expect(0);
+    assert_eq!(project.made("add.sh"), RIGHT.trim_end());
+    for request in &project.asked() {
+        assert_eq!(request.tool_names(), tools);
+    }
+}
+
+#[test]
+fn claude_is_offered_the_tools_its_role_allows() {
+    offers("claude", &["Read", "StructuredOutput", "Write"]);
+}
+
+#[test]
+fn gemini_is_offered_the_tools_its_role_allows() {
+    offers(
+        "gemini",
+        &["read_file", "write_file", "mcp_codeteam_submit"],
+    );
+}
+
+#[test]
+fn the_built_in_worker_is_offered_the_tools_its_role_allows() {
+    offers("builtin", &["read_file", "write_file", "submit"]);
+}
+
+#[test]
+fn turns_that_are_used_up_are_told_to_the_next_attempt() {
+    let looks = || Turn::new().read("README.md");
+    let slow = Play::new()
+        .attempt(1)
+        .turn(looks())
+        .turn(looks())
+        .turn(looks());
+    let project = Project::new(Scenario::new().play(slow).play(writes(Play::new())));
+    let workflow = alone("max_turns: 2", "");
+    project.goal(&workflow, &["--worker", "claude"]).expect(0);
+    assert_eq!(project.made("add.sh"), RIGHT.trim_end());
+    let failures = project.failures();
+    let (category, action, message) = &failures[0];
+    assert_eq!(
+        (category.as_str(), action.as_str()),
+        ("logic", "retry_with_feedback")
+    );
+    let asked = project.asked();
+    assert_eq!(asked.only(|r| r.marks.attempt == Some(1)).len(), 2);
+    let second = asked.only(|r| r.marks.attempt == Some(2));
+    assert!(second.0[0].user_text().contains(message));
+}
+
+#[test]
+fn money_that_is_used_up_ends_the_work() {
+    let looks = || Turn::new().read("README.md");
+    let scenario = Scenario::new().play(Play::new().turn(looks()).turn(looks()));
+    let project = Project::new(scenario);
+    let workflow = alone("max_cost_microusd: 1, worker: claude", "");
+    let done = project.goal(&workflow, &[]).expect(1);
+    done.says(&["not done:", "it used up its money"]);
+    let failures = project.failures();
+    assert_eq!(
+        (failures[0].0.as_str(), failures[0].1.as_str()),
+        ("resource", "escalate")
+    );
+    assert_eq!(failures.len(), 1, "and nobody else is asked");
+    let spent = project.shown()["cost"]["money_microusd"].as_u64();
+    assert!(spent > Some(1), "{spent:?}");
+}

@@ -1,0 +1,258 @@
+//! A project whose workers ask the scripted model server: a repository, a home and a server of its
+//! own, nothing of the machine's configuration.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use codeteam_e2e::{Requests, Scenario, Server};
+use serde_json::Value;
+
+use super::programs;
+
+/// The user's keys. No two are of one length: of a credential, the server keeps only that.
+pub(crate) const ANTHROPIC_KEY: &str = "sk-ant-the-own-key-of-the-user";
+pub(crate) const OPENAI_KEY: &str = "sk-proj-the-own-key-of-the-user";
+pub(crate) const GEMINI_KEY: &str = "AIza-the-very-own-key-of-the-user";
+
+/// What a worker sees in the place of a key.
+pub(crate) const PLACEHOLDER: &str = "added-outside-the-sandbox";
+
+/// A project in a temporary folder, and a model.
+pub(crate) struct Project {
+    folder: tempfile::TempDir,
+    pub(crate) server: Server,
+    env: Vec<(String, OsString)>,
+}
+
+/// What a command did.
+pub(crate) struct Done {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Project {
+    /// A repository with one commit, whose gate wants `add.sh` to add, and a user with a key for
+    /// every API, all of which are the scripted server.
+    pub(crate) fn new(scenario: Scenario) -> Self {
+        Self::in_folder(scenario, tempfile::tempdir().unwrap())
+    }
+
+    /// The same outside of the system's place for temporary files, where codex does not want to
+    /// have its home.
+    pub(crate) fn lasting(scenario: Scenario) -> Self {
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"));
+        Self::in_folder(scenario, folder.unwrap())
+    }
+
+    fn in_folder(scenario: Scenario, folder: tempfile::TempDir) -> Self {
+        let server = Server::start(scenario).unwrap();
+        let (base, openai) = (server.base_url(), server.openai_url());
+        let mut project = Self {
+            folder,
+            server,
+            env: Vec::new(),
+        };
+        for (name, value) in [
+            ("ANTHROPIC_API_KEY", ANTHROPIC_KEY),
+            ("ANTHROPIC_BASE_URL", &base),
+            ("OPENAI_API_KEY", OPENAI_KEY),
+            ("OPENAI_BASE_URL", &openai),
+            ("GEMINI_API_KEY", GEMINI_KEY),
+            ("GOOGLE_GEMINI_BASE_URL", &base),
+        ] {
+            project.set(name, value);
+        }
+        project.set("PATH", programs::path_with(&programs::clis()));
+        std::fs::create_dir_all(project.root()).unwrap();
+        std::fs::create_dir_all(project.home()).unwrap();
+        project.git(&["init", "--quiet", "--initial-branch=main"]);
+        project.write("README.md", "A calculator.\n");
+        project.config("");
+        project
+    }
+
+    /// The project's configuration beside its gate, committed.
+    pub(crate) fn config(&self, more: &str) {
+        let gate = "verification:\n  commands:\n    - { name: adds, command: 'got=$(sh add.sh 2 3); echo \"2 and 3 make $got\"; test \"$got\" = 5' }\n";
+        self.write(".codeteam/config.yml", &format!("{gate}{more}"));
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "--quiet", "--allow-empty", "-m", "as it was"]);
+    }
+
+    /// The user's own configuration.
+    pub(crate) fn user_config(&self, text: &str) {
+        let folder = self.home().join(".config/codeteam");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("config.yml"), text).unwrap();
+    }
+
+    /// Sets a variable of the user's environment.
+    pub(crate) fn set(&mut self, name: &str, value: impl Into<OsString>) {
+        self.unset(name);
+        self.env.push((name.to_owned(), value.into()));
+    }
+
+    /// Takes a variable from the user's environment.
+    pub(crate) fn unset(&mut self, name: &str) {
+        self.env.retain(|(known, _)| known != name);
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join("project")
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join("home")
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        let path = self.root().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    /// Keeps a workflow outside of the repository and returns its path.
+    pub(crate) fn workflow(&self, text: &str) -> String {
+        let path = self.home().join("flow.yml");
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    }
+
+    /// What git says, with an identity and no configuration of the machine's.
+    pub(crate) fn git(&self, args: &[&str]) -> String {
+        let output = self
+            .command(Path::new("git"))
+            .args(args)
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_AUTHOR_NAME", "Ada")
+            .env("GIT_AUTHOR_EMAIL", "ada@example.org")
+            .env("GIT_COMMITTER_NAME", "Ada")
+            .env("GIT_COMMITTER_EMAIL", "ada@example.org")
+            .output()
+            .unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "git {args:?}: {errors}");
+        let said = String::from_utf8(output.stdout).unwrap();
+        said.trim_end().to_owned()
+    }
+
+    fn command(&self, program: &Path) -> Command {
+        let mut command = programs::command(program);
+        command
+            .current_dir(self.root())
+            .env_clear()
+            .env("HOME", self.home())
+            .env("USER", "ada")
+            .env("TZ", "UTC")
+            .env("LANG", "C.UTF-8")
+            .envs(self.env.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// A call of codeteam in the project, not started yet.
+    pub(crate) fn codeteam(&self, args: &[&str]) -> Command {
+        let mut command = self.command(programs::codeteam());
+        command.args(args);
+        command
+    }
+
+    /// Runs codeteam to its end.
+    #[track_caller]
+    pub(crate) fn run(&self, args: &[&str]) -> Done {
+        Done::from(self.codeteam(args).output().unwrap())
+    }
+
+    /// Takes the goal through a workflow to its end.
+    #[track_caller]
+    pub(crate) fn goal(&self, workflow: &str, more: &[&str]) -> Done {
+        let workflow = self.workflow(workflow);
+        let mut args = vec!["run", "Add a script that adds", "--workflow", &workflow];
+        args.extend(more);
+        self.run(&args)
+    }
+
+    /// The newest run, as `show --json` tells it.
+    pub(crate) fn shown(&self) -> Value {
+        let done = self.run(&["show", "--json"]).expect(0);
+        serde_json::from_str(&done.stdout).unwrap()
+    }
+
+    /// What a file is on the branch of the newest run.
+    pub(crate) fn made(&self, path: &str) -> String {
+        let branch = self.shown()["branch"].as_str().unwrap().to_owned();
+        self.git(&["show", &format!("{branch}:{path}")])
+    }
+
+    /// How many commits the newest run has made.
+    pub(crate) fn commits(&self) -> usize {
+        let run = self.shown();
+        let (base, tip) = (run["base"].as_str().unwrap(), run["tip"].as_str().unwrap());
+        let count = self.git(&["rev-list", "--count", &format!("{base}..{tip}")]);
+        count.parse().unwrap()
+    }
+
+    /// The events of the newest run of one kind, as `log --json` tells them.
+    pub(crate) fn events(&self, kind: &str) -> Vec<Value> {
+        let done = self.run(&["log", "--json"]).expect(0);
+        let events = done.stdout.lines();
+        let events = events.map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let events = events.map(|event| event["event"].clone());
+        events.filter(|event| event["type"] == kind).collect()
+    }
+
+    /// How each attempt that failed did: category, action, message.
+    pub(crate) fn failures(&self) -> Vec<(String, String, String)> {
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let failed = self.events("attempt_failed");
+        let failed = failed.iter().map(|event| {
+            let message = text(&event["facts"]["message"]);
+            (text(&event["category"]), text(&event["action"]), message)
+        });
+        failed.collect()
+    }
+
+    /// The workers of the attempts that started, in order.
+    pub(crate) fn workers(&self) -> Vec<String> {
+        let started = self.events("attempt_started");
+        let names = started.iter().filter_map(|event| event["worker"].as_str());
+        names.map(str::to_owned).collect()
+    }
+
+    /// The questions to a model, none of which the scenario had not foreseen.
+    #[track_caller]
+    pub(crate) fn asked(&self) -> Requests {
+        self.server.assert_no_problems();
+        self.server.requests().to_models()
+    }
+}
+
+impl From<Output> for Done {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+impl Done {
+    /// The same, if it ended with this code.
+    #[track_caller]
+    pub(crate) fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "\n{}\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    /// The same, if standard error has all of these.
+    #[track_caller]
+    pub(crate) fn says(self, texts: &[&str]) -> Self {
+        for text in texts {
+            let (out, err) = (&self.stdout, &self.stderr);
+            assert!(err.contains(text), "lacks {text:?}:\n{out}\n{err}");
+        }
+        self
+    }
+}
