@@ -171,14 +171,15 @@ impl Look<'_> {
     /// One of them.
     pub fn one(&self, worker: &Worker) -> Looked {
         let mut troubles = Vec::new();
-        let (program, (login, network)) = thread::scope(|scope| {
-            let program = scope.spawn(|| self.program(worker));
-            let rest = self.login_and_network(worker);
-            (program.join().unwrap_or_default(), rest)
-        });
-        let (program, trouble) = program;
+        let (program, trouble) = self.program(worker);
         troubles.extend(trouble);
-        let (login, trouble) = login;
+        // Nobody is connected to for a program that is not there.
+        let knocks = if program.installed {
+            self.network
+        } else {
+            Knocks::No
+        };
+        let ((login, trouble), network) = self.login_and_network(worker, knocks);
         troubles.extend(trouble);
         troubles.extend(self.without_model(worker));
         let (network, trouble) = network;
@@ -293,7 +294,7 @@ impl Look<'_> {
         })
     }
 
-    fn login_and_network(&self, worker: &Worker) -> (Found<Login>, Found<Network>) {
+    fn login_and_network(&self, worker: &Worker, knocks: Knocks) -> (Found<Login>, Found<Network>) {
         if worker.dialect == dialect::Name::Scripted {
             let login = Login {
                 by: By::NotNeeded,
@@ -343,13 +344,13 @@ impl Look<'_> {
                     state: State::Usable,
                 };
                 let upstream = placed(endpoint.upstream, endpoint.said_by, self.env);
-                let network = self.network(&authority(&endpoint.url), &Way::Served(upstream));
+                let network = self.knock(&authority(&endpoint.url), &Way::Served(upstream), knocks);
                 ((login, None), network)
             }
             Ok(None) => {
                 let host = cli.api_hosts.first().copied().unwrap_or_default();
                 let network = match Allowed::parse(host) {
-                    Ok(allowed) => self.network(host, &Way::Proxied(allowed)),
+                    Ok(allowed) => self.knock(host, &Way::Proxied(allowed), knocks),
                     Err(_) => (Network::default(), None),
                 };
                 (self.file(cli, &worker), network)
@@ -397,12 +398,12 @@ impl Look<'_> {
         }
     }
 
-    fn network(&self, host: &str, way: &Way) -> Found<Network> {
+    fn knock(&self, host: &str, way: &Way, knocks: Knocks) -> Found<Network> {
         let mut network = Network {
             host: Some(host.to_owned()),
             reached: None,
         };
-        let (Knocks::Yes, Some(launcher)) = (self.network, self.launcher) else {
+        let (Knocks::Yes, Some(launcher)) = (knocks, self.launcher) else {
             return (network, None);
         };
         let seconds = PATIENCE.as_secs();
@@ -481,8 +482,10 @@ impl Looked {
 /// How a person gives a worker a login.
 pub(super) fn log_in(cli: &Cli, worker: &Worker) -> String {
     let needs = worker.dialect.dialect().needs();
-    let key = cli.keys.keys.first().map(|key| key.variable);
-    let key = worker.key.as_deref().or(key).unwrap_or_default();
+    let known = cli.keys.keys.iter().map(|key| key.variable);
+    let known: Vec<&str> = known.filter(|name| name.ends_with("_API_KEY")).collect();
+    let known = known.join("` or `");
+    let key = worker.key.as_deref().unwrap_or(&known);
     let Some(needs) = needs else {
         return format!("set `{key}`");
     };

@@ -149,7 +149,7 @@ fn a_machine_with_nothing_has_the_scripted_worker_and_says_how_to_get_the_others
         ][..],
         &[
             "`npm install -g @openai/codex` installs it",
-            "log in with `codex login`, or set `CODEX_API_KEY`",
+            "log in with `codex login`, or set `CODEX_API_KEY` or `OPENAI_API_KEY`",
         ],
         &[
             "`npm install -g @google/gemini-cli` installs it",
