@@ -283,8 +283,8 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// What a worker's failure means.
-    pub fn of(worker: &Worker, facts: &Facts) -> Self {
+    /// What a worker's failure means, with what it asked of the network.
+    pub fn of(worker: &Worker, facts: &Facts, hosts: &[Reached]) -> Self {
         let (category, action) = classify(facts);
         let (why, said) = match (facts.stage, facts.trouble) {
             // codeteam's own words, which have both parts.
@@ -294,7 +294,11 @@ impl Failure {
             }
             _ => (facts.message.as_str(), ""),
         };
-        let remedy = if said.is_empty() {
+        let is_cut_off =
+            hosts.iter().any(|host| host.failed > 0) && hosts.iter().all(|host| host.received == 0);
+        let remedy = if is_cut_off {
+            CUT_OFF.to_owned()
+        } else if said.is_empty() {
             remedy(worker, facts, action)
         } else {
             said.to_owned()
@@ -307,6 +311,8 @@ impl Failure {
         }
     }
 }
+
+const CUT_OFF: &str = "see whether this machine is online; `codeteam doctor` says what is reached from where workers are";
 
 fn remedy(worker: &Worker, facts: &Facts, action: Action) -> String {
     let name = &worker.name;
@@ -345,10 +351,7 @@ fn remedy(worker: &Worker, facts: &Facts, action: Action) -> String {
         (_, Some(Trouble::Billing), _) => {
             "see to the account's billing; waiting does not help".to_owned()
         }
-        (_, Some(Trouble::Unreachable), _) => {
-            "`codeteam doctor` says whether its API can be reached from where workers are"
-                .to_owned()
-        }
+        (_, Some(Trouble::Unreachable), _) => CUT_OFF.to_owned(),
         (_, None, Some(429 | 500..=599)) => "try again later".to_owned(),
         (Stage::BadAnswer | Stage::NoAnswer, ..) => {
             format!("`-v` shows what it said; if it keeps to it, {model}")
@@ -375,7 +378,7 @@ mod tests {
 
     fn failure(worker: &str, facts: &Facts) -> Failure {
         let worker = Worker::find(&Config::default(), &worker.into()).unwrap();
-        Failure::of(&worker, facts)
+        Failure::of(&worker, facts, &[])
     }
 
     #[test]
@@ -450,6 +453,25 @@ mod tests {
                 "a worker's words stay whole"
             );
         }
+    }
+
+    #[test]
+    fn a_worker_that_is_cut_off_is_told_from_one_that_is_refused() {
+        let facts = Facts {
+            http_status: Some(502),
+            ..Facts::default()
+        };
+        let worker = Worker::find(&Config::default(), &"claude".into()).unwrap();
+        let remedy = |failed, received| {
+            let host = Reached {
+                failed,
+                received,
+                ..Reached::default()
+            };
+            Failure::of(&worker, &facts, &[host]).remedy
+        };
+        assert!(remedy(1, 0).contains("online"));
+        assert_eq!(remedy(0, 10), "try again later");
     }
 
     #[test]

@@ -26,3 +26,4 @@ mod samples;
 mod sandbox;
 mod surroundings;
 mod upkeep;
+mod workers;

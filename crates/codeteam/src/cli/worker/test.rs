@@ -87,7 +87,7 @@ fn problem(error: trial::Error) -> Problem {
 fn value(worker: &Worker, tried: &Tried) -> Value {
     let (answer, failure) = match &tried.end {
         Ending::Answered(answer) => (Some(answer), None),
-        Ending::Failed(facts) => (None, Some(failed(worker, facts))),
+        Ending::Failed(facts) => (None, Some(failed(worker, facts, tried))),
         Ending::Interrupted => (None, None),
     };
     let usage = tried.usage;
@@ -112,8 +112,8 @@ fn value(worker: &Worker, tried: &Tried) -> Value {
     })
 }
 
-fn failed(worker: &Worker, facts: &Facts) -> Value {
-    let failure = Failure::of(worker, facts);
+fn failed(worker: &Worker, facts: &Facts, tried: &Tried) -> Value {
+    let failure = Failure::of(worker, facts, &tried.hosts);
     json!({
         "category": failure.category,
         "trouble": facts.trouble,
@@ -133,7 +133,8 @@ fn show(worker: &Worker, tried: &Tried) -> Result<(), Problem> {
     let name = &worker.name;
     match &tried.end {
         Ending::Answered(answer) if is_as_asked(answer) => {
-            out_line(&format!("{}  `{name}` answered", style.green("ok  ")))?;
+            let word = style.green("ok  ");
+            out_line(&format!("{word}  `{name}` answered `{WORD}`"))?;
         }
         Ending::Answered(answer) => {
             let word = style.yellow("note");
@@ -143,7 +144,7 @@ fn show(worker: &Worker, tried: &Tried) -> Result<(), Problem> {
             fact("answer", tell::first_line(answer))?;
         }
         Ending::Failed(facts) => {
-            let failure = Failure::of(worker, facts);
+            let failure = Failure::of(worker, facts, &tried.hosts);
             let category = json!(failure.category);
             let (bad, why) = (style.red("BAD "), failure.why.replace('\n', " "));
             out_line(&format!("{bad}  `{name}` did not answer: {why}"))?;
