@@ -23,7 +23,9 @@ use codeteam_sandbox::{
 use crate::config;
 use crate::env::Env;
 use crate::git::NEEDED;
-use crate::process::{CommandSpec, Error, Hold, Launch, Launcher, MARK, Network, mark_only};
+use crate::process::{
+    CommandSpec, Error, Hold, Launch, Launcher, MARK, Network, Unconfined, mark_only,
+};
 
 /// The hidden subcommand that brings codeteam's own program into the sandbox's shim.
 pub const SHIM: &str = "sandbox-shim";
@@ -60,6 +62,14 @@ pub enum Missing {
         /// What the system said.
         source: io::Error,
     },
+}
+
+/// What runs a command on the host, as the user would.
+pub fn unconfined(env: &Env) -> Unconfined {
+    let mut variables = vec![("PATH".into(), env.path.clone())];
+    let home = env.home.iter();
+    variables.extend(home.map(|home| ("HOME".into(), home.clone().into())));
+    Unconfined { env: variables }
 }
 
 /// A backend that was found to work, and what every command sees of this host.

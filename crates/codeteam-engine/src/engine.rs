@@ -5,7 +5,7 @@ mod names;
 mod project;
 
 use self::names::slug;
-pub use self::project::{Prepared, Project};
+pub use self::project::{Cast, Prepared, Project};
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -156,6 +156,17 @@ impl Engine {
         make_folder(&project.folder)?;
         let store = Store::open(&project.folder.join("state.db"))?;
         Self::with(project, store, codeteam)
+    }
+
+    /// Opens a project that is there for a moment only, with its worktrees in a folder of its own.
+    pub(crate) fn open_beside(
+        project: Project,
+        codeteam: PathBuf,
+        workspaces: PathBuf,
+    ) -> Result<Self, Error> {
+        let mut engine = Self::open(project, codeteam)?;
+        engine.workspaces = workspaces;
+        Ok(engine)
     }
 
     /// Opens the project that `start` is in if it has a log; makes and changes nothing. What a run

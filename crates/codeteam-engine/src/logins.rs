@@ -26,6 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use clis::Cli;
 pub use error::Error;
+use jiff::Timestamp;
 
 use clis::Moved;
 use lent::Lent;
@@ -73,6 +74,29 @@ pub enum Outcome {
         path: PathBuf,
         /// What was wrong with it.
         reason: &'static str,
+    },
+}
+
+/// How a login of the user's stands, as far as its file tells. Whether the server still takes it,
+/// only the server knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// There is none, or no place to look for one.
+    None {
+        /// Where it was looked for.
+        path: Option<PathBuf>,
+    },
+    /// Its tokens were taken out: it has ended.
+    Ended {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It can be lent.
+    Usable {
+        /// The file.
+        path: PathBuf,
+        /// Until when its token is good, if the file says. Its CLI renews one that is not.
+        until: Option<Timestamp>,
     },
 }
 
@@ -132,6 +156,23 @@ impl Logins {
             cli,
             directory,
         }))
+    }
+
+    /// How the user's login stands, the one in `login` if that is said. Nothing is copied.
+    pub fn standing(&self, cli: &'static Cli, login: Option<&Path>) -> Result<Standing, Error> {
+        let known = self.0.directories.get(cli.name).map(PathBuf::as_path);
+        let Some(users) = login.or(known) else {
+            return Ok(Standing::None { path: None });
+        };
+        let path = users.join(cli.credentials.file);
+        Ok(match lent::read_user(cli, &path)? {
+            None => Standing::None { path: Some(path) },
+            Some((_, login)) if !login.is_usable() => Standing::Ended { path },
+            Some((_, login)) => Standing::Usable {
+                until: login.until(),
+                path,
+            },
+        })
     }
 
     /// Takes renewed logins back and passes them on to everybody else who has them. To be called

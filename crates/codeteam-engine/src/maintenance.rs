@@ -1,5 +1,6 @@
 //! Looking after what runs leave: worktrees to remove, snapshots to bring back, a health check.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -15,6 +16,7 @@ use crate::env::Env;
 use crate::git::{Oid, Repo};
 use crate::perform::{clear_attempts, with_causes};
 use crate::store::{self, Owner, Store};
+use crate::workers::look::Looked;
 use crate::workspace;
 
 /// What pruning did, or would do.
@@ -162,7 +164,7 @@ pub fn restore(engine: &Engine, kept: &Kept, folder: &Path) -> Result<(), Error>
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
     /// What it is.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Whether it is fine.
     pub ok: bool,
     /// Whether it should be known all the same.
@@ -171,39 +173,60 @@ pub struct Check {
     pub found: String,
     /// What to do about it.
     pub remedy: Option<String>,
+    /// The worker, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worker: Option<Box<Looked>>,
 }
 
 impl Check {
+    /// A worker. One that cannot be used is worth knowing; if the project needs it, it must be
+    /// mended.
+    pub fn worker(looked: Looked, needed: bool) -> Self {
+        let remedies: Vec<&str> = looked.remedies.iter().map(String::as_str).collect();
+        let remedies = remedies.join("; ");
+        Self {
+            name: looked.name.0.clone().into(),
+            ok: looked.usable || !needed,
+            note: !looked.usable && !needed,
+            found: looked.words(),
+            remedy: Some(remedies).filter(|remedies| !remedies.is_empty()),
+            worker: Some(Box::new(looked)),
+        }
+    }
+
     /// All is well.
     pub fn good(name: &'static str, found: String) -> Self {
         Self {
-            name,
+            name: name.into(),
             ok: true,
             note: false,
             found,
             remedy: None,
+            worker: None,
         }
     }
 
     /// Worth knowing.
     pub fn note(name: &'static str, found: String) -> Self {
         Self {
-            name,
+            name: name.into(),
             ok: true,
             note: true,
             found,
             remedy: None,
+            worker: None,
         }
     }
 
     /// Must be mended.
     pub fn bad(name: &'static str, found: String, remedy: impl Into<String>) -> Self {
         Self {
-            name,
+            name: name.into(),
             ok: false,
             note: false,
             found,
             remedy: Some(remedy.into()),
+            worker: None,
         }
     }
 }

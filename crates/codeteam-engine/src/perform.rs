@@ -18,7 +18,8 @@ pub use self::halt::Halt;
 pub(crate) use self::homes::{clear as clear_attempts, recover as recover_logins};
 pub use self::integrate::trailer;
 pub use self::reach::Reach;
-pub(crate) use self::worker::spent;
+pub(crate) use self::reach::{placed, said};
+pub(crate) use self::worker::{replayed, spent};
 
 use std::path::PathBuf;
 use std::sync::Arc;

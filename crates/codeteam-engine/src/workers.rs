@@ -1,8 +1,11 @@
 //! Workers by name: how each is spoken to, with which model, on whose account.
 
+pub mod knock;
+pub mod look;
 pub mod parks;
 pub mod prices;
 pub mod probe;
+pub mod trial;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

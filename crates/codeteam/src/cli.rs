@@ -17,6 +17,7 @@ mod sandbox;
 mod show;
 mod status;
 mod submit_server;
+mod worker;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -96,7 +97,16 @@ enum Command {
     /// Bring a removed worktree back into a folder.
     Restore(restore::Args),
     /// Check that everything codeteam needs is here.
+    ///
+    /// Looks at git, the configuration, the log, the sandbox, and each worker: its program and its
+    /// version, its login or key, and whether its API is reached from where workers are. No model is
+    /// asked: `codeteam worker test` does that.
+    ///
+    /// Exits with 1 if something must be mended before a run can start. A worker that cannot be used
+    /// is only pointed out, unless a role of the project's workflow has no other.
     Doctor(doctor::Args),
+    /// Look at the workers there are, and try one out.
+    Worker(worker::Args),
     /// Build what workers and gates are confined by.
     Sandbox(sandbox::Args),
     /// Print the completions for a shell.
@@ -110,6 +120,9 @@ enum Command {
     /// Look at what a confined command sees, for `doctor`.
     #[command(hide = true)]
     SandboxLook(sandbox::LookArgs),
+    /// Knock at a worker's API from where workers are, for `doctor`.
+    #[command(hide = true)]
+    SandboxKnock(sandbox::KnockArgs),
 }
 
 /// What every command may look at.
@@ -157,6 +170,8 @@ pub(crate) fn dispatch(args: Args) -> Result<Exit, Problem> {
     match args.command {
         Command::Sandbox(args) => sandbox::main(args, &scene),
         Command::SandboxLook(args) => sandbox::look(args),
+        Command::SandboxKnock(args) => sandbox::knock(args),
+        Command::Worker(args) => worker::main(&args, &scene),
         Command::Demo(args) => demo::main(&args, scene),
         Command::Run(args) => run::main(args, &scene),
         Command::Status(args) => status::main(&args, &scene),

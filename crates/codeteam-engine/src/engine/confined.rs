@@ -7,7 +7,7 @@ use codeteam_core::event::Sandbox;
 use codeteam_core::ids::RunId;
 
 use super::Engine;
-use crate::confine::{Confinement, Missing};
+use crate::confine::{self, Confinement, Missing};
 use crate::process::{Disk, Launcher, MARK, Unconfined};
 use crate::workspace::{self, Workspace};
 
@@ -41,14 +41,7 @@ impl Engine {
 
     /// What runs a command on the host, as the user would.
     pub(crate) fn unconfined(&self) -> Unconfined {
-        let mut env = vec![("PATH".into(), self.env.path.clone())];
-        env.extend(
-            self.env
-                .home
-                .iter()
-                .map(|home| ("HOME".into(), home.clone().into())),
-        );
-        Unconfined { env }
+        confine::unconfined(&self.env)
     }
 
     /// A workspace of a run. What a worker has written in there is looked at only by what is

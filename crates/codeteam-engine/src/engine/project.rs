@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use codeteam_core::budget;
 use codeteam_core::event::Sandbox;
 use codeteam_core::frame::Tip;
-use codeteam_core::ids::{Account, Commit, TaskId, Tree, WorkerName};
+use codeteam_core::ids::{Account, Commit, RoleName, TaskId, Tree, WorkerName};
 use codeteam_core::plan::{self, Plan};
+use codeteam_core::role::Role;
 use codeteam_core::schedule::Status;
 use codeteam_core::workflow::Compiled;
 
@@ -48,6 +49,17 @@ pub struct Prepared {
     pub(super) accounts: BTreeMap<WorkerName, Account>,
 }
 
+/// Who carries a role out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cast {
+    /// The role.
+    pub role: RoleName,
+    /// Its workers: one of them is enough.
+    pub workers: Vec<WorkerName>,
+    /// The model of the first.
+    pub model: Option<String>,
+}
+
 impl Prepared {
     /// The scripts that roles would be played from.
     pub fn scripts(&self) -> BTreeSet<&str> {
@@ -76,7 +88,7 @@ impl Project {
     }
 
     /// The project that `start` is in, without its configuration if that cannot be read.
-    pub(super) fn find_anyway(start: &Path, env: Env) -> Result<Self, Error> {
+    pub(crate) fn find_anyway(start: &Path, env: Env) -> Result<Self, Error> {
         let (repo, head) = discover(start, &env)?;
         let folder = repo.top_level().join(".codeteam");
         let config = Config::load(&folder, env.config_home.as_deref()).unwrap_or_default();
@@ -92,6 +104,17 @@ impl Project {
     /// Reads a plan file.
     pub fn read_plan(&self, path: &Path) -> Result<plan::Loaded, Error> {
         read_plan(path, &self.config)
+    }
+
+    /// Who would carry the project's roles out if a run started now.
+    pub fn casting(&self) -> Result<Vec<Cast>, Error> {
+        let compiled = self.compiled(&Request::default())?;
+        let cast = |role: Role| Cast {
+            role: role.name,
+            workers: role.workers,
+            model: role.model,
+        };
+        Ok(compiled.roles.into_values().map(cast).collect())
     }
 
     /// Finds everything a request names.

@@ -48,6 +48,14 @@ impl Login {
         self.tokens().all(is_token)
     }
 
+    /// Until when its token is good, if the file says that and not when it was made.
+    pub(super) fn until(&self) -> Option<Timestamp> {
+        match self.facts.time {
+            Time::Milliseconds(_) => Some(self.time),
+            Time::Text(_) => None,
+        }
+    }
+
     /// The same for two files exactly if their tokens and their times are.
     pub(super) fn fingerprint(&self) -> Hash {
         let mut hasher = blake3::Hasher::new();

@@ -112,6 +112,15 @@ impl Keys {
         known.any(|key| self.keys.contains_key(key.variable))
     }
 
+    /// The variable that has the key of a CLI, if there is one: the one that is said, or the first
+    /// that the CLI takes.
+    pub fn variable<'a>(&self, cli: &'a Cli, said: Said<'a>) -> Option<&'a str> {
+        let known = cli.keys.keys.iter().map(|key| key.variable);
+        let mut candidates = said.key.map_or_else(|| known.collect(), |key| vec![key]);
+        candidates.retain(|name| self.keys.contains_key(*name));
+        candidates.first().copied()
+    }
+
     /// Every secret there is, so that none is ever told.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         self.keys.values().map(Secret::reveal)

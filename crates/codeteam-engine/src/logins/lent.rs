@@ -196,7 +196,7 @@ fn record(base: &Path, cli: &Cli) -> PathBuf {
 }
 
 /// The user's file and the login in it, if there are.
-fn read_user(cli: &'static Cli, path: &Path) -> Result<Option<(Users, Login)>, Error> {
+pub(super) fn read_user(cli: &'static Cli, path: &Path) -> Result<Option<(Users, Login)>, Error> {
     let read = || -> Result<_, Unfit> {
         let Some(file) = Users::read(path)? else {
             return Ok(None);

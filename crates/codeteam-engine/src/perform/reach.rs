@@ -13,6 +13,7 @@ use super::{Error, Job, with_causes};
 use crate::config::Host;
 use crate::dialect;
 use crate::engine::Engine;
+use crate::env::Env;
 use crate::logins::clis::{BaseUrl, Cli};
 use crate::logins::keys::{self, SaidBy};
 use crate::logins::{Loan, Outcome};
@@ -170,14 +171,11 @@ impl Reach {
     }
 
     /// Serves an API inside the sandbox; answers with where.
-    fn serve(&mut self, mut upstream: Upstream, said_by: SaidBy, engine: &Engine) -> String {
+    fn serve(&mut self, upstream: Upstream, said_by: SaidBy, engine: &Engine) -> String {
         let port = Network::endpoint_port(self.network.endpoints.len());
-        // Behind a proxy it is the proxy's business where a server is.
-        let is_behind = upstream.is_secure() && !engine.env.direct.covers(upstream.host());
-        if said_by == SaidBy::User && !(engine.env.proxy.is_some() && is_behind) {
-            upstream = upstream.private();
-        }
-        self.network.endpoints.push(upstream);
+        self.network
+            .endpoints
+            .push(placed(upstream, said_by, &engine.env));
         format!("http://127.0.0.1:{port}")
     }
 
@@ -254,8 +252,18 @@ impl Reach {
     }
 }
 
+/// A server with where it may be: one that the user names may be on this host or near it.
+pub(crate) fn placed(upstream: Upstream, said_by: SaidBy, env: &Env) -> Upstream {
+    // Behind a proxy it is the proxy's business where a server is.
+    let is_behind = upstream.is_secure() && !env.direct.covers(upstream.host());
+    if said_by == SaidBy::User && !(env.proxy.is_some() && is_behind) {
+        return upstream.private();
+    }
+    upstream
+}
+
 /// What the user's configuration says of a worker's key and server.
-fn said(worker: &Worker) -> keys::Said<'_> {
+pub(crate) fn said(worker: &Worker) -> keys::Said<'_> {
     keys::Said {
         key: worker.key.as_deref(),
         base_url: worker.base_url.as_deref(),

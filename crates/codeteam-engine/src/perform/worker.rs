@@ -22,8 +22,8 @@ use codeteam_core::input::{Input, WorkerEnd, WorkerReport};
 use codeteam_core::role::Mode;
 use codeteam_sandbox::{Access, Entry, policy};
 
-pub(crate) use self::files::spent;
 use self::files::{Files, Transcript, failed, lock};
+pub(crate) use self::files::{replayed, spent};
 use super::reach::Reach;
 use super::{Context, Error, Job, caches, now, oid, setup, view};
 use crate::dialect::{Clock, Listening, Program, Surroundings};

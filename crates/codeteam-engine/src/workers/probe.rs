@@ -4,10 +4,15 @@
 //! first assignment; what it says is kept for as long as the program is the same file. One that is
 //! missing, too old or lacks an option gets an error that says so, instead of an empty result.
 
+mod ask;
+
+pub(crate) use self::ask::{Answer, Asking, locate};
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use codeteam_core::failure::{Facts, Stage, Trouble};
 use serde::{Deserialize, Serialize};
@@ -44,32 +49,43 @@ impl Probed {
         }
     }
 
-    /// Why it cannot be used, if it cannot.
+    /// Why it cannot be used, if it cannot, and what to do about it.
     pub fn objection(&self, needs: &Needs) -> Option<String> {
+        let Fault { why, remedy } = self.fault(needs)?;
+        Some(format!("{why}; {remedy}"))
+    }
+
+    /// The same in two parts.
+    pub fn fault(&self, needs: &Needs) -> Option<Fault> {
         let (program, package) = (needs.program, needs.package);
         let (a, b, c) = needs.oldest;
+        let said = &self.version;
         let remedy = format!("update it: `npm install -g {package}`");
-        let Some(version) = version_in(&self.version) else {
-            let said = &self.version;
-            return Some(format!(
-                "`{program}` does not tell its version (it says `{said}`); {remedy}"
-            ));
+        let Some(version) = version_in(said) else {
+            let why = format!("`{program}` does not tell its version (it says `{said}`)");
+            return Some(Fault { why, remedy });
         };
         if version < needs.oldest {
-            let said = &self.version;
-            return Some(format!(
-                "`{program}` {said} is too old, {a}.{b}.{c} is needed; {remedy}"
-            ));
+            let why = format!("`{program}` {said} is too old, {a}.{b}.{c} is needed");
+            return Some(Fault { why, remedy });
         }
         if !self.lacks.is_empty() {
-            let (said, flags) = (&self.version, self.lacks.join("`, `"));
-            return Some(format!(
-                "`{program}` {said} has no `{flags}`, which codeteam needs; use a version that \
-                 has, such as {a}.{b}.{c} or a newer codeteam"
-            ));
+            let flags = self.lacks.join("`, `");
+            let why = format!("`{program}` {said} has no `{flags}`, which codeteam needs");
+            let remedy = format!("use a version that has, such as {a}.{b}.{c} or a newer codeteam");
+            return Some(Fault { why, remedy });
         }
         None
     }
+}
+
+/// What is wrong with a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What.
+    pub why: String,
+    /// What to do about it.
+    pub remedy: String,
 }
 
 /// What is reported of a worker whose program cannot be used.
@@ -123,6 +139,9 @@ impl Kept {
 
     /// Keeps an answer. If it cannot be kept, it is asked for again the next time.
     pub fn put(&self, program: &Path, needs: &Needs, probed: &Probed) {
+        // Several are asked at once, and each keeps what the others have kept.
+        static WRITING: Mutex<()> = Mutex::new(());
+        let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(file) = file(program) else {
             return;
         };
@@ -214,5 +233,22 @@ mod tests {
         assert_eq!(kept.get(&program, &NEEDS), Some(probed));
         fs::write(&program, "another").unwrap();
         assert_eq!(kept.get(&program, &NEEDS), None);
+    }
+
+    #[test]
+    fn what_is_kept_at_once_is_all_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = Kept::of(folder.path());
+        let probed = Probed::read(&NEEDS, "2.1.197", "--print");
+        let programs: Vec<PathBuf> = (0..8).map(|n| folder.path().join(n.to_string())).collect();
+        std::thread::scope(|scope| {
+            for program in &programs {
+                fs::write(program, "").unwrap();
+                scope.spawn(|| kept.put(program, &NEEDS, &probed));
+            }
+        });
+        for program in &programs {
+            assert!(kept.get(program, &NEEDS).is_some(), "{program:?}");
+        }
     }
 }

@@ -1,20 +1,24 @@
 //! `codeteam doctor`: is everything here that codeteam needs?
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use codeteam_core::event::Sandbox;
 use codeteam_engine::config::{self, Config};
-use codeteam_engine::confine::{Confinement, Looked, Profile};
-use codeteam_engine::engine::Engine;
+use codeteam_engine::confine::{self, Confinement, Looked, Profile};
+use codeteam_engine::engine::{Cast, Engine, Project};
 use codeteam_engine::maintenance::{self, Check};
 use codeteam_engine::perform::with_causes;
-use codeteam_engine::process::{Launcher as _, Unconfined};
+use codeteam_engine::process::{Launcher, Unconfined};
+use codeteam_engine::workers::look::{Knocks, Look};
+use codeteam_engine::{dialect, workers};
 
 use crate::cli::Scene;
+use crate::cli::worker::Specs;
 use crate::exit::Exit;
-use crate::output::{self, Style, out_line};
+use crate::output::{self, Style, out_line, say};
 use crate::problem::Problem;
+use crate::progress::Detail;
 
 /// Arguments of `doctor`.
 #[derive(Debug, clap::Args)]
@@ -25,11 +29,15 @@ pub(crate) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let mut secrets = Vec::new();
     let mut config = Config::default();
     match Engine::discover(&scene.folder, &scene.env) {
-        Err(error) => checks.push(Check::bad(
-            "git",
-            error.to_string(),
-            "codeteam works inside a git repository with a commit",
-        )),
+        Err(error) => {
+            checks.push(Check::bad(
+                "git",
+                error.to_string(),
+                "codeteam works inside a git repository with a commit",
+            ));
+            let folder = scene.folder.join(".codeteam");
+            config = Config::load(&folder, scene.env.config_home.as_deref()).unwrap_or_default();
+        }
         Ok((repo, head)) => {
             let at = codeteam_engine::tell::short(head.commit.as_str()).to_owned();
             checks.push(Check::good(
@@ -38,42 +46,149 @@ pub(crate) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
             ));
             checks.extend(maintenance::examine(&repo, &scene.env));
             let folder = repo.top_level().join(".codeteam");
-            config = Config::load(&folder, scene.env.config_home.as_deref()).unwrap_or_default();
+            config = Config::load(&folder, scene.env.config_home.as_deref()).unwrap_or(config);
             secrets.push(repo.common_dir().to_owned());
         }
     }
-    checks.push(Check::good(
-        "workers",
-        format!("scripted (version {})", env!("CARGO_PKG_VERSION")),
-    ));
     let home = scene.env.home.iter();
     secrets.extend(home.flat_map(|home| [".ssh", ".config", ".profile"].map(|p| home.join(p))));
-    checks.extend(sandbox(scene, &config.sandbox, &secrets));
+    let specs = Specs::new();
+    let (found, confinement) = sandbox(scene, &config.sandbox, &secrets, &specs);
+    checks.extend(found);
+    checks.extend(all_workers(scene, &config, confinement.as_ref()));
+    drop(specs);
     let healthy = checks.iter().all(|c| c.ok);
     if scene.json {
         output::json(&checks)?;
     } else {
-        let style = Style::detect();
+        let width = checks.iter().map(|check| check.name.chars().count());
+        let width = width.max().unwrap_or(0).clamp(10, 24);
         for check in &checks {
-            let word = match (check.ok, check.note) {
-                (true, false) => style.green("ok  "),
-                (true, true) => style.yellow("note"),
-                (false, _) => style.red("BAD "),
-            };
-            out_line(&format!("{word}  {:<10} {}", check.name, check.found))?;
-            if let Some(remedy) = &check.remedy {
-                out_line(&format!("                  {} {remedy}", style.cyan("→")))?;
-            }
+            show(check, width)?;
         }
     }
     Ok(if healthy { Exit::Done } else { Exit::Failed })
 }
 
-/// Starts each backend, and in the one that is configured each profile.
-fn sandbox(scene: &Scene, config: &config::Sandbox, secrets: &[PathBuf]) -> Vec<Check> {
+fn show(check: &Check, width: usize) -> Result<(), Problem> {
+    let style = Style::detect();
+    let word = match (check.ok, check.note) {
+        (true, false) => style.green("ok  "),
+        (true, true) => style.yellow("note"),
+        (false, _) => style.red("BAD "),
+    };
+    out_line(&format!("{word}  {:<width$} {}", check.name, check.found))?;
+    if let Some(remedy) = &check.remedy {
+        let blank = " ".repeat(width + 7);
+        out_line(&format!("{blank}{} {remedy}", style.cyan("→")))?;
+    }
+    Ok(())
+}
+
+/// Looks at every worker, and at whether the project has those it needs.
+fn all_workers(scene: &Scene, config: &Config, confinement: Option<&Confinement>) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let casting = match Project::find(&scene.folder, scene.env.clone()) {
+        Ok(project) => project.casting().unwrap_or_else(|error| {
+            let why = with_causes(&error);
+            checks.push(Check::bad("workflow", why, "no run starts like this"));
+            Vec::new()
+        }),
+        // What is wrong with it is said above.
+        Err(_) => Vec::new(),
+    };
+    let backend = config.sandbox.backend.unwrap_or(Sandbox::Bubblewrap);
+    let unconfined = confine::unconfined(&scene.env);
+    let launcher: Option<&dyn Launcher> = match (backend, confinement) {
+        (Sandbox::None, _) => Some(&unconfined),
+        (_, Some(confinement)) => Some(confinement),
+        (_, None) => None,
+    };
+    let is_told = scene.detail >= Detail::Normal && !scene.json;
+    let look = Look {
+        config,
+        env: &scene.env,
+        codeteam: &scene.codeteam,
+        sandbox: backend,
+        launcher,
+        with_model: with_model(&casting),
+        network: Knocks::Yes,
+        waits: &|what| {
+            if is_told {
+                say(&format!("… {what}"));
+            }
+        },
+    };
+    let looked = look.all();
+    checks.extend(summed_up(&looked));
+    let is_usable = |name: &codeteam_core::ids::WorkerName| {
+        let mut all = looked.iter();
+        all.any(|worker| worker.name == *name && worker.usable)
+    };
+    let short: Vec<&Cast> = casting
+        .iter()
+        .filter(|cast| !cast.workers.iter().any(is_usable))
+        .collect();
+    for one in looked.iter().cloned() {
+        let roles = short.iter().filter(|cast| cast.workers.contains(&one.name));
+        let roles: BTreeSet<&str> = roles.map(|cast| cast.role.as_str()).collect();
+        let mut check = Check::worker(one, !roles.is_empty());
+        if !roles.is_empty() {
+            let roles: Vec<&str> = roles.into_iter().collect();
+            check.found = format!("{}; needed for `{}`", check.found, roles.join("`, `"));
+        }
+        checks.push(check);
+    }
+    checks
+}
+
+/// Workers for which a role names a model: the first of each that does.
+fn with_model(casting: &[Cast]) -> BTreeSet<codeteam_core::ids::WorkerName> {
+    let named = casting.iter().filter(|cast| cast.model.is_some());
+    named
+        .filter_map(|cast| cast.workers.first())
+        .cloned()
+        .collect()
+}
+
+/// What is to be said of all of them together.
+fn summed_up(looked: &[workers::look::Looked]) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let tried: Vec<bool> = looked
+        .iter()
+        .filter_map(|worker| worker.network.reached)
+        .collect();
+    if tried.len() > 1 && !tried.contains(&true) {
+        let found =
+            "offline, it seems: no model's API is reached. Workers that ask one fail until \
+                     it is; scripted ones do not need it"
+                .to_owned();
+        checks.push(Check::note("network", found));
+    }
+    let mut asking = looked
+        .iter()
+        .filter(|worker| worker.dialect != dialect::Name::Scripted);
+    if !asking.any(|worker| worker.usable) {
+        let found = "none of those that ask a model can be used here: runs can only play scripts";
+        let remedy = "make one of them usable: what each lacks is below".to_owned();
+        checks.push(Check {
+            remedy: Some(remedy),
+            ..Check::note("workers", found.to_owned())
+        });
+    }
+    checks
+}
+
+/// Starts each backend, and in the one that is configured each profile. Hands that one over.
+fn sandbox(
+    scene: &Scene,
+    config: &config::Sandbox,
+    secrets: &[PathBuf],
+    specs: &Specs,
+) -> (Vec<Check>, Option<Confinement>) {
     let wanted = config.backend.unwrap_or(Sandbox::Bubblewrap);
     let mut checks = Vec::new();
-    let folder = std::env::temp_dir().join(format!("codeteam-doctor-{}", std::process::id()));
+    let mut confined = None;
     if wanted == Sandbox::None {
         let said = Unconfined::default().describe().to_owned();
         checks.push(Check::note("sandbox", said));
@@ -83,37 +198,25 @@ fn sandbox(scene: &Scene, config: &config::Sandbox, secrets: &[PathBuf]) -> Vec<
             Sandbox::Container => "container",
             _ => "bubblewrap",
         };
-        checks.extend(match find(scene, backend, config, &folder) {
-            Ok(confinement) if backend == wanted => used(name, &confinement, config, secrets),
-            Ok(confinement) => vec![Check::good(
+        match specs.confinement(scene, backend, config) {
+            Ok(confinement) if backend == wanted => {
+                checks.extend(used(name, &confinement, config, secrets));
+                confined = Some(confinement);
+            }
+            Ok(confinement) => checks.push(Check::good(
                 name,
                 format!("works, not used: {}", confinement.describe()),
-            )],
+            )),
             Err(why) if backend == wanted => {
-                vec![Check::bad(name, why, "no run starts without it")]
+                checks.push(Check::bad(name, why, "no run starts without it"));
             }
-            Err(why) => vec![Check::note(
+            Err(why) => checks.push(Check::note(
                 name,
                 format!("not used, and does not work: {why}"),
-            )],
-        });
+            )),
+        }
     }
-    let _ = fs::remove_dir_all(folder);
-    checks
-}
-
-fn find(
-    scene: &Scene,
-    backend: Sandbox,
-    config: &config::Sandbox,
-    folder: &Path,
-) -> Result<Confinement, String> {
-    let found = Confinement::find(backend, &scene.env, config, &scene.codeteam, folder);
-    match found {
-        Ok(Some(confinement)) => Ok(confinement),
-        Ok(None) => Err("nothing to try".to_owned()),
-        Err(missing) => Err(with_causes(&missing)),
-    }
+    (checks, confined)
 }
 
 /// The backend of this project's runs, and what was seen from inside.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use codeteam_engine::confine::{Look, image};
+use codeteam_engine::workers::knock::Knock;
 use serde_json::json;
 
 use crate::cli::Scene;
@@ -115,5 +116,23 @@ pub(crate) fn look(args: LookArgs) -> Result<Exit, Problem> {
         door: args.door,
     };
     output::json(&look.perform())?;
+    Ok(Exit::Done)
+}
+
+/// Arguments of `sandbox-knock`, which `doctor` runs confined.
+#[derive(Debug, clap::Args)]
+pub(crate) struct KnockArgs {
+    #[arg(long)]
+    at: SocketAddr,
+    #[arg(long)]
+    to: Option<String>,
+}
+
+pub(crate) fn knock(args: KnockArgs) -> Result<Exit, Problem> {
+    let knock = Knock {
+        at: args.at,
+        to: args.to,
+    };
+    output::json(&knock.perform())?;
     Ok(Exit::Done)
 }

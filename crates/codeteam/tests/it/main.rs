@@ -25,6 +25,7 @@ mod redaction;
 mod run;
 mod samples;
 mod sandbox;
+mod stand_ins;
 mod surroundings;
 mod upkeep;
 mod workers;

@@ -1,241 +1,434 @@
-//! Workers by name: who stands in for whom, whose quota is used up, what it costs, and what only
-//! the user may say of them.
+//! Workers looked at, listed and tried out, with CLIs and a server made up for it.
 
-use serde_json::Value;
+mod fakes;
 
-use crate::misbehaviour::ONE;
+use std::path::PathBuf;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use self::fakes::{Api, CLAUDE, answering, claude, hello, login, say};
 use crate::project::{Done, Project};
 
-/// A coder with a stand-in that plays another script.
-const TWO: &str = r"
-start: code
-roles:
-  coder: { kind: implementer, workers: [scripted, second] }
-  reviewer: { kind: gatekeeper, workers: [second] }
-steps:
-  code: { role: coder, next: verify }
-  verify: { gate: project, next: review, on_fail: code }
-  review: { role: reviewer, next: commit, on_reject: code }
-  commit: { commit: branch, next: done }
-";
-
-const GOOD: &str = "version: 1
-plays:
-  - match: { role: coder }
-    do: [ { write: { path: made.txt, content: made } }, { submit: { summary: Made it } } ]
-  - match: { role: reviewer }
-    do: [ { submit: { verdict: approve, reason: Good } } ]
-";
-
-/// A run in which the coder's first worker does this, and the second one does well.
-fn run(project: &Project, first: &str) -> Done {
-    let first = project.beside(
-        "first.yml",
-        &format!("version: 1\nplays:\n  - do: [ {first} ]\n"),
-    );
-    let second = project.beside("second.yml", GOOD);
-    project.config(&format!(
-        "verification: {{ commands: [] }}\nscript: {first}\nworkers: {{ second: {{ dialect: scripted, model: {second} }} }}\n"
-    ));
-    let workflow = project.workflow(&TWO.replace(
-        "workers: [scripted, second]",
-        &format!("model: {first}, workers: [scripted, second]"),
-    ));
-    project.run(&["run", "x", "--workflow", &workflow])
+/// Everything that codeteam has of a trial.
+fn trials(project: &Project) -> Vec<PathBuf> {
+    let folder = project.home().join(".local/state/codeteam/.trials");
+    let trials = std::fs::read_dir(folder).into_iter().flatten();
+    trials.map(|entry| entry.unwrap().path()).collect()
 }
 
-fn workers(project: &Project) -> Vec<Value> {
-    let events = project.events();
-    let started = events
-        .iter()
-        .map(|event| &event["event"])
-        .filter(|event| event["type"] == "attempt_started");
-    let workers = started.map(|event| event["worker"].clone());
-    workers.filter(|worker| !worker.is_null()).collect()
+fn run(project: &Project, args: &[&str], env: &[(&str, &str)]) -> Done {
+    let mut command = project.codeteam(args);
+    command.env("PATH", fakes::path(project));
+    Done::from(command.envs(env.iter().copied()).output().unwrap())
 }
+
+/// A worker as `doctor --json` tells of it.
+fn worker<'v>(checks: &'v Value, name: &str) -> &'v Value {
+    let mut checks = checks.as_array().unwrap().iter();
+    let found = checks.find(|check| check["worker"]["name"] == name);
+    found.unwrap_or_else(|| panic!("no {name}"))
+}
+
+const KEY: (&str, &str) = ("ANTHROPIC_API_KEY", "my-own-key");
 
 #[test]
-fn another_stands_in_for_one_that_cannot_go_on() {
+fn a_doctor_looks_at_each_worker() {
     let project = Project::new();
-    let done = run(
-        &project,
-        "{ error: { message: Not logged in, status: 401 } }, { exit: 1 }",
-    );
-    done.expect(0)
-        .says(&["given to another worker than scripted: Not logged in"]);
-    assert_eq!(workers(&project), ["scripted", "second", "second"]);
-    assert_eq!(project.made("made.txt"), "made");
-}
-
-#[test]
-fn an_honest_blocked_is_nobody_elses_business() {
-    let project = Project::new();
-    let done = run(&project, "{ submit: { blocked: There is no licence } }");
-    done.expect(1).says(&["There is no licence"]);
-    assert_eq!(workers(&project), ["scripted"]);
-}
-
-#[test]
-fn a_usage_limit_is_told_to_every_run_of_the_user() {
-    let limit = "{ rate_limit: { resets_in_ms: 3600000 } }, { exit: 1 }";
-    let project = Project::new();
-    run(&project, limit)
-        .expect(0)
-        .says(&["scripted rests until"]);
-    assert_eq!(workers(&project), ["scripted", "second", "second"]);
-    // The next run does not even try, and neither would one of another project.
-    run(&project, limit)
-        .expect(0)
-        .says(&["scripted rests until"]);
-    assert_eq!(workers(&project), ["second", "second"]);
-    let told = project.home().join(".local/state/codeteam/parks.json");
-    assert!(
-        std::fs::read_to_string(told)
-            .unwrap()
-            .contains("\"scripted\"")
-    );
-}
-
-#[test]
-fn workers_of_one_account_rest_together() {
-    let project = Project::new();
-    let second = project.beside("second.yml", GOOD);
-    let limit =
-        "version: 1\nplays:\n  - do: [ { rate_limit: { resets_in_ms: 400 } }, { exit: 1 } ]\n";
-    let first = project.beside("first.yml", limit);
-    project.config(&format!(
-        "verification: {{ commands: [] }}\nworkers:\n  first: {{ dialect: scripted, model: {first}, account: mine }}\n  second: {{ dialect: scripted, model: {second}, account: mine }}\n"
-    ));
-    let workflow = project.workflow(&TWO.replace("[scripted, second]", "[first, second]"));
-    let mut run = project.start(&["run", "x", "--workflow", &workflow]);
-    run.until("mine rests until");
-    // A script is read anew by every worker.
-    project.beside("first.yml", GOOD);
-    run.end().expect(0).says(&["mine may be used again"]);
-    assert_eq!(workers(&project), ["first", "first", "second"]);
-}
-
-#[test]
-fn files_in_an_answer_land_in_the_tree() {
-    let project = Project::new();
-    project.write("old.txt", "old\n");
-    project.commit("something old");
-    let script = project.script(
-        r#"
-version: 1
-plays:
-  - match: { role: coder, attempt: 1 }
-    do: [ { submit: { summary: Out, edits: [ { path: ../out.txt, content: x } ] } } ]
-  - match: { role: coder }
-    do:
-      - run: { command: "touch cannot.txt || echo as it should be" }
-      - submit:
-          summary: Made it
-          edits: [ { path: src/new.txt, content: "new\n" }, { path: old.txt, delete: true } ]
-  - match: { role: reviewer }
-    do: [ { submit: { verdict: approve, reason: Good } } ]
-"#,
-    );
-    let edits = ONE.replace("kind: implementer", "kind: implementer, mode: edits");
-    let workflow = project.workflow(&edits);
-    let done = project.run(&[
-        "-v",
-        "run",
-        "x",
-        "--script",
-        &script,
-        "--workflow",
-        &workflow,
-    ]);
-    done.expect(0)
-        .says(&["not a file of the worktree", "as it should be"]);
-    assert_eq!(project.made_files(), ["old.txt", "src/new.txt"]);
-    assert_eq!(project.made("src/new.txt"), "new");
-    let log = project.run(&["log", "--json"]).stdout;
-    assert!(
-        !log.contains("new\\n"),
-        "what is in the tree is not in the log: {log}"
-    );
-}
-
-#[test]
-fn tokens_have_a_price_where_one_is_said() {
-    let project = Project::new();
-    let script = |usage: &str| {
-        format!(
-            "version: 1\nplays:\n  - match: {{ role: coder }}\n    do: [ {{ usage: {usage} }}, {{ write: {{ path: a, content: x }} }}, {{ submit: {{ summary: x }} }} ]\n  - match: {{ role: reviewer }}\n    do: [ {{ usage: {{ input_tokens: 0, output_tokens: 0, cost_usd: 0 }} }}, {{ submit: {{ verdict: approve, reason: Good }} }} ]\n"
-        )
-    };
-    let workflow = project.workflow(ONE);
-    let cost = |usage: &str| {
-        let script = project.script(&script(usage));
-        let args = ["run", "x", "--script", &script, "--workflow", &workflow];
-        project.run(&args).expect(0);
-        project.shown()["cost"].clone()
-    };
-    let unknown = cost("{ input_tokens: 1000, output_tokens: 100 }");
-    assert_eq!(unknown["unpriced_attempts"], 1);
-    let told = cost("{ input_tokens: 1000, output_tokens: 100, cost_usd: 0.000077 }");
+    claude(&project, "2.1.197 (Claude Code)", &answering("ready"));
+    let api = Api::start(String::new());
+    let env = [KEY, ("ANTHROPIC_BASE_URL", &api.url)];
+    let done = run(&project, &["doctor", "--json"], &env).expect(0);
+    assert_eq!(done.stderr, "", "JSON is all there is");
+    let checks = done.value();
+    let found = worker(&checks, "claude");
     assert_eq!(
-        (&told["money_microusd"], &told["unpriced_attempts"]),
-        (&77.into(), &0.into())
+        (&found["ok"], &found["note"]),
+        (&json!(true), &json!(false))
+    );
+    assert_eq!(
+        found["worker"],
+        json!({
+            "name": "claude",
+            "dialect": "claude",
+            "model": null,
+            "account": "claude",
+            "program": {
+                "installed": true,
+                "path": fakes::bin(&project).join("claude"),
+                "version": "2.1.197",
+                "drivable": true,
+            },
+            "login": { "by": "key", "from": "ANTHROPIC_API_KEY", "state": "usable" },
+            "network": { "host": api.host(), "reached": true },
+            "usable": true,
+            "objections": [],
+            "remedies": [],
+        })
+    );
+    // It was connected to from inside, and not asked for anything; nobody was told the key.
+    let asked = api.asked();
+    assert!(
+        asked.iter().all(|asked| asked.starts_with("HEAD / ")),
+        "{asked:#?}"
+    );
+    assert!(!asked.concat().contains(KEY.1) && !done.stdout.contains(KEY.1));
+    let scripted = worker(&checks, "scripted");
+    assert_eq!(scripted["worker"]["usable"], true);
+    assert_eq!(scripted["worker"]["login"]["by"], "not_needed");
+}
+
+#[test]
+fn what_a_cli_is_has_to_be_asked_once() {
+    let project = Project::new();
+    claude(&project, "2.1.197", &answering("ready"));
+    let api = Api::start(String::new());
+    let env = [KEY, ("ANTHROPIC_BASE_URL", &api.url)];
+    let connecting = format!("connecting to {} (at most ", api.host());
+    run(&project, &["doctor"], &env)
+        .expect(0)
+        .says(&["asking `claude` for its version", &connecting]);
+    let kept = project.home().join(".local/state/codeteam/workers.json");
+    let kept = std::fs::read_to_string(kept).unwrap();
+    assert!(kept.contains("2.1.197"), "{kept}");
+    run(&project, &["doctor"], &env)
+        .expect(0)
+        .says(&[&connecting])
+        .lacks(&["asking `claude`"]);
+    let done = run(&project, &["doctor", "--quiet"], &env).expect(0);
+    assert_eq!(done.stderr, "");
+}
+
+#[test]
+fn a_worker_that_is_missing_is_pointed_out_and_fails_only_who_needs_it() {
+    let project = Project::new();
+    project.user_config("workers: { claude: { program: /nowhere/claude } }\n");
+    let done = run(&project, &["doctor"], &[]).expect(0).stdout;
+    let said = "note  claude     `/nowhere/claude` is not installed; it is not logged in";
+    assert!(done.contains(said), "{done}");
+    assert!(
+        done.contains(
+            "→ `npm install -g @anthropic-ai/claude-code` installs it; log in with `claude auth \
+             login`, or set `ANTHROPIC_API_KEY`"
+        ),
+        "{done}"
+    );
+    project.config("worker: claude\n");
+    let done = run(&project, &["doctor"], &[]).expect(1).stdout;
+    assert!(done.contains("BAD   claude "), "{done}");
+    assert!(done.contains("needed for `coder`, "), "{done}");
+    assert!(!done.contains("BAD   codex "), "{done}");
+    // The first of a role's workers may be missing, if another can stand in.
+    let roles = "roles:\n  coder: { kind: implementer, workers: [ claude, scripted ] }\n";
+    let steps = "steps:\n  code: { role: coder, next: done }\n";
+    let flow = format!("name: mine\nstart: code\n{roles}{steps}");
+    project.write(".codeteam/workflows/mine.yml", &flow);
+    project.config("workflow: mine\n");
+    let done = run(&project, &["doctor"], &[]).expect(0).stdout;
+    assert!(done.contains("note  claude "), "{done}");
+    project.config("worker: cluade\n");
+    let done = run(&project, &["doctor"], &[]).expect(1).stdout;
+    assert!(
+        done.contains("BAD   workflow   codeteam does not know the worker `cluade`"),
+        "{done}"
     );
 }
 
 #[test]
-fn what_only_the_user_may_say() {
+fn a_cli_that_cannot_be_driven_says_why_and_what_to_do() {
     let project = Project::new();
-    for key in [
-        "base_url: https://example.org",
-        "key: MY_KEY",
-        "program: ./claude",
-        "login: .",
+    let api = Api::start(String::new());
+    let env = [KEY, ("ANTHROPIC_BASE_URL", &api.url)];
+    project.config("worker: claude\n");
+    claude(&project, "1.0.3 (Claude Code)", "");
+    let done = run(&project, &["doctor"], &env).expect(1).stdout;
+    assert!(done.contains("1.0.3 is too old, 2.1.0 is needed"), "{done}");
+    assert!(
+        done.contains("→ update it: `npm install -g @anthropic-ai/claude-code`"),
+        "{done}"
+    );
+    // Its interpreter is not shown inside.
+    let script = format!("#!{}/sh\n{CLAUDE}", project.home().join("mine").display());
+    std::fs::create_dir(project.home().join("mine")).unwrap();
+    std::os::unix::fs::symlink("/bin/sh", project.home().join("mine/sh")).unwrap();
+    fakes::install(&project, "claude", &script);
+    let done = run(&project, &["doctor"], &env).expect(1).stdout;
+    assert!(done.contains("does not start in the sandbox"), "{done}");
+    assert!(done.contains("under `sandbox.toolchains`"), "{done}");
+}
+
+#[test]
+fn workers_are_listed_without_a_project() {
+    let nowhere = Project::empty();
+    nowhere.user_config(
+        "workers:\n  mine: { dialect: claude, model: opus, account: work, key: WORK_KEY }\n",
+    );
+    claude(&nowhere, "2.1.197", "");
+    login(&nowhere, 1);
+    let listed = run(&nowhere, &["worker", "list"], &[("WORK_KEY", "k")]).expect(0);
+    let rows: Vec<Vec<&str>> = listed
+        .stdout
+        .lines()
+        .map(|line| {
+            line.split("  ")
+                .map(str::trim)
+                .filter(|c| !c.is_empty())
+                .collect()
+        })
+        .collect();
+    let file = nowhere.home().join(".claude/.credentials.json");
+    let renewed = format!("login in {}, to be renewed at its next use", file.display());
+    assert_eq!(
+        rows[0],
+        ["NAME", "DIALECT", "MODEL", "ACCOUNT", "PROGRAM", "LOGIN"]
+    );
+    assert_eq!(
+        rows[1],
+        [
+            "mine",
+            "claude",
+            "opus",
+            "work",
+            "2.1.197",
+            "key in `WORK_KEY`"
+        ]
+    );
+    assert_eq!(
+        rows[2],
+        ["claude", "claude", "-", "claude", "2.1.197", &renewed]
+    );
+    assert_eq!(rows.len(), 7, "{}", listed.stdout);
+    let listed = run(&nowhere, &["worker", "list", "--json"], &[])
+        .expect(0)
+        .value();
+    assert_eq!(listed[0]["name"], "mine");
+    assert_eq!(listed[0]["remedies"], json!(["set `WORK_KEY`"]));
+    assert_eq!(
+        listed[0]["network"]["reached"],
+        Value::Null,
+        "nobody is connected to"
+    );
+}
+
+#[test]
+fn a_worker_is_tried_out_as_a_run_would_use_it_and_nothing_is_left() {
+    let project = Project::new();
+    claude(&project, "2.1.197", &answering("ready"));
+    let before = project.checkout();
+    let done = run(&project, &["worker", "test", "claude"], &[KEY]).expect(0);
+    for line in [
+        "ok    `claude` answered `ready`",
+        "      model    claude-made-up",
+        "      tokens   120 read (20 of them cached), 5 written",
+        "      cost     $0.0042",
+        "      network  nothing was asked for",
+        "      sandbox  confined by bubblewrap",
     ] {
-        project.config(&format!("workers: {{ claude: {{ {key} }} }}\n"));
-        let name = key.split(':').next().unwrap();
-        project.run(&["run", "x"]).expect(2).says(&[
-            &format!("`workers.claude.{name}`"),
-            "the repository cannot say it",
-        ]);
+        assert!(
+            done.stdout.contains(line),
+            "lacks {line:?}\n{}",
+            done.stdout
+        );
     }
-    project.config("workers: { mine: { model: x } }\n");
-    project
-        .run(&["run", "x", "--worker", "mine"])
-        .expect(2)
-        .says(&["does not know the worker `mine`"]);
-    let workflow = ONE.replace(
-        "kind: implementer",
-        "kind: implementer, mcp_servers: [tickets]",
+    let done = done.says(&["waiting for `claude` to answer (at most 120 s)"]);
+    drop(done);
+    let args = ["worker", "test", "claude", "--json", "--model", "my-model"];
+    let tried = run(&project, &args, &[KEY]).expect(0).value();
+    assert_eq!(tried["ok"], true);
+    assert_eq!(tried["answer"], "ready");
+    assert_eq!(tried["as_asked"], true);
+    assert_eq!(tried["failure"], Value::Null);
+    assert_eq!(tried["usage"]["cost_microusd"], 4200);
+    assert_eq!(
+        tried["model"], "my-model",
+        "what it was asked for is what it says"
     );
-    let workflow = project.workflow(&workflow);
-    project
-        .run(&["run", "x", "--workflow", &workflow])
-        .expect(2)
-        .says(&[
-            "no MCP server `tickets`",
-            "hint: name it under `mcp_servers:`",
-        ]);
+    assert_eq!(trials(&project), Vec::<PathBuf>::new());
+    assert!(project.worktrees().is_empty());
+    assert_eq!(project.survivors(), Vec::<String>::new());
+    assert!(!project.path(".codeteam/state.db").exists());
+    assert_eq!(project.checkout(), before);
 }
 
 #[test]
-fn a_cli_that_is_not_there_is_named_with_its_package() {
+fn a_trial_needs_no_project_and_takes_the_configuration_of_one() {
+    let nowhere = Project::empty();
+    run(&nowhere, &["worker", "test", "scripted"], &[]).expect(0);
+    assert_eq!(trials(&nowhere), Vec::<PathBuf>::new());
     let project = Project::new();
-    let workflow = project.workflow(ONE);
-    let mut run = project.codeteam(&["run", "x", "--workflow", &workflow, "--worker", "gemini"]);
-    // Nothing but what codeteam itself needs.
-    let tools = project.home().join("bin");
-    std::fs::create_dir(&tools).unwrap();
-    for program in ["git", "bwrap", "sh"] {
-        let found = std::process::Command::new("sh")
-            .args(["-c", &format!("command -v {program}")])
-            .output()
-            .unwrap();
-        let found = String::from_utf8(found.stdout).unwrap();
-        std::os::unix::fs::symlink(found.trim(), tools.join(program)).unwrap();
+    // Neither its set-up nor its script nor its limits are for a trial.
+    project.config(
+        "setup: { command: 'exit 1' }\nscript: nowhere.yml\nlimits: { max_attempts: 0 }\n\
+         sandbox: none\nworkers: { mine: { dialect: scripted } }\n",
+    );
+    let tried = run(&project, &["worker", "test", "mine", "--json"], &[]);
+    let tried = tried.expect(0).value();
+    assert_eq!(tried["answer"], "ready");
+    assert!(
+        tried["confinement"]
+            .as_str()
+            .unwrap()
+            .starts_with("not confined")
+    );
+    run(&project, &["worker", "test", "nobody"], &[])
+        .expect(2)
+        .says(&["does not know the worker `nobody`", "known: mine, claude"]);
+    run(&project, &["worker", "test", "mine", "--timeout", "0"], &[]).expect(2);
+    project.config("workers: [\n");
+    run(&project, &["worker", "test", "mine"], &[])
+        .expect(2)
+        .says(&["config.yml:1:"]);
+}
+
+#[test]
+fn a_trial_that_fails_says_of_which_kind_it_is_and_what_to_do() {
+    let project = Project::new();
+    let refused = say(&[
+        json!({ "type": "assistant", "error": "authentication_failed", "message": {} }),
+        json!({ "type": "result", "subtype": "success", "is_error": true,
+                "api_error_status": 401, "result": "Invalid API key" }),
+    ]);
+    claude(&project, "2.1.197", &format!("{refused}\nexit 1\n"));
+    let done = run(&project, &["worker", "test", "claude"], &[KEY])
+        .expect(1)
+        .stdout;
+    for line in [
+        "BAD   `claude` did not answer: Invalid API key",
+        "→ log in with `claude auth login`, or set `ANTHROPIC_API_KEY`",
+        "category cli",
+    ] {
+        assert!(done.contains(line), "lacks {line:?}\n{done}");
     }
-    let done = run.env("PATH", &tools).output().unwrap();
-    let said = String::from_utf8_lossy(&done.stderr);
-    assert_eq!(done.status.code(), Some(1), "{said}");
-    assert!(said.contains("`gemini` is not installed"), "{said}");
-    assert!(said.contains("npm install -g @google/gemini-cli"), "{said}");
+    let args = ["worker", "test", "claude", "--json"];
+    let failure = &run(&project, &args, &[KEY]).expect(1).value()["failure"];
+    assert_eq!(failure["category"], "cli");
+    assert_eq!(failure["trouble"], "login");
+    assert_eq!(failure["message"], "Invalid API key");
+
+    let limited = say(&[
+        json!({ "type": "rate_limit_event",
+                "rate_limit_info": { "status": "rejected", "resetsAt": 32_503_680_000_u64 } }),
+        json!({ "type": "result", "subtype": "success", "is_error": true,
+                "api_error_status": 429, "result": "You've hit your session limit" }),
+    ]);
+    claude(&project, "2.1.197 ", &format!("{limited}\nexit 1\n"));
+    let done = run(&project, &["worker", "test", "claude"], &[KEY])
+        .expect(4)
+        .stdout;
+    assert!(
+        done.contains("→ wait until 00:00:00, or use a worker"),
+        "{done}"
+    );
+    assert!(done.contains("category resource"), "{done}");
+
+    claude(&project, "2.1.197  ", &answering("what?"));
+    let done = run(&project, &["worker", "test", "claude"], &[KEY])
+        .expect(0)
+        .stdout;
+    assert!(
+        done.contains("note  `claude` answered, but not the word"),
+        "{done}"
+    );
+    assert!(done.contains("answer   what?"), "{done}");
+
+    claude(&project, "2.1.197   ", "exec sleep 600\n");
+    let args = ["worker", "test", "claude", "--timeout", "1"];
+    let done = run(&project, &args, &[KEY]).expect(1).stdout;
+    assert!(done.contains("it took longer than 1 s"), "{done}");
+    assert!(done.contains("→ give it longer with `--timeout`"), "{done}");
+    assert_eq!(trials(&project), Vec::<PathBuf>::new());
+    assert_eq!(project.survivors(), Vec::<String>::new());
+}
+
+#[test]
+fn the_built_in_worker_is_tried_out_with_a_server_of_ones_own() {
+    let project = Project::empty();
+    let answer = json!({ "message": "ready" }).to_string();
+    let api = Api::start(
+        json!({
+            "id": "1", "object": "chat.completion", "model": "llama-made-up",
+            "choices": [ { "index": 0, "finish_reason": "stop",
+                           "message": { "role": "assistant", "content": answer } } ],
+            "usage": { "prompt_tokens": 1000, "completion_tokens": 10, "total_tokens": 1010 },
+        })
+        .to_string(),
+    );
+    let url = &api.url;
+    let config = |key: &str| {
+        project.user_config(&format!(
+            "workers:\n  builtin:\n    protocol: openai\n    base_url: {url}/v1\n    model: llama\n{key}\
+             prices: {{ 'llama*': {{ input: 1, output: 10 }} }}\n"
+        ));
+    };
+    config("");
+    let args = ["worker", "test", "builtin", "--json"];
+    let tried = run(&project, &args, &[]).expect(0).value();
+    assert_eq!(tried["answer"], "ready");
+    assert_eq!(tried["usage"]["input_tokens"], 1000);
+    assert_eq!(tried["usage"]["cost_microusd"], 1100);
+    assert_eq!(tried["hosts"][0]["host"], api.host());
+    assert_eq!(tried["hosts"][0]["allowed"], 1, "it is asked once");
+    let asked = api.asked().concat();
+    assert!(asked.starts_with("POST /v1/chat/completions "), "{asked}");
+    assert!(asked.contains(r#""model":"llama""#), "{asked}");
+    assert!(!asked.contains(r#""tools""#), "{asked}");
+    config("    key: MY_KEY\n");
+    run(&project, &args, &[]).expect(1);
+    run(&project, &args, &[("MY_KEY", "hush")]).expect(0);
+    let last = api.asked().pop().unwrap();
+    assert!(
+        last.to_lowercase().contains("authorization: bearer hush"),
+        "{last}"
+    );
+    // A server that is not there.
+    project.user_config(
+        "workers: { builtin: { protocol: openai, base_url: 'http://127.0.0.1:9/v1', model: m } }\n",
+    );
+    let done = run(&project, &["worker", "test", "builtin"], &[])
+        .expect(1)
+        .stdout;
+    assert!(done.contains("category network"), "{done}");
+    assert!(
+        done.contains("→ see whether this machine is online"),
+        "{done}"
+    );
+    assert!(done.contains("127.0.0.1:9 not reached"), "{done}");
+}
+
+#[test]
+fn a_trial_can_be_interrupted() {
+    let project = Project::new();
+    claude(
+        &project,
+        "2.1.197",
+        &format!("{}\nexec sleep 600\n", hello()),
+    );
+    let path = fakes::path(&project);
+    let env = [("PATH", path.to_str().unwrap()), KEY];
+    let mut live = project.start_with(&["-v", "worker", "test", "claude"], &env);
+    live.until("here I am");
+    live.signal(Signal::INT);
+    let done = live.end().expect(130);
+    assert!(done.stdout.contains("interrupted"), "{}", done.stdout);
+    assert_eq!(trials(&project), Vec::<PathBuf>::new());
+    assert_eq!(project.survivors(), Vec::<String>::new());
+}
+
+#[test]
+fn what_a_killed_trial_has_left_the_next_one_gives_back_and_removes() {
+    let project = Project::new();
+    let renew = r#"sed -i s/1800000000000/1900000000000/ "$HOME/.claude/.credentials.json""#;
+    let body = format!("{renew}\n{}\nexec sleep 600\n", hello());
+    claude(&project, "2.1.197", &body);
+    let file = login(&project, 1_800_000_000_000);
+    let path = fakes::path(&project);
+    let env = [("PATH", path.to_str().unwrap())];
+    let mut live = project.start_with(&["-v", "worker", "test", "claude"], &env);
+    live.until("here I am");
+    live.kill();
+    assert_eq!(trials(&project).len(), 1);
+    run(&project, &["worker", "test", "scripted"], &[]).expect(0);
+    assert_eq!(trials(&project), Vec::<PathBuf>::new());
+    let renewed = std::fs::read_to_string(file).unwrap();
+    assert!(renewed.contains("1900000000000"), "{renewed}");
 }

@@ -12,7 +12,7 @@ use codeteam_core::ids::{BodyId, RunId};
 use codeteam_core::role::Mode;
 use serde::{Deserialize, Serialize};
 
-use crate::dialect::{self, Clock, Listening};
+use crate::dialect::{self, Clock, Fold, Listening};
 use crate::engine::Engine;
 use crate::perform::{Error, Job, homes};
 use crate::process::{Line, Stream};
@@ -189,8 +189,18 @@ impl Transcript {
 /// What a launch that died with codeteam had said it spent.
 pub(crate) fn spent(engine: &Engine, run: &RunId, fence: u64) -> Option<Usage> {
     let path = engine.attempts_of(run).join(format!("{fence}.jsonl"));
-    let text = fs::read_to_string(path).ok()?;
-    let mut lines = text
+    let fold = replayed(&fs::read_to_string(path).ok()?)?;
+    let prices = &engine.config.prices;
+    Some(crate::workers::prices::priced(
+        fold.usage(),
+        fold.model(),
+        prices,
+    ))
+}
+
+/// What a worker said, heard once more from its transcript.
+pub(crate) fn replayed(transcript: &str) -> Option<Box<dyn Fold>> {
+    let mut lines = transcript
         .lines()
         .filter_map(|line| serde_json::from_str::<Said<'_>>(line).ok());
     let spoken = lines.next().filter(|said| said.stream == "codeteam")?;
@@ -215,10 +225,5 @@ pub(crate) fn spent(engine: &Engine, run: &RunId, fence: u64) -> Option<Usage> {
             truncated: false,
         });
     }
-    let prices = &engine.config.prices;
-    Some(crate::workers::prices::priced(
-        fold.usage(),
-        fold.model(),
-        prices,
-    ))
+    Some(fold)
 }

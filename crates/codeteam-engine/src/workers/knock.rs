@@ -1,0 +1,301 @@
+//! Knocks at a worker's API from inside: is there a way to it?
+//!
+//! codeteam's own program is run as a worker is, with the network that the worker would have, and
+//! connects to the API: through the proxy, or to the endpoint that would add the key. Nothing is
+//! asked that costs anything, and no key is sent.
+
+use std::ffi::OsString;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use codeteam_sandbox::Access;
+use codeteam_sandbox::egress::{Allowed, Rules, Through, Upstream};
+use serde::{Deserialize, Serialize};
+
+use crate::engine::Engine;
+use crate::process::{
+    self, Account, Cancel, CommandSpec, Launcher, Limits, Network, Profile, Status, View,
+};
+
+/// The hidden subcommand that knocks.
+const KNOCK: &str = "sandbox-knock";
+
+/// How long an answer may take. Offline machines should not keep anybody waiting.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+const LIMITS: Limits = Limits {
+    wall: Duration::from_mins(1),
+    silence: None,
+    line_bytes: 64 << 10,
+    total_bytes: 1 << 20,
+    grace: Duration::from_secs(1),
+};
+
+/// What the program that runs confined does.
+#[derive(Debug, Clone)]
+pub struct Knock {
+    /// Where the proxy or the endpoint is.
+    pub at: SocketAddr,
+    /// The host that the proxy is asked for; nothing for an endpoint.
+    pub to: Option<String>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Knocked {
+    /// The status of the answer, if there was one.
+    pub status: Option<u16>,
+    /// Why there was none.
+    pub why: String,
+}
+
+impl Knock {
+    /// Knocks.
+    pub fn perform(&self) -> Knocked {
+        match self.status() {
+            Ok(status) => Knocked {
+                status: Some(status),
+                why: String::new(),
+            },
+            Err(error) => Knocked {
+                status: None,
+                why: match error.kind() {
+                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                        format!("no answer within {} s", PATIENCE.as_secs())
+                    }
+                    _ => error.to_string(),
+                },
+            },
+        }
+    }
+
+    fn status(&self) -> io::Result<u16> {
+        let mut stream = TcpStream::connect_timeout(&self.at, PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        let request = match &self.to {
+            Some(to) => format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\n"),
+            None => "HEAD / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".to_owned(),
+        };
+        stream.write_all(request.as_bytes())?;
+        let mut line = String::new();
+        BufReader::new(stream.take(1 << 10)).read_line(&mut line)?;
+        let status = line.split(' ').nth(1).and_then(|code| code.parse().ok());
+        status.ok_or_else(|| io::Error::other("it hung up without an answer"))
+    }
+}
+
+/// A way to a worker's API.
+#[derive(Debug, Clone)]
+pub(crate) enum Way {
+    /// Through the proxy, for workers with a login.
+    Proxied(Allowed),
+    /// By the endpoint that adds a key.
+    Served(Upstream),
+}
+
+/// Who knocks, and from where.
+pub(crate) struct Knocker<'a> {
+    /// What confines workers.
+    pub(crate) launcher: &'a dyn Launcher,
+    /// Whether it does.
+    pub(crate) confined: bool,
+    /// codeteam's own program.
+    pub(crate) codeteam: &'a Path,
+    /// The user's own way out.
+    pub(crate) through: Option<&'a Through>,
+}
+
+impl Knocker<'_> {
+    /// Whether there is a way; why there is none.
+    pub(crate) fn knock(&self, way: &Way) -> Result<(), String> {
+        let told: Arc<Mutex<Vec<String>>> = Arc::default();
+        let telling = Arc::clone(&told);
+        let account = Account::telling(Arc::new(move |line: &str| {
+            let mut told = telling.lock().unwrap_or_else(PoisonError::into_inner);
+            told.push(line.to_owned());
+        }));
+        let network = network(way, self.through.cloned(), account.clone());
+        let knocked = if self.confined {
+            self.inside(way, network)?
+        } else {
+            outside(way, &network).map_err(|error| error.to_string())?
+        };
+        // What was seen outside is the truth; what is said inside is what was made of it.
+        let hosts = account.hosts();
+        if hosts.iter().any(|host| host.denied + host.failed > 0) {
+            let told = told.lock().unwrap_or_else(PoisonError::into_inner);
+            let last = told.iter().rev().find(|line| !line.ends_with("allowed"));
+            return Err(last.map_or_else(String::new, |line| without_names(line)));
+        }
+        match knocked.status {
+            Some(_) => Ok(()),
+            None => Err(knocked.why),
+        }
+    }
+
+    fn inside(&self, way: &Way, network: Network) -> Result<Knocked, String> {
+        let mut view = View::default();
+        view.show(self.codeteam.to_owned(), Access::ReadOnly);
+        view.network = Some(network);
+        let knock = match way {
+            Way::Proxied(host) => Knock {
+                at: Network::proxy(),
+                to: Some(host.to_string()),
+            },
+            Way::Served(_) => Knock {
+                at: (Ipv4Addr::LOCALHOST, Network::endpoint_port(0)).into(),
+                to: None,
+            },
+        };
+        let mut args: Vec<OsString> =
+            vec![KNOCK.into(), "--at".into(), knock.at.to_string().into()];
+        args.extend(
+            knock
+                .to
+                .into_iter()
+                .flat_map(|to| ["--to".into(), to.into()]),
+        );
+        let spec = CommandSpec {
+            program: self.codeteam.into(),
+            args,
+            cwd: "/".into(),
+            env: Engine::child_env(&format!("knock/{}", std::process::id()), Vec::new()),
+            view,
+            disk: None,
+            brief: false,
+        };
+        let mut output = String::new();
+        let mut sink = |line: process::Line<'_>| {
+            output.push_str(&line.text);
+            output.push('\n');
+        };
+        let (profile, cancel) = (Profile::Worker, Cancel::new());
+        let ran = process::run(self.launcher, profile, &spec, &LIMITS, &cancel, &mut sink);
+        let exit = ran.map_err(|error| error.to_string())?;
+        if exit.status != Status::Exited(0) {
+            return Err(output.trim().to_owned());
+        }
+        serde_json::from_str(&output).map_err(|error| error.to_string())
+    }
+}
+
+/// From here: what is not confined has the network of this machine.
+fn outside(way: &Way, network: &Network) -> io::Result<Knocked> {
+    let listeners = (0..=network.endpoints.len())
+        .map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
+        .collect::<io::Result<Vec<_>>>()?;
+    let addresses = listeners
+        .iter()
+        .map(TcpListener::local_addr)
+        .collect::<io::Result<Vec<_>>>()?;
+    let _serving = network.serve(listeners)?;
+    let (at, to) = match way {
+        Way::Proxied(host) => (addresses[0], Some(host.to_string())),
+        Way::Served(_) => (addresses[1], None),
+    };
+    Ok(Knock { at, to }.perform())
+}
+
+fn network(way: &Way, through: Option<Through>, account: Account) -> Network {
+    let (mut rules, mut endpoints) = (Rules::default(), Vec::new());
+    match way {
+        Way::Proxied(host) => rules.extend([host.clone()]),
+        Way::Served(upstream) => endpoints.push(upstream.clone()),
+    }
+    Network {
+        rules,
+        endpoints,
+        through,
+        account,
+    }
+}
+
+/// `network: host failed: why` without the host, which is named elsewhere.
+fn without_names(line: &str) -> String {
+    let why = line.splitn(3, ": ").nth(2).unwrap_or(line);
+    why.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::Unconfined;
+
+    fn knock(way: &Way) -> Result<(), String> {
+        let knocker = Knocker {
+            launcher: &Unconfined::default(),
+            confined: false,
+            codeteam: Path::new("codeteam"),
+            through: None,
+        };
+        knocker.knock(way)
+    }
+
+    /// A server on this machine, which answers the first who comes with these words.
+    fn server(answer: &'static str) -> (u16, std::thread::JoinHandle<String>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let serving = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let (mut asked, mut buffer) = (Vec::new(), [0; 1024]);
+            while let Ok(count @ 1..) = stream.read(&mut buffer) {
+                asked.extend(&buffer[..count]);
+                if asked.ends_with(b"\r\n\r\n") {
+                    break;
+                }
+            }
+            stream.write_all(answer.as_bytes()).unwrap();
+            String::from_utf8(asked).unwrap()
+        });
+        (port, serving)
+    }
+
+    fn served(port: u16) -> Way {
+        let upstream = Upstream::parse(&format!("http://127.0.0.1:{port}/v1")).unwrap();
+        Way::Served(upstream.private())
+    }
+
+    #[test]
+    fn an_api_is_reached_whatever_it_says_and_gets_no_key() {
+        let (port, serving) = server("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n");
+        assert_eq!(knock(&served(port)), Ok(()));
+        let asked = serving.join().unwrap().to_lowercase();
+        assert!(asked.starts_with("head /v1/ http/1.1\r\n"), "{asked}");
+        assert!(!asked.contains("authorization") && !asked.contains("key"));
+    }
+
+    #[test]
+    fn a_server_that_is_not_there_is_not_reached() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        drop(listener);
+        let why = knock(&served(port)).unwrap_err();
+        assert!(why.to_lowercase().contains("refused"), "{why}");
+    }
+
+    #[test]
+    fn one_that_is_no_api_is_not_reached() {
+        let (port, serving) = server("hello\r\n");
+        knock(&served(port)).unwrap_err();
+        serving.join().unwrap();
+    }
+
+    #[test]
+    fn the_proxy_takes_nobody_to_this_machine() {
+        let host = Allowed::parse("localhost:1").unwrap();
+        let why = knock(&Way::Proxied(host)).unwrap_err();
+        assert!(why.contains("no public address"), "{why}");
+    }
+
+    #[test]
+    fn the_proxy_reaches_a_host_that_listens() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let host = Allowed::parse(&format!("localhost:{port}")).unwrap();
+        assert_eq!(knock(&Way::Proxied(host.private())), Ok(()));
+    }
+}

@@ -1,0 +1,534 @@
+//! Looks at workers, for people: is each installed, can codeteam drive it, is it logged in, can its
+//! API be reached from where it works, and what is to be done where not.
+//!
+//! Nothing here costs anything: a program is asked for its version and its options, a login's file
+//! is read, a connection is made. Only [`super::trial`] asks a model.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::thread;
+
+use codeteam_core::event::Sandbox;
+use codeteam_core::failure::Facts;
+use codeteam_core::ids::{Account, WorkerName};
+use codeteam_sandbox::egress::Allowed;
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::Worker;
+use super::knock::{Knocker, PATIENCE, Way};
+use super::probe::{self, Answer, Asking, Kept};
+use crate::config::Config;
+use crate::dialect::{self, Needs};
+use crate::env::Env;
+use crate::logins::clis::{Cli, Moved};
+use crate::logins::keys::{self, BadServer};
+use crate::logins::{Logins, Standing};
+use crate::perform::{placed, said, with_causes};
+use crate::process::{Cancel, Launcher, View};
+
+/// What is needed to look.
+pub struct Look<'a> {
+    /// The configuration.
+    pub config: &'a Config,
+    /// The environment.
+    pub env: &'a Env,
+    /// codeteam's own program.
+    pub codeteam: &'a std::path::Path,
+    /// What confines workers.
+    pub sandbox: Sandbox,
+    /// The same at work, if it works.
+    pub launcher: Option<&'a dyn Launcher>,
+    /// Workers for which a role names a model.
+    pub with_model: BTreeSet<WorkerName>,
+    /// Whether to try the network.
+    pub network: Knocks,
+    /// Takes what is waited for.
+    pub waits: &'a (dyn Fn(&str) + Sync),
+}
+
+/// Whether the network is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Knocks {
+    /// Each API is connected to.
+    Yes,
+    /// Nothing is.
+    No,
+}
+
+/// A worker as it was found. The names of the fields are part of the interface: `--json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Looked {
+    /// Its name.
+    pub name: WorkerName,
+    /// How it is spoken to.
+    pub dialect: dialect::Name,
+    /// The model that the configuration names for it.
+    pub model: Option<String>,
+    /// Whose quota it uses up.
+    pub account: Account,
+    /// Its program.
+    pub program: Program,
+    /// What it is logged in with.
+    pub login: Login,
+    /// Its API.
+    pub network: Network,
+    /// Whether it can be given work, as far as can be seen.
+    pub usable: bool,
+    /// What is wrong with it.
+    pub objections: Vec<String>,
+    /// What to do about that, in this order.
+    pub remedies: Vec<String>,
+}
+
+/// A worker's program.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Program {
+    /// Whether it is there.
+    pub installed: bool,
+    /// Where, if it is on this host.
+    pub path: Option<PathBuf>,
+    /// Its version, if it was asked or is known.
+    pub version: Option<String>,
+    /// Whether codeteam can drive it; unknown if it could not be asked.
+    pub drivable: Option<bool>,
+}
+
+/// What a worker is logged in with.
+#[derive(Clone, Debug, Serialize)]
+pub struct Login {
+    /// What it is.
+    pub by: By,
+    /// The variable, the file or the server.
+    pub from: Option<String>,
+    /// How it stands.
+    pub state: State,
+}
+
+/// What a login is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum By {
+    /// A key in the environment.
+    Key,
+    /// The login of the CLI, in a file.
+    File,
+    /// A server of the user's that needs no key.
+    Server,
+    /// Nothing.
+    Nothing,
+    /// It needs none.
+    NotNeeded,
+}
+
+/// How a login stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// It can be used.
+    Usable,
+    /// Its token is out of date; the CLI renews it when it is next used.
+    Expired,
+    /// It has ended: one has to log in again.
+    Ended,
+    /// There is none.
+    Missing,
+}
+
+/// A worker's API.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Network {
+    /// Where it is, if the worker asks one.
+    pub host: Option<String>,
+    /// Whether it was reached from where workers are; unknown if it was not tried.
+    pub reached: Option<bool>,
+}
+
+/// What is wrong, and what to do about it.
+#[derive(Debug)]
+struct Trouble {
+    why: String,
+    remedy: String,
+}
+
+impl Look<'_> {
+    /// All workers there are, side by side.
+    pub fn all(&self) -> Vec<Looked> {
+        let names = Worker::names(self.config).into_iter().map(WorkerName);
+        let workers: Vec<Worker> = names
+            .filter_map(|name| Worker::find(self.config, &name))
+            .collect();
+        thread::scope(|scope| {
+            let looking: Vec<_> = workers
+                .iter()
+                .map(|worker| scope.spawn(|| self.one(worker)))
+                .collect();
+            let looked = looking.into_iter().map(thread::ScopedJoinHandle::join);
+            looked.filter_map(Result::ok).collect()
+        })
+    }
+
+    /// One of them.
+    pub fn one(&self, worker: &Worker) -> Looked {
+        let mut troubles = Vec::new();
+        let (program, trouble) = self.program(worker);
+        troubles.extend(trouble);
+        // Nobody is connected to for a program that is not there.
+        let knocks = if program.installed {
+            self.network
+        } else {
+            Knocks::No
+        };
+        let ((login, trouble), network) = self.login_and_network(worker, knocks);
+        troubles.extend(trouble);
+        troubles.extend(self.without_model(worker));
+        let (network, trouble) = network;
+        troubles.extend(trouble);
+        let (objections, remedies) = troubles.into_iter().map(|t| (t.why, t.remedy)).unzip();
+        let objections: Vec<String> = objections;
+        Looked {
+            name: worker.name.clone(),
+            dialect: worker.dialect,
+            model: worker.model.clone(),
+            account: worker.account.clone(),
+            usable: objections.is_empty(),
+            program,
+            login,
+            network,
+            objections,
+            remedies,
+        }
+    }
+
+    fn program(&self, worker: &Worker) -> (Program, Option<Trouble>) {
+        let Some(needs) = worker.dialect.dialect().needs() else {
+            let program = Program {
+                installed: true,
+                path: Some(self.codeteam.to_owned()),
+                version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+                drivable: Some(true),
+            };
+            return (program, None);
+        };
+        let program = PathBuf::from(worker.program());
+        let path = match probe::locate(needs, &program, self.sandbox, &self.env.path) {
+            Ok(path) => path,
+            Err(facts) => return (Program::default(), Some(split(&facts))),
+        };
+        let mut found = Program {
+            installed: true,
+            path,
+            version: None,
+            drivable: None,
+        };
+        let kept = self.env.state_home.as_ref();
+        let kept = kept.map(|state| Kept::of(&state.join("codeteam")));
+        let known = kept
+            .as_ref()
+            .and_then(|kept| kept.get(found.path.as_deref()?, needs));
+        let probed = match (known, self.launcher) {
+            (Some(probed), _) => probed,
+            // What confines it is looked at elsewhere, and what is wrong with it said there.
+            (None, None) => return (found, None),
+            (None, Some(launcher)) => match self.ask(needs, &program, &found, launcher) {
+                Ok(probed) => {
+                    if let (Some(kept), Some(path)) = (&kept, &found.path) {
+                        kept.put(path, needs, &probed);
+                    }
+                    probed
+                }
+                Err(facts) => {
+                    let is_here = found.path.is_some();
+                    let gone = facts.trouble == Some(codeteam_core::failure::Trouble::Missing);
+                    found.installed = is_here || !gone;
+                    found.drivable = found.installed.then_some(false);
+                    return (found, Some(split(&facts)));
+                }
+            },
+        };
+        let fault = probed.fault(needs);
+        found.drivable = Some(fault.is_none());
+        found.version = Some(probed.version);
+        let trouble = fault.map(|fault| Trouble {
+            why: fault.why,
+            remedy: fault.remedy,
+        });
+        (found, trouble)
+    }
+
+    fn ask(
+        &self,
+        needs: &Needs,
+        program: &std::path::Path,
+        found: &Program,
+        launcher: &dyn Launcher,
+    ) -> Result<probe::Probed, Facts> {
+        (self.waits)(&format!("asking `{}` for its version", program.display()));
+        let unusable = |why| probe::unusable(codeteam_core::failure::Trouble::Version, why);
+        let asking = Asking {
+            needs,
+            program,
+            found: found.path.as_deref(),
+            launcher,
+            cwd: "/".into(),
+            view: View::default(),
+            mark: &format!("look/{}", std::process::id()),
+            cancel: &Cancel::new(),
+        };
+        match asking.ask() {
+            Ok(Answer::Said(probed)) => Ok(probed),
+            Ok(Answer::Unusable(facts)) => Err(facts),
+            Ok(Answer::Cancelled) => Err(unusable("it was not asked".to_owned())),
+            Err(error) => Err(unusable(with_causes(&error))),
+        }
+    }
+
+    fn without_model(&self, worker: &Worker) -> Option<Trouble> {
+        let is_named = worker.model.is_some() || self.with_model.contains(&worker.name);
+        let name = &worker.name;
+        (worker.dialect == dialect::Name::Builtin && !is_named).then(|| Trouble {
+            why: "no model is named".to_owned(),
+            remedy: format!(
+                "say `workers.{name}.model` in the configuration, or `model` in the role"
+            ),
+        })
+    }
+
+    fn login_and_network(&self, worker: &Worker, knocks: Knocks) -> (Found<Login>, Found<Network>) {
+        if worker.dialect == dialect::Name::Scripted {
+            let login = Login {
+                by: By::NotNeeded,
+                from: None,
+                state: State::Usable,
+            };
+            return ((login, None), (Network::default(), None));
+        }
+        let nothing = |why: String, remedy: String| {
+            let login = Login {
+                by: By::Nothing,
+                from: None,
+                state: State::Missing,
+            };
+            let login = (login, Some(Trouble { why, remedy }));
+            (login, (Network::default(), None))
+        };
+        // Which model is asked does not matter here.
+        let worker = match worker.clone().speaking(&self.env.keys, Some("any")) {
+            Ok(worker) => worker,
+            Err(facts) => {
+                let Trouble { why, remedy } = split(&facts);
+                return nothing(why, remedy);
+            }
+        };
+        let Some(cli) = worker.cli() else {
+            return nothing("it has no API to ask".to_owned(), String::new());
+        };
+        let said = said(&worker);
+        match keys::endpoint(cli, &self.env.keys, said) {
+            Err(error) => {
+                let remedy = match &error {
+                    BadServer::NoKey { variable } => format!("set `{variable}`"),
+                    BadServer::Address { variable, .. } => format!("mend `{variable}`"),
+                };
+                nothing(error.to_string(), remedy)
+            }
+            Ok(Some(endpoint)) => {
+                let variable = self.env.keys.variable(cli, said).map(str::to_owned);
+                let login = match endpoint.key {
+                    Some(_) => (By::Key, variable),
+                    None => (By::Server, Some(endpoint.url.clone())),
+                };
+                let login = Login {
+                    by: login.0,
+                    from: login.1,
+                    state: State::Usable,
+                };
+                let upstream = placed(endpoint.upstream, endpoint.said_by, self.env);
+                let network = self.knock(&authority(&endpoint.url), &Way::Served(upstream), knocks);
+                ((login, None), network)
+            }
+            Ok(None) => {
+                let host = cli.api_hosts.first().copied().unwrap_or_default();
+                let network = match Allowed::parse(host) {
+                    Ok(allowed) => self.knock(host, &Way::Proxied(allowed), knocks),
+                    Err(_) => (Network::default(), None),
+                };
+                (self.file(cli, &worker), network)
+            }
+        }
+    }
+
+    /// The login of a CLI.
+    fn file(&self, cli: &'static Cli, worker: &Worker) -> Found<Login> {
+        let state = self.env.state_home.clone().unwrap_or_default();
+        let moved = |name: &str| self.env.moved.get(name).cloned();
+        let logins = Logins::new(self.env.home.as_deref(), &state, moved);
+        let standing = logins.standing(cli, worker.login.as_deref());
+        let login = |by, path: Option<PathBuf>, state| Login {
+            by,
+            from: path.map(|path| path.display().to_string()),
+            state,
+        };
+        let trouble = |why: String| {
+            let remedy = log_in(cli, worker);
+            Some(Trouble { why, remedy })
+        };
+        match standing {
+            Err(error) => {
+                let why = with_causes(&error);
+                (login(By::Nothing, None, State::Missing), trouble(why))
+            }
+            Ok(Standing::None { path }) => {
+                let why = "it is not logged in".to_owned();
+                (login(By::Nothing, path, State::Missing), trouble(why))
+            }
+            Ok(Standing::Ended { path }) => {
+                let why = format!("its login in `{}` has ended", path.display());
+                (login(By::File, Some(path), State::Ended), trouble(why))
+            }
+            Ok(Standing::Usable { path, until }) => {
+                let expired = until.is_some_and(|until| until <= Timestamp::now());
+                let state = if expired {
+                    State::Expired
+                } else {
+                    State::Usable
+                };
+                (login(By::File, Some(path), state), None)
+            }
+        }
+    }
+
+    fn knock(&self, host: &str, way: &Way, knocks: Knocks) -> Found<Network> {
+        let mut network = Network {
+            host: Some(host.to_owned()),
+            reached: None,
+        };
+        let (Knocks::Yes, Some(launcher)) = (knocks, self.launcher) else {
+            return (network, None);
+        };
+        let seconds = PATIENCE.as_secs();
+        (self.waits)(&format!("connecting to {host} (at most {seconds} s)"));
+        let knocker = Knocker {
+            launcher,
+            confined: self.sandbox != Sandbox::None,
+            codeteam: self.codeteam,
+            through: self.env.proxy.as_ref(),
+        };
+        let answer = knocker.knock(way);
+        network.reached = Some(answer.is_ok());
+        let trouble = answer.err().map(|why| Trouble {
+            why: format!("{host} is not reached: {why}"),
+            remedy: self.way_out(host),
+        });
+        (network, trouble)
+    }
+
+    fn way_out(&self, host: &str) -> String {
+        if self.env.proxy.is_some() {
+            return format!("see whether the proxy of `HTTPS_PROXY` lets {host} through");
+        }
+        "see whether this machine is online; behind a proxy, set `HTTPS_PROXY`".to_owned()
+    }
+}
+
+/// What was found, and what is wrong with it.
+type Found<T> = (T, Option<Trouble>);
+
+impl Looked {
+    /// All of it in one line.
+    pub fn words(&self) -> String {
+        let mut words = vec![self.program_words()];
+        match (self.login.by, &self.login.from) {
+            (By::NotNeeded | By::Nothing, _) => {}
+            _ => words.push(self.login_words()),
+        }
+        if let (Some(host), Some(true)) = (&self.network.host, self.network.reached) {
+            words.push(format!("{host} is reached"));
+        }
+        words.retain(|words| !words.is_empty());
+        words.extend(self.objections.iter().cloned());
+        words.join("; ")
+    }
+
+    /// Its program: the version, and where it is.
+    pub fn program_words(&self) -> String {
+        let own = self.dialect.dialect().needs().is_none();
+        match (&self.program.version, &self.program.path) {
+            (Some(version), _) if own => format!("{version}, part of codeteam"),
+            (Some(version), Some(path)) => format!("{version}, {}", path.display()),
+            (Some(version), None) => format!("{version}, in the image"),
+            (None, Some(path)) => path.display().to_string(),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// What it is logged in with.
+    pub fn login_words(&self) -> String {
+        let from = self.login.from.as_deref().unwrap_or_default();
+        match (self.login.by, self.login.state) {
+            (By::Key, _) => format!("key in `{from}`"),
+            (By::Server, _) => format!("server {from}, without a key"),
+            (By::File, State::Expired) => {
+                format!("login in {from}, to be renewed at its next use")
+            }
+            (By::File, State::Ended) => format!("login in {from}, which has ended"),
+            (By::File, _) => format!("login in {from}"),
+            (By::Nothing, _) => "none".to_owned(),
+            (By::NotNeeded, _) => "not needed".to_owned(),
+        }
+    }
+}
+
+/// How a person gives a worker a login.
+pub(super) fn log_in(cli: &Cli, worker: &Worker) -> String {
+    let needs = worker.dialect.dialect().needs();
+    let known = cli.keys.keys.iter().map(|key| key.variable);
+    let known: Vec<&str> = known.filter(|name| name.ends_with("_API_KEY")).collect();
+    let known = known.join("` or `");
+    let key = worker.key.as_deref().unwrap_or(&known);
+    let Some(needs) = needs else {
+        return format!("set `{key}`");
+    };
+    let place = worker
+        .login
+        .as_deref()
+        .and_then(|login| match cli.moved_by {
+            Moved::Directory(name) => Some(format!("{name}={} ", login.display())),
+            Moved::Home(name) => {
+                let home = login.ends_with(cli.directory).then(|| login.parent())??;
+                Some(format!("{name}={} ", home.display()))
+            }
+        });
+    let place = place.unwrap_or_default();
+    format!("log in with `{place}{}`, or set `{key}`", needs.login)
+}
+
+/// The cause and the remedy of a message that has both.
+fn split(facts: &Facts) -> Trouble {
+    let message = &facts.message;
+    let (why, remedy) = message.split_once("; ").unwrap_or((message, ""));
+    Trouble {
+        why: why.to_owned(),
+        remedy: remedy.to_owned(),
+    }
+}
+
+/// Host and port of an address.
+fn authority(url: &str) -> String {
+    let (usual, rest) = match url.strip_prefix("https://") {
+        Some(rest) => (443, rest),
+        None => (80, url.strip_prefix("http://").unwrap_or(url)),
+    };
+    let host = rest.split('/').next().unwrap_or(rest);
+    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| {
+        !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    if has_port {
+        host.to_owned()
+    } else {
+        format!("{host}:{usual}")
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,162 @@
+//! Asks a program what it is: starts it twice, confined and without a network.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use codeteam_core::event::Sandbox;
+use codeteam_core::failure::{Facts, Trouble};
+
+use super::{Probed, find, unusable};
+use crate::dialect::Needs;
+use crate::engine::Engine;
+use crate::process::{self, Cancel, CommandSpec, Launcher, Limits, Profile, Status, Stream, View};
+
+const LIMITS: Limits = Limits {
+    wall: Duration::from_mins(1),
+    silence: None,
+    line_bytes: 64 << 10,
+    total_bytes: 1 << 20,
+    grace: Duration::from_secs(1),
+};
+
+/// A program to be asked, and where it is started.
+pub(crate) struct Asking<'a> {
+    /// What it must be.
+    pub(crate) needs: &'a Needs,
+    /// The program, as it is started.
+    pub(crate) program: &'a Path,
+    /// Where it is on this host, if that is where it is looked for.
+    pub(crate) found: Option<&'a Path>,
+    /// What confines it.
+    pub(crate) launcher: &'a dyn Launcher,
+    /// Where it is started.
+    pub(crate) cwd: PathBuf,
+    /// What it sees.
+    pub(crate) view: View,
+    /// What marks its processes.
+    pub(crate) mark: &'a str,
+    /// Ends it early.
+    pub(crate) cancel: &'a Cancel,
+}
+
+/// What came of asking.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// It said what it is.
+    Said(Probed),
+    /// It cannot be used.
+    Unusable(Facts),
+    /// It was not to be asked any more.
+    Cancelled,
+}
+
+/// What one question came to.
+enum Said {
+    Text(String),
+    Unusable(Facts),
+    Cancelled,
+}
+
+/// Where a worker's program is on this host; `None` if only an image can tell.
+pub(crate) fn locate(
+    needs: &Needs,
+    program: &Path,
+    sandbox: Sandbox,
+    path: &OsStr,
+) -> Result<Option<PathBuf>, Facts> {
+    match sandbox {
+        Sandbox::Container => Ok(None),
+        Sandbox::Bubblewrap | Sandbox::None => match find(program, path) {
+            Some(found) => Ok(Some(found.canonicalize().unwrap_or(found))),
+            None => Err(missing(needs, program)),
+        },
+    }
+}
+
+/// What is said of a program that is not there.
+fn missing(needs: &Needs, program: &Path) -> Facts {
+    let (program, package) = (program.display(), needs.package);
+    let why = format!("`{program}` is not installed; `npm install -g {package}` installs it");
+    unusable(Trouble::Missing, why)
+}
+
+impl Asking<'_> {
+    /// Asks for its version and its options.
+    pub(crate) fn ask(&self) -> Result<Answer, process::Error> {
+        let mut answers = [String::new(), String::new()];
+        let questions: [&[&str]; 2] = [&["--version"], self.needs.help];
+        for (answer, question) in answers.iter_mut().zip(questions) {
+            match self.question(question)? {
+                Said::Text(text) => *answer = text,
+                Said::Unusable(facts) => return Ok(Answer::Unusable(facts)),
+                Said::Cancelled => return Ok(Answer::Cancelled),
+            }
+        }
+        let probed = Probed::read(self.needs, &answers[0], &answers[1]);
+        Ok(Answer::Said(probed))
+    }
+
+    fn question(&self, question: &[&str]) -> Result<Said, process::Error> {
+        let (mut text, mut errors) = (String::new(), String::new());
+        let spec = CommandSpec {
+            program: self.program.into(),
+            args: question.iter().map(OsString::from).collect(),
+            cwd: self.cwd.clone(),
+            env: Engine::child_env(self.mark, Vec::new()),
+            view: self.view.clone(),
+            disk: None,
+            brief: false,
+        };
+        let mut sink = |line: process::Line<'_>| {
+            let text = match line.stream {
+                Stream::Stdout => &mut text,
+                Stream::Stderr => &mut errors,
+            };
+            text.push_str(&line.text);
+            text.push('\n');
+        };
+        let (launcher, cancel) = (self.launcher, self.cancel);
+        let ran = process::run(
+            launcher,
+            Profile::Executor,
+            &spec,
+            &LIMITS,
+            cancel,
+            &mut sink,
+        );
+        let exit = match ran {
+            Err(process::Error::NotFound { .. }) => return Ok(Said::Unusable(self.absent(""))),
+            exit => exit?,
+        };
+        let said = errors.lines().last().unwrap_or("it said nothing").trim();
+        Ok(match exit.status {
+            Status::Exited(0) => Said::Text(text),
+            Status::Exited(126 | 127) => Said::Unusable(self.absent(said)),
+            Status::Cancelled => Said::Cancelled,
+            _ => {
+                let (program, question) = (self.program.display(), question.join(" "));
+                let why = format!("`{program} {question}` failed: {said}");
+                Said::Unusable(unusable(Trouble::Version, why))
+            }
+        })
+    }
+
+    /// It did not even start. Where it is on the host, something that it needs is not inside.
+    fn absent(&self, said: &str) -> Facts {
+        let Some(found) = self.found else {
+            return missing(self.needs, self.program);
+        };
+        let found = found.display();
+        let said = if said.is_empty() {
+            String::new()
+        } else {
+            format!(" ({said})")
+        };
+        let why = format!(
+            "`{found}` does not start in the sandbox{said}; name the folder of what is missing \
+             there under `sandbox.toolchains`"
+        );
+        unusable(Trouble::Missing, why)
+    }
+}

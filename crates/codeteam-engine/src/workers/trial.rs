@@ -1,0 +1,492 @@
+//! Tries a worker out: one tiny assignment, by the very path that a run's go.
+//!
+//! The worker is asked for one word, in a repository made for it alone. The kernel makes the
+//! assignment, [`perform`] carries it out, confined and with the worker's own network and login, and
+//! the kernel judges the answer. It is asked once, without tools, and nothing is left of it.
+
+mod scratch;
+
+use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use codeteam_core::budget::Usage;
+use codeteam_core::event::Reached;
+use codeteam_core::failure::{Action, Category, Facts, Stage, Trouble, classify};
+use codeteam_core::ids::{AttemptId, BodyId, RunId};
+use codeteam_core::input::{Input, WorkerEnd, WorkerReport};
+use codeteam_core::submission::Submission;
+use codeteam_core::{Effect, Event, Run, apply, decide, due};
+
+use self::scratch::Scratch;
+use super::Worker;
+use super::look;
+use crate::config::{Config, Limits, Verification};
+use crate::dialect;
+use crate::engine::{self, Engine, Project, Request};
+use crate::env::Env;
+use crate::perform::{self, Context, Halt, Job, now};
+use crate::process::{self, Cancel};
+
+/// The word that is asked for.
+pub const WORD: &str = "ready";
+
+/// How long a worker may take if nobody says otherwise.
+pub const TIMEOUT: Duration = Duration::from_mins(2);
+
+/// What one word may cost at most: far more than it should.
+const MAX_COST_MICROUSD: u64 = 1_000_000;
+
+/// How often renewed logins are passed on meanwhile.
+const SYNC: Duration = Duration::from_secs(1);
+
+/// What is to be tried, and how.
+pub struct Trial<'a> {
+    /// The worker.
+    pub worker: &'a Worker,
+    /// The model, if not the worker's own.
+    pub model: Option<String>,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// The configuration of the project, or of the user alone.
+    pub config: &'a Config,
+    /// The environment.
+    pub env: &'a Env,
+    /// codeteam's own program.
+    pub codeteam: &'a Path,
+    /// Ends it early.
+    pub cancel: &'a Cancel,
+    /// Takes what the worker says, and what is worth knowing.
+    pub lines: &'a (dyn Fn(&str) + Sync),
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Tried {
+    /// The answer, or why there is none.
+    pub end: Ending,
+    /// The model that did the work, as far as the worker told.
+    pub model: Option<String>,
+    /// What it spent.
+    pub usage: Usage,
+    /// How long it took.
+    pub took: Duration,
+    /// What it asked of the network.
+    pub hosts: Vec<Reached>,
+    /// What confined it.
+    pub confinement: String,
+}
+
+/// How a trial ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It answered, as an answer must be.
+    Answered(String),
+    /// It did not.
+    Failed(Facts),
+    /// Nobody wanted to know any more.
+    Interrupted,
+}
+
+/// Why nothing could be tried.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The engine.
+    #[error(transparent)]
+    Engine(#[from] engine::Error),
+    /// Only a person can see to it.
+    #[error(transparent)]
+    Halt(#[from] Halt),
+    /// A thread of codeteam's own panicked.
+    #[error("a thread ended unexpectedly")]
+    Panicked,
+}
+
+impl Trial<'_> {
+    /// Asks the worker once.
+    pub fn run(&self) -> Result<Tried, Error> {
+        let scratch = Scratch::make(self.env, self.lines)?;
+        let mut project = Project::find_anyway(&scratch.repository(), self.env.clone())?;
+        project.config = lean(self.config);
+        let prepared = project.prepare(&self.request(&scratch)?)?;
+        let codeteam = self.codeteam.to_owned();
+        let engine = Engine::open_beside(project, codeteam, scratch.workspaces())?;
+        let started = engine.plan_run(prepared, now())?;
+        let (id, confinement) = (started.run.clone(), started.confinement.clone());
+        let mut run = Run::default();
+        for event in decide(&run, &Input::Began(Box::new(started))) {
+            apply(&mut run, &event);
+        }
+        let effects = due(&run);
+        let asking = effects
+            .iter()
+            .find(|effect| matches!(effect, Effect::StartWorker { .. }));
+        let Some(job) = asking.and_then(|effect| perform::job(&run, effect)) else {
+            return Err(Error::Panicked);
+        };
+        let begun = Instant::now();
+        let (input, hosts) = self.perform(&engine, &job)?;
+        let took = begun.elapsed();
+        process::sweep(&engine.mark_of(&id));
+        self.give_back(&engine, &id);
+        let mut tried = self.judged(&run, &input, &engine);
+        tried.took = took;
+        tried.hosts = hosts;
+        tried.confinement = confinement;
+        Ok(tried)
+    }
+
+    fn request(&self, scratch: &Scratch) -> Result<Request, Error> {
+        let is_scripted = self.worker.dialect == dialect::Name::Scripted;
+        // What a model is to others, the script is to this one.
+        let model = if is_scripted {
+            Some(scratch.script()?.display().to_string())
+        } else {
+            self.model.clone()
+        };
+        let workflow = scratch.workflow(model.as_deref(), self.timeout)?;
+        Ok(Request {
+            goal: format!(
+                "Answer with the one word `{WORD}` as your `message`. There is nothing else to do."
+            ),
+            workflow: Some(workflow.display().to_string()),
+            worker: Some(self.worker.name.0.clone()),
+            ..Request::default()
+        })
+    }
+
+    /// Carries the assignment out as the driver would, and keeps logins in step meanwhile.
+    fn perform(&self, engine: &Engine, job: &Job) -> Result<(Input, Vec<Reached>), Error> {
+        let (sender, inputs) = channel();
+        let mut hosts = Vec::new();
+        let done = thread::scope(|scope| {
+            let working = scope.spawn(move || {
+                let lines = |_: &AttemptId, line: &str| (self.lines)(line);
+                // Nobody listens any more only if nobody wants to know.
+                let report = |input: Input| drop(sender.send(input));
+                let context = Context {
+                    engine,
+                    cancel: self.cancel.clone(),
+                    lines: &lines,
+                    report: &report,
+                };
+                perform::perform(job, &context)
+            });
+            loop {
+                match inputs.recv_timeout(SYNC) {
+                    Ok(Input::NetworkUsed { hosts: used, .. }) => hosts.extend(used),
+                    Ok(_) => {}
+                    // What cannot be passed on now is given back at the end.
+                    Err(RecvTimeoutError::Timeout) => drop(engine.logins.sync()),
+                    Err(RecvTimeoutError::Disconnected) => break,
+                }
+            }
+            working.join()
+        });
+        let input = done.map_err(|_| Error::Panicked)??;
+        Ok((input, hosts))
+    }
+
+    /// Whatever the worker was lent and still has.
+    fn give_back(&self, engine: &Engine, run: &RunId) {
+        perform::clear_attempts(engine, run, &mut |warning| (self.lines)(warning));
+    }
+
+    fn judged(&self, run: &Run, input: &Input, engine: &Engine) -> Tried {
+        let mut tried = Tried {
+            end: Ending::Interrupted,
+            model: self.model.clone().or_else(|| self.worker.model.clone()),
+            usage: Usage::default(),
+            took: Duration::ZERO,
+            hosts: Vec::new(),
+            confinement: String::new(),
+        };
+        if let Input::WorkerExited { report, .. } = input {
+            tried.usage = report.usage;
+            let said = report.transcript.as_ref();
+            let said = said.and_then(|body| model_in(body, engine));
+            tried.model = said.or(tried.model);
+        }
+        if !self.cancel.is_cancelled() {
+            tried.end = ending(run, input);
+        }
+        tried
+    }
+}
+
+/// What the kernel makes of it.
+fn ending(run: &Run, input: &Input) -> Ending {
+    let failed = |stage, message: &str| {
+        Ending::Failed(Facts {
+            stage,
+            message: message.to_owned(),
+            ..Facts::default()
+        })
+    };
+    if let Input::WorkerExited { report, .. } = input
+        && let WorkerReport {
+            end: WorkerEnd::Failed(facts),
+            ..
+        } = &**report
+    {
+        return Ending::Failed(facts.clone());
+    }
+    if let Input::EffectFailed { message, .. } = input {
+        return failed(Stage::Spawn, message);
+    }
+    let judged = decide(run, input)
+        .into_iter()
+        .find_map(|event| match event {
+            Event::SubmissionReceived { submission, .. } => Some(match submission {
+                Submission::Text(text) => Ending::Answered(text.message),
+                Submission::Blocked(blocked) => failed(Stage::Blocked, &blocked.blocked),
+                _ => failed(Stage::BadAnswer, "it answered something else"),
+            }),
+            Event::AttemptFailed { facts, .. } => Some(Ending::Failed(facts)),
+            _ => None,
+        });
+    judged.unwrap_or_else(|| failed(Stage::NoAnswer, "nothing came of it"))
+}
+
+/// The model that a worker named in what it said.
+fn model_in(transcript: &BodyId, engine: &Engine) -> Option<String> {
+    let said = engine.bodies.get(transcript.as_str()).ok()?;
+    let fold = perform::replayed(&String::from_utf8_lossy(&said))?;
+    fold.model().map(str::to_owned)
+}
+
+/// What of a configuration matters to a worker that is asked for a word.
+fn lean(config: &Config) -> Config {
+    let mut config = config.clone();
+    config.workflow = None;
+    config.worker = None;
+    config.script = None;
+    config.setup = None;
+    config.verification = Verification::default();
+    config.limits = Limits::default();
+    config.git = crate::config::Git::default();
+    // Copying them may take longer than all the rest.
+    config.sandbox.caches.clear();
+    config
+}
+
+/// A failure in the words of a person: of which category it is, what happened, what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The category.
+    pub category: Category,
+    /// What happened.
+    pub why: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+impl Failure {
+    /// What a worker's failure means, with what it asked of the network.
+    pub fn of(worker: &Worker, facts: &Facts, hosts: &[Reached]) -> Self {
+        let (category, action) = classify(facts);
+        let (why, said) = match (facts.stage, facts.trouble) {
+            // codeteam's own words, which have both parts.
+            (Stage::Spawn, Some(_)) => {
+                let parts = facts.message.split_once("; ");
+                parts.unwrap_or((&facts.message, ""))
+            }
+            _ => (facts.message.as_str(), ""),
+        };
+        let is_cut_off =
+            hosts.iter().any(|host| host.failed > 0) && hosts.iter().all(|host| host.received == 0);
+        let remedy = if is_cut_off {
+            CUT_OFF.to_owned()
+        } else if said.is_empty() {
+            remedy(worker, facts, action)
+        } else {
+            said.to_owned()
+        };
+        let why = why.to_owned();
+        Self {
+            category,
+            why,
+            remedy,
+        }
+    }
+}
+
+const CUT_OFF: &str = "see whether this machine is online; `codeteam doctor` says what is reached from where workers are";
+
+fn remedy(worker: &Worker, facts: &Facts, action: Action) -> String {
+    let name = &worker.name;
+    if let Some(quota) = &facts.quota {
+        let until = crate::tell::clock(quota.until(now()));
+        return format!(
+            "wait until {until}, or use a worker with another account than `{}`",
+            quota.account
+        );
+    }
+    let log_in = || {
+        let cli = worker.cli();
+        cli.map_or_else(|| "set its key".to_owned(), |cli| look::log_in(cli, worker))
+    };
+    let model = format!("name another model with `--model`, or in `workers.{name}.model`");
+    match (facts.stage, facts.trouble, facts.http_status) {
+        (Stage::TimedOut | Stage::Stalled, ..) => "give it longer with `--timeout`".to_owned(),
+        (_, Some(Trouble::Login), _) | (_, None, Some(401 | 403)) => log_in(),
+        (_, None, Some(404))
+        | (
+            _,
+            Some(
+                Trouble::Model
+                | Trouble::Refusal
+                | Trouble::Turns
+                | Trouble::Cost
+                | Trouble::Length,
+            ),
+            _,
+        ) => model,
+        (_, Some(Trouble::Missing | Trouble::Version), _) => match worker.dialect.dialect().needs()
+        {
+            Some(needs) => format!("`npm install -g {}`", needs.package),
+            None => "install codeteam anew".to_owned(),
+        },
+        (_, Some(Trouble::Billing), _) => {
+            "see to the account's billing; waiting does not help".to_owned()
+        }
+        (_, Some(Trouble::Unreachable), _) => CUT_OFF.to_owned(),
+        (_, None, Some(429 | 500..=599)) => "try again later".to_owned(),
+        (Stage::BadAnswer | Stage::NoAnswer, ..) => {
+            format!("`-v` shows what it said; if it keeps to it, {model}")
+        }
+        _ if action == Action::RetrySame => "try again later".to_owned(),
+        _ => "`-v` shows what it said".to_owned(),
+    }
+}
+
+/// The worker of a name, with an API to speak if that can be told.
+pub fn find(config: &Config, env: &Env, name: &str) -> Result<Worker, engine::Error> {
+    let worker = Worker::find(config, &name.into())
+        .ok_or_else(|| engine::Error::UnknownWorker(name.to_owned(), Worker::names(config)))?;
+    Ok(worker
+        .clone()
+        .speaking(&env.keys, Some("any"))
+        .unwrap_or(worker))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workers::probe;
+
+    fn failure(worker: &str, facts: &Facts) -> Failure {
+        let worker = Worker::find(&Config::default(), &worker.into()).unwrap();
+        Failure::of(&worker, facts, &[])
+    }
+
+    #[test]
+    fn every_failure_says_what_to_do() {
+        let told = probe::unusable(
+            Trouble::Missing,
+            "`codex` is not installed; `npm install -g @openai/codex` installs it".to_owned(),
+        );
+        let Failure {
+            category,
+            why,
+            remedy,
+        } = failure("codex", &told);
+        assert_eq!(category, Category::Cli);
+        assert_eq!(why, "`codex` is not installed");
+        assert_eq!(remedy, "`npm install -g @openai/codex` installs it");
+
+        let of = |stage, trouble, http_status| Facts {
+            stage,
+            trouble,
+            http_status,
+            message: "words; more words".to_owned(),
+            ..Facts::default()
+        };
+        for (facts, category, remedy) in [
+            (
+                of(Stage::Worker, Some(Trouble::Login), None),
+                Category::Cli,
+                "log in with `claude auth login`, or set `ANTHROPIC_API_KEY`",
+            ),
+            (
+                of(Stage::Worker, None, Some(401)),
+                Category::Cli,
+                "log in with `claude auth login`",
+            ),
+            (
+                of(Stage::TimedOut, None, None),
+                Category::Network,
+                "--timeout",
+            ),
+            (
+                of(Stage::Worker, Some(Trouble::Model), None),
+                Category::Cli,
+                "`workers.claude.model`",
+            ),
+            (
+                of(Stage::Worker, Some(Trouble::Unreachable), None),
+                Category::Network,
+                "`codeteam doctor`",
+            ),
+            (
+                of(Stage::Worker, None, Some(503)),
+                Category::Network,
+                "later",
+            ),
+            (
+                of(Stage::Worker, Some(Trouble::Billing), None),
+                Category::Resource,
+                "billing",
+            ),
+            (
+                of(Stage::BadAnswer, None, None),
+                Category::Validation,
+                "`-v`",
+            ),
+        ] {
+            let failure = failure("claude", &facts);
+            assert_eq!(failure.category, category, "{facts:?}");
+            assert!(failure.remedy.contains(remedy), "{failure:?}");
+            assert_eq!(
+                failure.why, "words; more words",
+                "a worker's words stay whole"
+            );
+        }
+    }
+
+    #[test]
+    fn a_worker_that_is_cut_off_is_told_from_one_that_is_refused() {
+        let facts = Facts {
+            http_status: Some(502),
+            ..Facts::default()
+        };
+        let worker = Worker::find(&Config::default(), &"claude".into()).unwrap();
+        let remedy = |failed, received| {
+            let host = Reached {
+                failed,
+                received,
+                ..Reached::default()
+            };
+            Failure::of(&worker, &facts, &[host]).remedy
+        };
+        assert!(remedy(1, 0).contains("online"));
+        assert_eq!(remedy(0, 10), "try again later");
+    }
+
+    #[test]
+    fn a_usage_limit_names_its_account_and_its_end() {
+        let facts = Facts {
+            quota: Some(codeteam_core::failure::Quota {
+                account: "work".into(),
+                resets_in_ms: Some(60_000),
+                resets_at: None,
+            }),
+            ..Facts::default()
+        };
+        let failure = failure("claude", &facts);
+        assert_eq!(failure.category, Category::Resource);
+        assert!(failure.remedy.starts_with("wait until "), "{failure:?}");
+        assert!(failure.remedy.contains("`work`"), "{failure:?}");
+    }
+}

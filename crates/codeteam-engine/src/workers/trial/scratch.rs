@@ -1,0 +1,167 @@
+//! A repository for one trial, in codeteam's own folder: made, and gone with all that belongs to it.
+//!
+//! Work trees and what is lent to the worker lie beside it. If codeteam is killed, the next trial
+//! gives logins back and removes what is left.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::{MAX_COST_MICROUSD, WORD};
+use crate::engine::Error;
+use crate::env::Env;
+use crate::git::{self, Git, Identity, Signature};
+use crate::logins::Logins;
+use crate::perform::{now, with_causes};
+use crate::workspace::remove_tree;
+
+/// The folder of all trials, which cannot be a repository's. Each is in one that is named by the
+/// process that made it.
+const TRIALS: &str = ".trials";
+
+/// Room for one trial, until it is dropped.
+pub(super) struct Scratch<'a> {
+    place: PathBuf,
+    logins: Logins,
+    warn: &'a (dyn Fn(&str) + Sync),
+}
+
+impl<'a> Scratch<'a> {
+    /// Makes a repository with one commit.
+    pub(super) fn make(env: &Env, warn: &'a (dyn Fn(&str) + Sync)) -> Result<Self, Error> {
+        let state = env.state_home.as_ref().ok_or(Error::NoHome)?;
+        let state = state.join("codeteam");
+        let moved = |name: &str| env.moved.get(name).cloned();
+        let scratch = Self {
+            place: state.join(TRIALS).join(std::process::id().to_string()),
+            logins: Logins::new(env.home.as_deref(), &state, moved),
+            warn,
+        };
+        scratch.sweep();
+        scratch.write("README.md", "A repository to try a worker in.\n")?;
+        let git = Git::new(git::Environment {
+            path: env.path.clone(),
+            home: env.home.clone().map(Into::into),
+            xdg_config_home: env.config_home.clone().map(Into::into),
+        })?;
+        let signature = Signature {
+            identity: Identity::default(),
+            seconds: i64::try_from(now().0 / 1_000).unwrap_or(0),
+        };
+        git.init(&scratch.repository(), "Begin", &signature)?;
+        Ok(scratch)
+    }
+
+    /// The repository.
+    pub(super) fn repository(&self) -> PathBuf {
+        self.place.join("repository")
+    }
+
+    /// Where its work trees go. The name is part of what marks processes, and so no other's.
+    pub(super) fn workspaces(&self) -> PathBuf {
+        self.place.join(format!("trial-{}", std::process::id()))
+    }
+
+    /// A workflow that asks for the word, once.
+    pub(super) fn workflow(
+        &self,
+        model: Option<&str>,
+        timeout: Duration,
+    ) -> Result<PathBuf, Error> {
+        let seconds = timeout.as_secs().max(1);
+        let mut role = json!({
+            "kind": "scribe",
+            "mode": "edits",
+            "max_turns": 3,
+            "max_cost_microusd": MAX_COST_MICROUSD,
+            "prompt": "You are asked whether you are there.",
+        });
+        if let Some(model) = model {
+            role["model"] = json!(model);
+        }
+        // JSON is YAML.
+        let workflow = json!({
+            "name": "worker-test",
+            "start": "ask",
+            "roles": { "tester": role },
+            "steps": { "ask": {
+                "role": "tester",
+                "retry": "none",
+                "timeout_seconds": seconds,
+                "stall_seconds": seconds,
+                "next": "done",
+            } },
+        });
+        self.write(".codeteam/workflows/worker-test.yml", &workflow.to_string())
+    }
+
+    /// A script that says the word, for the scripted worker.
+    pub(super) fn script(&self) -> Result<PathBuf, Error> {
+        let script = json!({
+            "version": 1,
+            "plays": [ { "do": [ { "submit": { "message": WORD } } ] } ],
+        });
+        self.write(".codeteam/script.yml", &script.to_string())
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<PathBuf, Error> {
+        let path = self.repository().join(name);
+        let io = |source| Error::Io {
+            doing: "write",
+            path: path.clone(),
+            source,
+        };
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(io)?;
+        }
+        fs::write(&path, text).map_err(io)?;
+        Ok(path)
+    }
+
+    /// Removes what belongs to processes that are gone.
+    fn sweep(&self) {
+        for path in self.place.parent().map(entries).unwrap_or_default() {
+            let pid = path.file_name().unwrap_or_default();
+            if path == self.place || !Path::new("/proc").join(pid).exists() {
+                self.remove(&path);
+            }
+        }
+    }
+
+    /// Removes all of a trial. What holds a login that cannot be given back stays.
+    fn remove(&self, place: &Path) {
+        let mut is_clear = true;
+        let runs = entries(place)
+            .into_iter()
+            .flat_map(|folder| entries(&folder));
+        for home in runs.flat_map(|run| entries(&run.join(".attempts"))) {
+            if let Err(error) = self.logins.recover(&home) {
+                let (home, why) = (home.display(), with_causes(&error));
+                (self.warn)(&format!(
+                    "a login that was lent could not be given back and is kept in `{home}`: {why}"
+                ));
+                is_clear = false;
+            }
+        }
+        if is_clear {
+            // What cannot be removed now is tried again the next time.
+            let _ = remove_tree(place);
+            let _ = place.parent().map(fs::remove_dir);
+        }
+    }
+}
+
+impl Drop for Scratch<'_> {
+    fn drop(&mut self) {
+        self.remove(&self.place);
+    }
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.retain(|path| path.is_dir());
+    paths
+}

@@ -1,0 +1,91 @@
+//! `codeteam worker`: what carries roles out.
+
+mod list;
+mod test;
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use codeteam_core::event::Sandbox;
+use codeteam_engine::config::{self, Config};
+use codeteam_engine::confine::Confinement;
+use codeteam_engine::engine::{self, Engine};
+use codeteam_engine::perform::with_causes;
+
+use crate::cli::Scene;
+use crate::exit::Exit;
+use crate::problem::Problem;
+
+/// Arguments of `worker`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the workers there are: their programs, models, accounts and logins.
+    ///
+    /// First those of the configuration, then those that codeteam knows. No network is used;
+    /// `codeteam doctor` also says whether each is reached, and what to do where something is
+    /// missing.
+    List(list::Args),
+    /// Ask a worker for one word, as a run would ask it.
+    ///
+    /// In a repository made for it, in the sandbox, with its login or key and its network. Needs no
+    /// project, and uses its configuration if there is one. The worker is asked once and without
+    /// tools, which costs as little as asking it can. Nothing is left behind.
+    ///
+    /// Exits with 0 if it answered, 1 if it did not, 4 if its usage limit is reached.
+    Test(test::Args),
+}
+
+pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+    match &args.command {
+        Command::List(args) => list::main(args, scene),
+        Command::Test(args) => test::main(args, scene),
+    }
+}
+
+/// The project's configuration over the user's; the user's alone where there is no project.
+fn config(scene: &Scene) -> Result<Config, Problem> {
+    let folder = match Engine::discover(&scene.folder, &scene.env) {
+        Ok((repo, _)) => repo.top_level().to_owned(),
+        Err(_) => scene.folder.clone(),
+    };
+    let config = Config::load(&folder.join(".codeteam"), scene.env.config_home.as_deref());
+    Ok(config.map_err(engine::Error::from)?)
+}
+
+/// A folder for the small files of a sandbox that belongs to no run, until it is dropped.
+pub(crate) struct Specs(PathBuf);
+
+impl Specs {
+    pub(crate) fn new() -> Self {
+        let name = format!("codeteam-doctor-{}", std::process::id());
+        Self(std::env::temp_dir().join(name))
+    }
+
+    /// A backend, if it works here.
+    pub(crate) fn confinement(
+        &self,
+        scene: &Scene,
+        backend: Sandbox,
+        config: &config::Sandbox,
+    ) -> Result<Confinement, String> {
+        let found = Confinement::find(backend, &scene.env, config, &scene.codeteam, &self.0);
+        match found {
+            Ok(Some(confinement)) => Ok(confinement),
+            Ok(None) => Err("nothing to try".to_owned()),
+            Err(missing) => Err(with_causes(&missing)),
+        }
+    }
+}
+
+impl Drop for Specs {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

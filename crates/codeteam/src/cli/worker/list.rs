@@ -1,0 +1,103 @@
+//! `codeteam worker list`: the workers there are.
+
+use std::collections::BTreeSet;
+
+use codeteam_core::event::Sandbox;
+use codeteam_engine::config::Config;
+use codeteam_engine::confine;
+use codeteam_engine::process::Launcher;
+use codeteam_engine::workers::look::{Knocks, Look, Looked};
+
+use super::Specs;
+use crate::cli::Scene;
+use crate::exit::Exit;
+use crate::output::{self, out_line, say};
+use crate::problem::Problem;
+use crate::progress::Detail;
+
+/// Arguments of `worker list`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {}
+
+pub(super) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
+    let config = super::config(scene)?;
+    let mut looked = look(scene, &config, None);
+    // Only a program that is new has to be asked, and only for that is anything started.
+    let is_new = |worker: &Looked| worker.program.installed && worker.program.version.is_none();
+    if looked.iter().any(is_new) {
+        let specs = Specs::new();
+        let backend = config.sandbox.backend.unwrap_or(Sandbox::Bubblewrap);
+        if backend == Sandbox::None {
+            let launcher = confine::unconfined(&scene.env);
+            looked = look(scene, &config, Some(&launcher));
+        } else {
+            match specs.confinement(scene, backend, &config.sandbox) {
+                Ok(confinement) => looked = look(scene, &config, Some(&confinement)),
+                Err(why) => say(&format!("note: versions are not asked for: {why}")),
+            }
+        }
+    }
+    if scene.json {
+        output::json(&looked)?;
+    } else {
+        table(&looked)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn look(scene: &Scene, config: &Config, launcher: Option<&dyn Launcher>) -> Vec<Looked> {
+    let is_told = scene.detail >= Detail::Normal && !scene.json;
+    let look = Look {
+        config,
+        env: &scene.env,
+        codeteam: &scene.codeteam,
+        sandbox: config.sandbox.backend.unwrap_or(Sandbox::Bubblewrap),
+        launcher,
+        with_model: BTreeSet::new(),
+        network: Knocks::No,
+        waits: &|what| {
+            if is_told {
+                say(&format!("… {what}"));
+            }
+        },
+    };
+    look.all()
+}
+
+fn table(looked: &[Looked]) -> Result<(), Problem> {
+    let head = ["NAME", "DIALECT", "MODEL", "ACCOUNT", "PROGRAM", "LOGIN"];
+    let mut rows = vec![head.map(str::to_owned)];
+    rows.extend(looked.iter().map(row));
+    let widths: Vec<usize> = (0..head.len())
+        .map(|column| {
+            let cells = rows.iter().map(|row| row[column].chars().count());
+            cells.max().unwrap_or(0)
+        })
+        .collect();
+    for row in &rows {
+        let cells = row.iter().zip(&widths);
+        let cells = cells.map(|(cell, &width)| format!("{cell:<width$}"));
+        let line = cells.collect::<Vec<_>>().join("  ");
+        out_line(line.trim_end())?;
+    }
+    Ok(())
+}
+
+fn row(worker: &Looked) -> [String; 6] {
+    let program = match (&worker.program.version, worker.program.installed) {
+        (Some(version), _) if worker.program.drivable == Some(false) => {
+            format!("{version} (cannot be driven)")
+        }
+        (Some(version), _) => version.clone(),
+        (None, true) => "installed".to_owned(),
+        (None, false) => "not installed".to_owned(),
+    };
+    [
+        worker.name.0.clone(),
+        worker.dialect.as_str().to_owned(),
+        worker.model.clone().unwrap_or_else(|| "-".to_owned()),
+        worker.account.0.clone(),
+        program,
+        worker.login_words(),
+    ]
+}

@@ -1,0 +1,200 @@
+//! `codeteam worker test`: ask a worker for one word, as a run would ask it.
+
+use std::time::Duration;
+
+use codeteam_core::budget::Usage;
+use codeteam_core::event::Reached;
+use codeteam_core::failure::Facts;
+use codeteam_engine::tell;
+use codeteam_engine::workers::Worker;
+use codeteam_engine::workers::trial::{self, Ending, Failure, TIMEOUT, Trial, Tried, WORD};
+use serde_json::{Value, json};
+
+use crate::cli::{Scene, drive};
+use crate::exit::Exit;
+use crate::output::{self, Style, out_line, say};
+use crate::problem::Problem;
+use crate::progress::Detail;
+
+/// Arguments of `worker test`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The worker: `claude`, `codex`, `gemini`, `builtin`, `scripted`, or one of the configuration.
+    name: String,
+    /// The model to ask, if not the one of the configuration.
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// How many seconds it may take.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = TIMEOUT.as_secs(),
+        value_parser = clap::value_parser!(u64).range(1..=86_400)
+    )]
+    timeout: u64,
+}
+
+pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+    let config = super::config(scene)?;
+    let worker = trial::find(&config, &scene.env, &args.name)?;
+    let interrupt = drive::options(false)?.interrupt;
+    if scene.detail >= Detail::Normal && !scene.json {
+        let (name, seconds) = (&worker.name, args.timeout);
+        say(&format!(
+            "… waiting for `{name}` to answer (at most {seconds} s)"
+        ));
+    }
+    let is_verbose = scene.detail >= Detail::Verbose;
+    let tried = Trial {
+        worker: &worker,
+        model: args.model.clone(),
+        timeout: Duration::from_secs(args.timeout),
+        config: &config,
+        env: &scene.env,
+        codeteam: &scene.codeteam,
+        cancel: &interrupt,
+        lines: &|line| {
+            if is_verbose {
+                say(&format!("  {line}"));
+            }
+        },
+    }
+    .run()
+    .map_err(problem)?;
+    let exit = match &tried.end {
+        Ending::Answered(_) => Exit::Done,
+        Ending::Failed(facts) if facts.quota.is_some() => Exit::Limited,
+        Ending::Failed(_) => Exit::Failed,
+        Ending::Interrupted => Exit::Interrupted,
+    };
+    if scene.json {
+        output::json(&value(&worker, &tried))?;
+    } else {
+        show(&worker, &tried)?;
+    }
+    Ok(exit)
+}
+
+fn problem(error: trial::Error) -> Problem {
+    match error {
+        trial::Error::Engine(error) => error.into(),
+        trial::Error::Halt(halt) => Problem::environment(halt.to_string()),
+        trial::Error::Panicked => Problem::internal(error.to_string()),
+    }
+}
+
+/// The stable form of `--json`.
+fn value(worker: &Worker, tried: &Tried) -> Value {
+    let (answer, failure) = match &tried.end {
+        Ending::Answered(answer) => (Some(answer), None),
+        Ending::Failed(facts) => (None, Some(failed(worker, facts, tried))),
+        Ending::Interrupted => (None, None),
+    };
+    let usage = tried.usage;
+    json!({
+        "worker": worker.name,
+        "dialect": worker.dialect,
+        "account": worker.account,
+        "ok": answer.is_some(),
+        "answer": answer,
+        "as_asked": answer.is_some_and(|answer| is_as_asked(answer)),
+        "failure": failure,
+        "model": tried.model,
+        "usage": {
+            "input_tokens": usage.input_tokens,
+            "cached_input_tokens": usage.cached_input_tokens,
+            "output_tokens": usage.output_tokens,
+            "cost_microusd": usage.cost_microusd,
+        },
+        "seconds": tried.took.as_secs_f64(),
+        "hosts": tried.hosts,
+        "confinement": tried.confinement,
+    })
+}
+
+fn failed(worker: &Worker, facts: &Facts, tried: &Tried) -> Value {
+    let failure = Failure::of(worker, facts, &tried.hosts);
+    json!({
+        "category": failure.category,
+        "trouble": facts.trouble,
+        "message": failure.why,
+        "remedy": failure.remedy,
+        "http_status": facts.http_status,
+    })
+}
+
+fn is_as_asked(answer: &str) -> bool {
+    let said = answer.trim_matches(|c: char| !c.is_alphanumeric());
+    said.eq_ignore_ascii_case(WORD)
+}
+
+fn show(worker: &Worker, tried: &Tried) -> Result<(), Problem> {
+    let style = Style::detect();
+    let name = &worker.name;
+    match &tried.end {
+        Ending::Answered(answer) if is_as_asked(answer) => {
+            let word = style.green("ok  ");
+            out_line(&format!("{word}  `{name}` answered `{WORD}`"))?;
+        }
+        Ending::Answered(answer) => {
+            let word = style.yellow("note");
+            out_line(&format!(
+                "{word}  `{name}` answered, but not the word it was asked for (`{WORD}`)"
+            ))?;
+            fact("answer", tell::first_line(answer))?;
+        }
+        Ending::Failed(facts) => {
+            let failure = Failure::of(worker, facts, &tried.hosts);
+            let category = json!(failure.category);
+            let (bad, why) = (style.red("BAD "), failure.why.replace('\n', " "));
+            out_line(&format!("{bad}  `{name}` did not answer: {why}"))?;
+            let arrow = style.cyan("→");
+            out_line(&format!("      {arrow} {}", failure.remedy))?;
+            fact("category", category.as_str().unwrap_or_default())?;
+        }
+        Ending::Interrupted => {
+            let word = style.yellow("note");
+            return out_line(&format!("{word}  interrupted; nothing is left of it"));
+        }
+    }
+    if let Some(model) = &tried.model {
+        fact("model", model)?;
+    }
+    let usage = tried.usage;
+    if usage != Usage::default() {
+        fact(
+            "tokens",
+            &format!(
+                "{} read ({} of them cached), {} written",
+                usage.input_tokens, usage.cached_input_tokens, usage.output_tokens
+            ),
+        )?;
+        let cost = usage.cost_microusd.map(tell::money);
+        fact("cost", cost.as_deref().unwrap_or("unknown"))?;
+    }
+    fact("took", &format!("{:.1} s", tried.took.as_secs_f64()))?;
+    let hosts: Vec<String> = tried.hosts.iter().map(host).collect();
+    let none = "nothing was asked for".to_owned();
+    let hosts = if hosts.is_empty() { vec![none] } else { hosts };
+    fact("network", &hosts.join(", "))?;
+    fact("sandbox", &tried.confinement)
+}
+
+fn fact(name: &str, value: &str) -> Result<(), Problem> {
+    out_line(&format!("      {name:<8} {value}"))
+}
+
+fn host(reached: &Reached) -> String {
+    let Reached {
+        host,
+        allowed,
+        denied,
+        failed,
+        ..
+    } = reached;
+    match (allowed, denied, failed) {
+        (_, 0, 0) => format!("{host} reached"),
+        (_, 1.., _) => format!("{host} refused"),
+        (_, 0, 1..) => format!("{host} not reached"),
+    }
+}
