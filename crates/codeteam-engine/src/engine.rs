@@ -109,6 +109,8 @@ pub enum Error {
     },
     #[error("codeteam does not know the worker `{0}`")]
     UnknownWorker(String, Vec<String>),
+    #[error("there is no worker: neither `claude` nor `codex` nor `gemini` is installed")]
+    NoWorker,
     #[error("`redaction.allow` cannot be used")]
     Redaction(#[from] codeteam_context::redact::Error),
     #[error("no MCP server `{0}` is configured")]
@@ -195,8 +197,7 @@ impl Engine {
         let redactor = redactor(&env, &config)?;
         let bodies = Bodies::open(folder.join("bodies"))?;
         let workspaces = workspaces_root(&env, repo.common_dir())?;
-        let moved = |name: &str| env.moved.get(name).cloned();
-        let logins = Logins::new(env.home.as_deref(), &state_folder(&env)?, moved);
+        let logins = Logins::of(&env);
         Ok(Self {
             repo,
             head,

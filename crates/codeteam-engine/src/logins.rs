@@ -28,6 +28,7 @@ pub use clis::Cli;
 pub use error::Error;
 use jiff::Timestamp;
 
+use crate::env::Env;
 use clis::Moved;
 use lent::Lent;
 
@@ -124,6 +125,14 @@ impl Logins {
             lock: state.join("logins.lock"),
             loans: Mutex::default(),
         }))
+    }
+
+    /// The logins of the user whose environment this is.
+    pub fn of(env: &Env) -> Logins {
+        let state = env.state_home.clone().unwrap_or_default().join("codeteam");
+        Self::new(env.home.as_deref(), &state, |name| {
+            env.moved.get(name).cloned()
+        })
     }
 
     /// Copies the user's login, the one in `login` if that is said, into `directory`, which must be

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use codeteam_core::event::Sandbox;
 use codeteam_core::failure::{Facts, Trouble};
 use codeteam_core::ids::{Account, WorkerName};
 use codeteam_core::role::Role;
@@ -18,8 +19,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
 use crate::dialect;
+use crate::env::Env;
 use crate::logins::clis::{self, Cli};
 use crate::logins::keys::Keys;
+use crate::logins::{Logins, Standing};
 
 /// Which model API is spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -175,6 +178,32 @@ impl Worker {
             (None, None) => OsString::new(),
         }
     }
+}
+
+/// Who works if nobody is named: the first CLI that is installed and has a login or a key; or else
+/// the first that is installed, which will say what it lacks.
+pub fn default(config: &Config, env: &Env) -> Option<WorkerName> {
+    let logins = Logins::of(env);
+    let installed: Vec<Worker> = dialect::Name::ALL
+        .into_iter()
+        .filter(|name| name.dialect().needs().is_some())
+        .filter_map(|name| Worker::find(config, &name.as_str().into()))
+        .filter(|worker| {
+            // What an image has, only the image can tell.
+            let is_elsewhere = config.sandbox.backend == Some(Sandbox::Container);
+            is_elsewhere || probe::find(worker.program().as_ref(), &env.path).is_some()
+        })
+        .collect();
+    let is_ready = |worker: &&Worker| {
+        worker.cli().is_some_and(|cli| {
+            let standing = logins.standing(cli, worker.login.as_deref());
+            env.keys.has_any(cli) || matches!(standing, Ok(Standing::Usable { .. }))
+        })
+    };
+    let ready = installed.iter().find(is_ready);
+    ready
+        .or(installed.first())
+        .map(|worker| worker.name.clone())
 }
 
 /// The accounts of the workers of roles.

@@ -130,6 +130,10 @@ impl From<EngineError> for Problem {
             EngineError::UnknownWorker(_, ref known) => Self::user(error.to_string())
                 .hint(format!("known: {}", known.join(", ")))
                 .hint("`workers:` in the configuration names more"),
+            EngineError::NoWorker => Self::environment(error.to_string())
+                .hint("install one, for example with `npm install -g @anthropic-ai/claude-code`, and log in")
+                .hint("or give the built-in worker a model API: `--worker builtin`, see `docs/workers.md`")
+                .hint("`codeteam doctor` shows what each worker lacks, `codeteam demo` needs none"),
             EngineError::Redaction(_) => Self::user(error.to_string())
                 .caused_by(&error)
                 .hint("`redaction: { allow: [...] }` takes regular expressions"),

@@ -17,6 +17,7 @@ use codeteam_core::workflow::Compiled;
 
 use super::{Error, MAX_TASKS, Request};
 use crate::config::Config;
+use crate::dialect;
 use crate::env::Env;
 use crate::git::{self, Git, Head, Oid, Repo};
 use crate::workers::{self, Worker};
@@ -156,12 +157,20 @@ impl Project {
             .as_deref()
             .or(self.config.workflow.as_deref());
         let mut compiled = self.workflow(name.unwrap_or(workflows::DEFAULT))?;
-        let said = request.worker.as_deref().or(self.config.worker.as_deref());
-        let default = said.unwrap_or("scripted");
+        let said = request.worker.as_ref().or(self.config.worker.as_ref());
         let script = self.script(request)?;
+        let is_needed = compiled.roles.values().any(|role| role.workers.is_empty());
+        let default = match said {
+            Some(said) => WorkerName(said.clone()),
+            None if script.is_some() => WorkerName::from(dialect::Name::Scripted.as_str()),
+            None if is_needed => {
+                workers::default(&self.config, &self.env).ok_or(Error::NoWorker)?
+            }
+            None => WorkerName::default(),
+        };
         for role in compiled.roles.values_mut() {
             if role.workers.is_empty() || request.worker.is_some() {
-                let workers = vec![WorkerName(default.to_owned())];
+                let workers = vec![default.clone()];
                 // A model is the model of the worker it was named for.
                 if !role.workers.is_empty() && role.workers != workers {
                     role.model = None;

@@ -360,10 +360,7 @@ impl Look<'_> {
 
     /// The login of a CLI.
     fn file(&self, cli: &'static Cli, worker: &Worker) -> Found<Login> {
-        let state = self.env.state_home.clone().unwrap_or_default();
-        let moved = |name: &str| self.env.moved.get(name).cloned();
-        let logins = Logins::new(self.env.home.as_deref(), &state, moved);
-        let standing = logins.standing(cli, worker.login.as_deref());
+        let standing = Logins::of(self.env).standing(cli, worker.login.as_deref());
         let login = |by, path: Option<PathBuf>, state| Login {
             by,
             from: path.map(|path| path.display().to_string()),

@@ -56,6 +56,7 @@ pub(crate) fn main(args: &Args, mut scene: Scene) -> Result<Exit, Problem> {
     let project = scene.project()?;
     let prepared = project.prepare(&Request {
         goal: DEMO_GOAL.to_owned(),
+        worker: Some("scripted".to_owned()),
         ..Request::default()
     })?;
     let engine = scene.open(project)?;

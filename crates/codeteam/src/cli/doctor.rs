@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use codeteam_core::event::Sandbox;
 use codeteam_engine::config::{self, Config};
 use codeteam_engine::confine::{self, Confinement, Looked, Profile};
-use codeteam_engine::engine::{Cast, Engine, Project};
+use codeteam_engine::engine::{Cast, Engine, Error as EngineError, Project};
 use codeteam_engine::maintenance::{self, Check};
 use codeteam_engine::perform::with_causes;
 use codeteam_engine::process::{Launcher, Unconfined};
@@ -91,7 +91,10 @@ fn all_workers(scene: &Scene, config: &Config, confinement: Option<&Confinement>
     let casting = match Project::find(&scene.folder, scene.env.clone()) {
         Ok(project) => project.casting().unwrap_or_else(|error| {
             let why = with_causes(&error);
-            checks.push(Check::bad("workflow", why, "no run starts like this"));
+            checks.push(match error {
+                EngineError::NoWorker => Check::bad("workers", why, "what each lacks is below"),
+                _ => Check::bad("workflow", why, "no run starts like this"),
+            });
             Vec::new()
         }),
         // What is wrong with it is said above.

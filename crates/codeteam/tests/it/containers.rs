@@ -40,7 +40,7 @@ fn contained() -> Option<Project> {
     let project = Project::new();
     let gate = "for t in tests/*.sh; do [ ! -e \"$t\" ] || sh \"$t\" || exit 1; done";
     project.config(&format!(
-        "sandbox: {{ backend: container, image: {image} }}\nverification:\n  commands:\n    - {{ name: tests, command: '{gate}' }}\n"
+        "worker: scripted\nsandbox: {{ backend: container, image: {image} }}\nverification:\n  commands:\n    - {{ name: tests, command: '{gate}' }}\n"
     ));
     project.commit("in containers");
     Some(project)

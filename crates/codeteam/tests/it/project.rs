@@ -24,7 +24,7 @@ impl Project {
         let project = Self::empty();
         project.git(&["init", "--quiet", "--initial-branch=main"]);
         project.write("hello.txt", "hello\n");
-        project.config("verification:\n  commands:\n    - { name: tests, command: 'for t in tests/*.sh; do [ ! -e \"$t\" ] || sh \"$t\" || exit 1; done' }\n");
+        project.config("worker: scripted\nverification:\n  commands:\n    - { name: tests, command: 'for t in tests/*.sh; do [ ! -e \"$t\" ] || sh \"$t\" || exit 1; done' }\n");
         project.commit("first");
         project
     }

@@ -198,7 +198,7 @@ fn what_only_the_user_may_say() {
             "the repository cannot say it",
         ]);
     }
-    project.config("workers: { mine: { model: x } }\n");
+    project.config("worker: scripted\nworkers: { mine: { model: x } }\n");
     project
         .run(&["run", "x", "--worker", "mine"])
         .expect(2)

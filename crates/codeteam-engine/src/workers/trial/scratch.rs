@@ -33,10 +33,9 @@ impl<'a> Scratch<'a> {
     pub(super) fn make(env: &Env, warn: &'a (dyn Fn(&str) + Sync)) -> Result<Self, Error> {
         let state = env.state_home.as_ref().ok_or(Error::NoHome)?;
         let state = state.join("codeteam");
-        let moved = |name: &str| env.moved.get(name).cloned();
         let scratch = Self {
             place: state.join(TRIALS).join(std::process::id().to_string()),
-            logins: Logins::new(env.home.as_deref(), &state, moved),
+            logins: Logins::of(env),
             warn,
         };
         scratch.sweep();

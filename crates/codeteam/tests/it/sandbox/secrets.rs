@@ -81,11 +81,11 @@ fn stolen(more: &[&str]) -> (Vec<String>, Done) {
     ];
     let args = cast(&project, ONE, &plays);
     let mut command = project.codeteam(&[]);
-    command.args(args).args(more).env("MY_TOKEN", "my-token");
+    command.args(args).args(more).env("MY_WORD", "my-word");
     let done = Done::from(command.output().unwrap()).expect(0);
     let mut stolen = Vec::new();
     let names = secrets.0.iter().map(|(secret, _)| *secret);
-    for secret in names.chain(["my-token"]) {
+    for secret in names.chain(["my-word"]) {
         for whose in READERS {
             if done.said(whose).iter().any(|line| line.contains(secret)) {
                 stolen.push(format!("{whose}: {secret}"));
