@@ -44,3 +44,46 @@ fn commands(help: &str) -> Vec<&str> {
 fn section(text: &mut String, title: &str, help: &str) {
     let _ = write!(text, "\n{title}\n\n```\n{}\n```\n", help.trim_end());
 }
+
+#[test]
+fn the_configurations_in_the_guide_of_workers_can_be_used() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/workers.md");
+    let guide = std::fs::read_to_string(file).unwrap();
+    let project = Project::empty();
+    let samples = guide.split("```yaml\n").skip(1);
+    let samples = samples.filter_map(|rest| rest.split("```").next());
+    let (roles, configurations): (Vec<_>, Vec<_>) =
+        samples.partition(|sample| sample.starts_with("roles:"));
+    assert_eq!((roles.len(), configurations.len()), (3, 4));
+    for sample in configurations {
+        project.user_config(sample);
+        let listed = project.run(&["worker", "list", "--json"]).expect(0).value();
+        assert!(listed.as_array().unwrap().len() >= 5, "{sample}");
+    }
+    let project = Project::new();
+    for sample in roles {
+        let names = sample
+            .lines()
+            .skip(1)
+            .map(|line| line.trim().split(':').next());
+        let steps: Vec<String> = names
+            .enumerate()
+            .map(|(n, name)| format!("  s{n}: {{ role: {}, next: s{} }}", name.unwrap(), n + 1))
+            .collect();
+        let last = format!(
+            "  s{}: {{ person: Well?, answers: {{ yes: done }} }}",
+            steps.len()
+        );
+        let steps = format!("start: s0\nsteps:\n{}\n{last}\n", steps.join("\n"));
+        let flow = format!("name: mine\n{steps}{sample}");
+        project.write(".codeteam/workflows/mine.yml", &flow);
+        project.config("workflow: mine\nmcp_servers: { tickets: { command: t } }\n");
+        // Nobody can be used here, but everything makes sense.
+        let checks = project.run(&["doctor", "--json"]).value();
+        let checks = checks.as_array().unwrap();
+        assert!(
+            checks.iter().all(|c| c["name"] != "workflow"),
+            "{sample}\n{checks:#?}"
+        );
+    }
+}

@@ -380,13 +380,12 @@ fn the_built_in_worker_is_tried_out_with_a_server_of_ones_own() {
         last.to_lowercase().contains("authorization: bearer hush"),
         "{last}"
     );
-    // A server that is not there.
+    // A server that is not there. The worker would try it for longer.
     project.user_config(
         "workers: { builtin: { protocol: openai, base_url: 'http://127.0.0.1:9/v1', model: m } }\n",
     );
-    let done = run(&project, &["worker", "test", "builtin"], &[])
-        .expect(1)
-        .stdout;
+    let args = ["worker", "test", "builtin", "--timeout", "2"];
+    let done = run(&project, &args, &[]).expect(1).stdout;
     assert!(done.contains("category network"), "{done}");
     assert!(
         done.contains("→ see whether this machine is online"),

@@ -142,10 +142,15 @@ impl Asking<'_> {
         })
     }
 
-    /// It did not even start. Where it is on the host, something that it needs is not inside.
+    /// It did not even start: it is not in the image, or something that it needs is not inside.
     fn absent(&self, said: &str) -> Facts {
         let Some(found) = self.found else {
-            return missing(self.needs, self.program);
+            let (program, package) = (self.program.display(), self.needs.package);
+            let why = format!(
+                "`{program}` is not in the image; put `npm install -g {package}` into its \
+                 Containerfile and build it with `codeteam sandbox image --file`"
+            );
+            return unusable(Trouble::Missing, why);
         };
         let found = found.display();
         let said = if said.is_empty() {

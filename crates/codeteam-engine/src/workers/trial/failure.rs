@@ -1,0 +1,218 @@
+//! What a worker's failure means to a person.
+
+use codeteam_core::event::Reached;
+use codeteam_core::failure::{Action, Category, Facts, Stage, Trouble, classify};
+
+use crate::perform::now;
+use crate::workers::{Worker, look};
+
+/// A failure in the words of a person: of which category it is, what happened, what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The category.
+    pub category: Category,
+    /// What happened.
+    pub why: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+impl Failure {
+    /// What a worker's failure means, with what it asked of the network.
+    pub fn of(worker: &Worker, facts: &Facts, hosts: &[Reached]) -> Self {
+        let (category, action) = classify(facts);
+        let (why, said) = match (facts.stage, facts.trouble) {
+            // codeteam's own words, which have both parts.
+            (Stage::Spawn, Some(_)) => {
+                let parts = facts.message.split_once("; ");
+                parts.unwrap_or((&facts.message, ""))
+            }
+            _ => (facts.message.as_str(), ""),
+        };
+        let is_cut_off =
+            hosts.iter().any(|host| host.failed > 0) && hosts.iter().all(|host| host.received == 0);
+        let remedy = if is_cut_off {
+            CUT_OFF.to_owned()
+        } else if said.is_empty() {
+            remedy(worker, facts, action)
+        } else {
+            said.to_owned()
+        };
+        let why = why.to_owned();
+        Self {
+            category,
+            why,
+            remedy,
+        }
+    }
+}
+
+const CUT_OFF: &str = "see whether this machine is online; `codeteam doctor` says what is reached from where workers are";
+
+fn remedy(worker: &Worker, facts: &Facts, action: Action) -> String {
+    let name = &worker.name;
+    if let Some(quota) = &facts.quota {
+        let until = crate::tell::clock(quota.until(now()));
+        return format!(
+            "wait until {until}, or use a worker with another account than `{}`",
+            quota.account
+        );
+    }
+    let log_in = || {
+        let cli = worker.cli();
+        cli.map_or_else(|| "set its key".to_owned(), |cli| look::log_in(cli, worker))
+    };
+    let model = format!("name another model with `--model`, or in `workers.{name}.model`");
+    match (facts.stage, facts.trouble, facts.http_status) {
+        (Stage::TimedOut | Stage::Stalled, ..) => "give it longer with `--timeout`".to_owned(),
+        (_, Some(Trouble::Login), _) | (_, None, Some(401 | 403)) => log_in(),
+        (_, None, Some(404))
+        | (
+            _,
+            Some(
+                Trouble::Model
+                | Trouble::Refusal
+                | Trouble::Turns
+                | Trouble::Cost
+                | Trouble::Length,
+            ),
+            _,
+        ) => model,
+        (_, Some(Trouble::Missing | Trouble::Version), _) => match worker.dialect.dialect().needs()
+        {
+            Some(needs) => format!("`npm install -g {}`", needs.package),
+            None => "install codeteam anew".to_owned(),
+        },
+        (_, Some(Trouble::Billing), _) => {
+            "see to the account's billing; waiting does not help".to_owned()
+        }
+        (_, Some(Trouble::Unreachable), _) => CUT_OFF.to_owned(),
+        (_, None, Some(429 | 500..=599)) => "try again later".to_owned(),
+        (Stage::BadAnswer | Stage::NoAnswer, ..) => {
+            format!("`-v` shows what it said; if it keeps to it, {model}")
+        }
+        _ if action == Action::RetrySame => "try again later".to_owned(),
+        _ => "`-v` shows what it said".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::workers::probe;
+
+    fn failure(worker: &str, facts: &Facts) -> Failure {
+        let worker = Worker::find(&Config::default(), &worker.into()).unwrap();
+        Failure::of(&worker, facts, &[])
+    }
+
+    #[test]
+    fn every_failure_says_what_to_do() {
+        let told = probe::unusable(
+            Trouble::Missing,
+            "`codex` is not installed; `npm install -g @openai/codex` installs it".to_owned(),
+        );
+        let Failure {
+            category,
+            why,
+            remedy,
+        } = failure("codex", &told);
+        assert_eq!(category, Category::Cli);
+        assert_eq!(why, "`codex` is not installed");
+        assert_eq!(remedy, "`npm install -g @openai/codex` installs it");
+
+        let of = |stage, trouble, http_status| Facts {
+            stage,
+            trouble,
+            http_status,
+            message: "words; more words".to_owned(),
+            ..Facts::default()
+        };
+        for (facts, category, remedy) in [
+            (
+                of(Stage::Worker, Some(Trouble::Login), None),
+                Category::Cli,
+                "log in with `claude auth login`, or set `ANTHROPIC_API_KEY`",
+            ),
+            (
+                of(Stage::Worker, None, Some(401)),
+                Category::Cli,
+                "log in with `claude auth login`",
+            ),
+            (
+                of(Stage::TimedOut, None, None),
+                Category::Network,
+                "--timeout",
+            ),
+            (
+                of(Stage::Worker, Some(Trouble::Model), None),
+                Category::Cli,
+                "`workers.claude.model`",
+            ),
+            (
+                of(Stage::Worker, Some(Trouble::Unreachable), None),
+                Category::Network,
+                "`codeteam doctor`",
+            ),
+            (
+                of(Stage::Worker, None, Some(503)),
+                Category::Network,
+                "later",
+            ),
+            (
+                of(Stage::Worker, Some(Trouble::Billing), None),
+                Category::Resource,
+                "billing",
+            ),
+            (
+                of(Stage::BadAnswer, None, None),
+                Category::Validation,
+                "`-v`",
+            ),
+        ] {
+            let failure = failure("claude", &facts);
+            assert_eq!(failure.category, category, "{facts:?}");
+            assert!(failure.remedy.contains(remedy), "{failure:?}");
+            assert_eq!(
+                failure.why, "words; more words",
+                "a worker's words stay whole"
+            );
+        }
+    }
+
+    #[test]
+    fn a_worker_that_is_cut_off_is_told_from_one_that_is_refused() {
+        let facts = Facts {
+            http_status: Some(502),
+            ..Facts::default()
+        };
+        let worker = Worker::find(&Config::default(), &"claude".into()).unwrap();
+        let remedy = |failed, received| {
+            let host = Reached {
+                failed,
+                received,
+                ..Reached::default()
+            };
+            Failure::of(&worker, &facts, &[host]).remedy
+        };
+        assert!(remedy(1, 0).contains("online"));
+        assert_eq!(remedy(0, 10), "try again later");
+    }
+
+    #[test]
+    fn a_usage_limit_names_its_account_and_its_end() {
+        let facts = Facts {
+            quota: Some(codeteam_core::failure::Quota {
+                account: "work".into(),
+                resets_in_ms: Some(60_000),
+                resets_at: None,
+            }),
+            ..Facts::default()
+        };
+        let failure = failure("claude", &facts);
+        assert_eq!(failure.category, Category::Resource);
+        assert!(failure.remedy.starts_with("wait until "), "{failure:?}");
+        assert!(failure.remedy.contains("`work`"), "{failure:?}");
+    }
+}
