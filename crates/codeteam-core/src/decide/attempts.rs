@@ -277,9 +277,9 @@ impl Decider {
             Action::RetryOnce => role_step.retry.max_attempts.min(2),
             Action::RetrySame | Action::RetryWithFeedback => role_step.retry.max_attempts,
         };
-        let tried = id.attempt - self.tried_by_others(id);
-        if tried >= tries {
-            let why = format!("{} ({tried} of {tries} tries)", first_line(&facts.message));
+        let own = id.attempt - self.tried_by_others(id);
+        if own >= tries {
+            let why = format!("{} ({own} of {tries} tries)", first_line(&facts.message));
             return self.stand_in(id, facts, &why);
         }
         if self.breaker_is_open(id) {

@@ -211,7 +211,7 @@ struct Event<'a> {
     structured_output: Option<&'a RawValue>,
     usage: Option<Tokens>,
     #[serde(rename = "modelUsage")]
-    model_usage: Option<BTreeMap<String, ModelUsage>>,
+    model_usage: Option<BTreeMap<String, Tokens>>,
     total_cost_usd: Option<f64>,
     rate_limit_info: Option<RateLimit>,
     error_status: Option<u16>,
@@ -223,19 +223,17 @@ struct Event<'a> {
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 struct Tokens {
-    input_tokens: u64,
-    cache_creation_input_tokens: u64,
-    cache_read_input_tokens: u64,
-    output_tokens: u64,
-}
-
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct ModelUsage {
-    input_tokens: u64,
-    output_tokens: u64,
-    cache_read_input_tokens: u64,
-    cache_creation_input_tokens: u64,
+    #[serde(alias = "inputTokens", rename = "input_tokens")]
+    input: u64,
+    #[serde(
+        alias = "cacheCreationInputTokens",
+        rename = "cache_creation_input_tokens"
+    )]
+    cache_creation: u64,
+    #[serde(alias = "cacheReadInputTokens", rename = "cache_read_input_tokens")]
+    cache_read: u64,
+    #[serde(alias = "outputTokens", rename = "output_tokens")]
+    output: u64,
 }
 
 #[derive(Deserialize)]
@@ -249,23 +247,10 @@ struct RateLimit {
 impl Tokens {
     fn usage(self) -> Usage {
         Usage {
-            input_tokens: self.input_tokens
-                + self.cache_creation_input_tokens
-                + self.cache_read_input_tokens,
-            cached_input_tokens: self.cache_read_input_tokens,
-            output_tokens: self.output_tokens,
+            input_tokens: self.input + self.cache_creation + self.cache_read,
+            cached_input_tokens: self.cache_read,
+            output_tokens: self.output,
             cost_microusd: None,
-        }
-    }
-}
-
-impl From<ModelUsage> for Tokens {
-    fn from(usage: ModelUsage) -> Self {
-        Self {
-            input_tokens: usage.input_tokens,
-            cache_creation_input_tokens: usage.cache_creation_input_tokens,
-            cache_read_input_tokens: usage.cache_read_input_tokens,
-            output_tokens: usage.output_tokens,
         }
     }
 }
@@ -385,9 +370,11 @@ impl Folding {
     fn ended(&mut self, event: Event<'_>) -> Vec<Told> {
         let mut usage = Usage::default();
         match &event.model_usage {
-            Some(models) if !models.is_empty() => models
-                .values()
-                .for_each(|model| usage.add(Tokens::from(*model).usage())),
+            Some(models) if !models.is_empty() => {
+                for model in models.values() {
+                    usage.add(model.usage());
+                }
+            }
             _ => usage.add(event.usage.unwrap_or_default().usage()),
         }
         usage.cost_microusd = event.total_cost_usd.map(crate::config::microusd);

@@ -195,11 +195,11 @@ fn setting(name: &str, value: &Value) -> String {
 /// The schema as its API takes it: every key is asked for, and `null` stands for one that is left
 /// out.
 fn strict(schema: &Value) -> Value {
+    const KEPT: [&str; 6] = ["type", "description", "enum", "const", "anyOf", "oneOf"];
     let Value::Object(fields) = schema else {
         // Anything at all cannot be asked for; a text can hold it.
         return json!({ "type": "string" });
     };
-    const KEPT: [&str; 6] = ["type", "description", "enum", "const", "anyOf", "oneOf"];
     let mut out = Map::new();
     for (name, value) in fields {
         if KEPT.contains(&name.as_str()) {
@@ -273,9 +273,12 @@ struct Event {
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 struct Tokens {
-    input_tokens: u64,
-    cached_input_tokens: u64,
-    output_tokens: u64,
+    #[serde(rename = "input_tokens")]
+    input: u64,
+    #[serde(rename = "cached_input_tokens")]
+    cached: u64,
+    #[serde(rename = "output_tokens")]
+    output: u64,
 }
 
 impl Fold for Folding {
@@ -294,9 +297,8 @@ impl Fold for Folding {
                 let id = self.heard.session.clone().unwrap_or_default();
                 vec![Told::Session { id }]
             }
-            "turn.started" => Vec::new(),
+            "turn.started" | "item.updated" => Vec::new(),
             "item.started" => event.item.as_ref().map_or_else(Vec::new, begun),
-            "item.updated" => Vec::new(),
             "item.completed" => event.item.map_or_else(Vec::new, |item| self.done(&item)),
             "turn.completed" => self.ended(event.usage.unwrap_or_default()),
             "turn.failed" => {
@@ -375,11 +377,9 @@ impl Folding {
     fn ended(&mut self, tokens: Tokens) -> Vec<Told> {
         let before = self.listening.before;
         let usage = Usage {
-            input_tokens: tokens.input_tokens.saturating_sub(before.input_tokens),
-            cached_input_tokens: tokens
-                .cached_input_tokens
-                .saturating_sub(before.cached_input_tokens),
-            output_tokens: tokens.output_tokens.saturating_sub(before.output_tokens),
+            input_tokens: tokens.input.saturating_sub(before.input_tokens),
+            cached_input_tokens: tokens.cached.saturating_sub(before.cached_input_tokens),
+            output_tokens: tokens.output.saturating_sub(before.output_tokens),
             cost_microusd: None,
         };
         self.heard.usage = usage;

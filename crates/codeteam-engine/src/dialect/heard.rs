@@ -91,11 +91,8 @@ impl Heard {
             facts.quota = Some(quota);
             return WorkerEnd::Failed(facts);
         }
-        let code = match exit.status {
-            Status::Exited(code) => code,
-            _ => {
-                return WorkerEnd::Failed(facts_of(exit, Stage::Worker, self.words(code_of(exit))));
-            }
+        let Status::Exited(code) = exit.status else {
+            return WorkerEnd::Failed(facts_of(exit, Stage::Worker, self.words(None)));
         };
         if let Some(mut facts) = cause {
             facts.exit = Some(code);
@@ -171,13 +168,6 @@ fn is_usage(message: &str) -> bool {
     const WORDS: &[&str] = &["unknown option", "unknown argument", "unexpected argument"];
     let lower = message.to_lowercase();
     WORDS.iter().any(|words| lower.contains(words))
-}
-
-fn code_of(exit: &Exit) -> Option<i32> {
-    match exit.status {
-        Status::Exited(code) => Some(code),
-        _ => None,
-    }
 }
 
 /// The beginning of a text that may be long.

@@ -90,7 +90,7 @@ impl Fold for Lines {
             .filter(|_| !said.text.is_empty())
             .collect(),
             "usage" => vec![self.spent(&said)],
-            "error" => vec![self.failed(said)],
+            "error" => vec![self.failed(&said)],
             "rate_limit" => {
                 self.heard.quota = Some(Quota {
                     account: self.account.clone(),
@@ -140,7 +140,7 @@ impl Lines {
         Told::Usage { usage }
     }
 
-    fn failed(&mut self, said: Said<'_>) -> Told {
+    fn failed(&mut self, said: &Said<'_>) -> Told {
         let message = clipped(&said.message);
         self.heard.trouble = Some(Facts {
             message: message.clone(),

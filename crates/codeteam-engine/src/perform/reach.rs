@@ -14,7 +14,7 @@ use crate::config::Host;
 use crate::dialect;
 use crate::engine::Engine;
 use crate::env::Env;
-use crate::logins::clis::{BaseUrl, Cli};
+use crate::logins::clis::{BaseUrl, Cli, Moved};
 use crate::logins::keys::{self, SaidBy};
 use crate::logins::{Loan, Outcome};
 use crate::process::{Account, Network, View};
@@ -114,10 +114,13 @@ impl Reach {
             let key = endpoint.key.as_ref().map_or("none", |key| key.reveal());
             reach.lead(worker, &endpoint, &endpoint.url, key);
         }
-        if let Some(home) = worker.cli().filter(|_| worker.login.is_some()) {
-            let moved = home.moved_by.variable();
-            let place = worker.login.clone().unwrap_or_default();
-            reach.env.push((moved.into(), place.into()));
+        if let (Some(cli), Some(login)) = (worker.cli(), &worker.login) {
+            let (name, place) = match cli.moved_by {
+                Moved::Directory(name) => (name, Some(login.as_path())),
+                Moved::Home(name) => (name, login.parent()),
+            };
+            let place = place.unwrap_or(login);
+            reach.env.push((name.into(), place.into()));
         }
         Ok(reach)
     }

@@ -26,7 +26,7 @@ use self::files::{Files, Transcript, failed, lock};
 pub(crate) use self::files::{replayed, spent};
 use super::reach::Reach;
 use super::{Context, Error, Job, caches, now, oid, setup, view};
-use crate::dialect::{Clock, Listening, Program, Surroundings};
+use crate::dialect::{Clock, Fold, Listening, Program, Surroundings, Told};
 use crate::engine::Engine;
 use crate::process::{self, Account, CommandSpec, Exit, Limits, Line, Profile, Status, View};
 use crate::prompt;
@@ -45,148 +45,281 @@ pub(super) fn work(
     assignment: &Assignment,
     context: &Context<'_>,
 ) -> Result<Input, Error> {
-    let engine = context.engine;
-    let workspace = job.prepare(engine, &assignment.tree)?;
-    let worker = Worker::find(&engine.config, &assignment.worker)
-        .ok_or_else(|| Error::UnknownWorker(assignment.worker.0.clone()))?;
-    let model = assignment.model.as_ref().or(worker.model.as_ref()).cloned();
-    let worker = match worker.speaking(&engine.env.keys, model.as_deref()) {
-        Ok(worker) => worker,
-        Err(facts) => return Ok(came_to_nothing(job, facts)),
-    };
-    if let Err(facts) = usable::check(job, &worker, &workspace, context)? {
-        return Ok(came_to_nothing(job, facts));
+    match Errand::prepare(job, assignment, context)? {
+        Ok(errand) => errand.carry_out(),
+        Err(facts) => Ok(came_to_nothing(job, facts)),
     }
-    if assignment.writable {
-        setup::ready(job, &workspace, context)?;
-    }
-    let files = Files::of(job, engine);
-    let session = Session::of(job, assignment, &worker, engine)?;
-    let mut assignment = assignment.clone();
-    if session.as_ref().is_none_or(|session| !session.is_there) {
-        assignment.session = None;
-    }
-    let listening = Listening {
-        account: worker.account.clone(),
-        model,
-        before: assignment
-            .session
-            .as_ref()
-            .map_or_else(Usage::default, |s| s.usage),
-        clock: Clock::read(),
-    };
-    let transcript = Transcript::create(&files.transcript, worker.dialect, &listening)?;
-    let transcript = Arc::new(Mutex::new(transcript));
-    let telling = Arc::clone(&transcript);
-    let account = Account::telling(Arc::new(move |text: &str| {
-        lock(&telling).write("network", text.into());
-    }));
-    let reach = match Reach::for_job(job, &worker, &assignment, &files.private, engine, &account) {
-        // What the user's configuration lacks is the worker's trouble: another may stand in.
-        Err(Error::Server(error)) => {
-            let facts = probe::unusable(Trouble::Login, error.to_string());
-            return Ok(came_to_nothing(job, facts));
+}
+
+/// An assignment and all that carries it out.
+struct Errand<'a> {
+    job: &'a Job,
+    context: &'a Context<'a>,
+    assignment: Assignment,
+    worker: Worker,
+    workspace: Arc<Workspace>,
+    files: Files,
+    session: Option<Session>,
+    listening: Listening,
+    transcript: Arc<Mutex<Transcript>>,
+}
+
+impl<'a> Errand<'a> {
+    /// Makes everything ready; says what the worker lacks if it lacks something.
+    fn prepare(
+        job: &'a Job,
+        assignment: &Assignment,
+        context: &'a Context<'a>,
+    ) -> Result<Result<Self, Facts>, Error> {
+        let engine = context.engine;
+        let workspace = job.prepare(engine, &assignment.tree)?;
+        let worker = Worker::find(&engine.config, &assignment.worker)
+            .ok_or_else(|| Error::UnknownWorker(assignment.worker.0.clone()))?;
+        let model = assignment.model.as_ref().or(worker.model.as_ref()).cloned();
+        let worker = match worker.speaking(&engine.env.keys, model.as_deref()) {
+            Ok(worker) => worker,
+            Err(facts) => return Ok(Err(facts)),
+        };
+        if let Err(facts) = usable::check(job, &worker, &workspace, context)? {
+            return Ok(Err(facts));
         }
-        reach => reach?,
-    };
-    let program = program(
-        job,
-        &assignment,
-        &worker,
-        &workspace,
-        &reach,
-        &files,
-        engine,
-    )?;
-    let mut redact = [engine.redactor.lines(), engine.redactor.lines()];
-    // Where the worktree is means nothing to a person.
-    let tree = format!("{}/", workspace.tree_dir().display());
-    let mut fold = worker.dialect.dialect().fold(&listening);
-    let ran = command(
-        job,
-        &assignment,
-        &workspace,
-        engine,
-        program,
-        &reach,
-        session.as_ref(),
-    )
-    .and_then(|spec| {
-        run(job, &assignment, &spec, context, &mut |line| {
+        if assignment.writable {
+            setup::ready(job, &workspace, context)?;
+        }
+        let files = Files::of(job, engine);
+        let session = Session::of(job, assignment, &worker, engine)?;
+        let mut assignment = assignment.clone();
+        if session.as_ref().is_none_or(|session| !session.is_there) {
+            assignment.session = None;
+        }
+        let before = assignment.session.as_ref().map(|session| session.usage);
+        let listening = Listening {
+            account: worker.account.clone(),
+            model,
+            before: before.unwrap_or_default(),
+            clock: Clock::read(),
+        };
+        let transcript = Transcript::create(&files.transcript, worker.dialect, &listening)?;
+        Ok(Ok(Self {
+            job,
+            context,
+            assignment,
+            worker,
+            workspace,
+            files,
+            session,
+            listening,
+            transcript: Arc::new(Mutex::new(transcript)),
+        }))
+    }
+
+    /// Lets the worker work, to its end.
+    fn carry_out(self) -> Result<Input, Error> {
+        let (job, context) = (self.job, self.context);
+        let telling = Arc::clone(&self.transcript);
+        let account = Account::telling(Arc::new(move |text: &str| {
+            lock(&telling).write("network", text.into());
+        }));
+        let (worker, private) = (&self.worker, &self.files.private);
+        let engine = context.engine;
+        let reach = Reach::for_job(job, worker, &self.assignment, private, engine, &account);
+        let reach = match reach {
+            // What the user's configuration lacks is the worker's trouble: another may stand in.
+            Err(Error::Server(error)) => {
+                let facts = probe::unusable(Trouble::Login, error.to_string());
+                return Ok(came_to_nothing(job, facts));
+            }
+            reach => reach?,
+        };
+        let mut fold = worker.dialect.dialect().fold(&self.listening);
+        let ran = self.run(&reach, &mut *fold);
+        // However it went, what the worker was lent comes back.
+        if let Some(told) = reach.end() {
+            (context.lines)(&job.id, &told);
+        }
+        let exit = ran?;
+        let hosts = account.hosts();
+        if !hosts.is_empty() {
+            (context.report)(Input::NetworkUsed {
+                at: now(),
+                id: job.id.clone(),
+                hosts,
+            });
+        }
+        let end = self.ended(fold.finish(&exit), &exit)?;
+        self.report(end, &*fold)
+    }
+
+    /// Runs the worker; what it says goes to the transcript, to the fold and to whoever watches.
+    fn run(&self, reach: &Reach, fold: &mut dyn Fold) -> Result<Exit, Error> {
+        let spec = self.command(self.program(reach)?, reach)?;
+        let (assignment, context) = (&self.assignment, self.context);
+        let redactor = &context.engine.redactor;
+        let mut redact = [redactor.lines(), redactor.lines()];
+        // Where the worktree is means nothing to a person.
+        let tree = format!("{}/", self.workspace.tree_dir().display());
+        let mut sink = |line: Line<'_>| {
             let kept = redact[line.stream as usize].line(&line.text).text;
-            lock(&transcript).line(line.stream, &kept);
-            for told in fold.line(&line) {
-                if let Some(shown) = told.shown() {
-                    let shown = shown.replace(&tree, "");
-                    (context.lines)(&job.id, &engine.redactor.redact(&shown).text);
+            lock(&self.transcript).line(line.stream, &kept);
+            for shown in fold.line(&line).iter().filter_map(Told::shown) {
+                let shown = shown.replace(&tree, "");
+                (context.lines)(&self.job.id, &redactor.redact(&shown).text);
+            }
+        };
+        let stall = Some(assignment.stall_ms).filter(|ms| *ms > 0);
+        let limits = Limits {
+            wall: Duration::from_millis(assignment.timeout_ms),
+            silence: stall.map(Duration::from_millis),
+            line_bytes: LINE_BYTES,
+            total_bytes: TOTAL_BYTES,
+            grace: GRACE,
+        };
+        let launcher = self.job.launcher(context.engine)?;
+        let (profile, cancel) = (Profile::Worker, &context.cancel);
+        Ok(process::run(
+            &*launcher, profile, &spec, &limits, cancel, &mut sink,
+        )?)
+    }
+
+    /// What became of it, with what it has changed by its answer in the worktree.
+    fn ended(&self, mut end: WorkerEnd, exit: &Exit) -> Result<WorkerEnd, Error> {
+        let (assignment, engine) = (&self.assignment, self.context.engine);
+        if let WorkerEnd::Failed(facts) = &mut end {
+            // Its limit, not how long it took to be rid of it.
+            match exit.status {
+                Status::TimedOut => {
+                    let seconds = assignment.timeout_ms / 1_000;
+                    facts.message = format!("it took longer than {seconds} s");
                 }
+                Status::Stalled => {
+                    let seconds = assignment.stall_ms / 1_000;
+                    facts.message = format!("it said nothing for {seconds} s");
+                }
+                _ => {}
             }
-        })
-    });
-    // However it went, what the worker was lent comes back.
-    if let Some(told) = reach.end() {
-        (context.lines)(&job.id, &told);
+        }
+        let tree = self.workspace.tree_dir();
+        if !assignment.writable && self.job.sandbox != Sandbox::None {
+            engine.untouched.note(&tree, &assignment.tree);
+        }
+        let is_editing = assignment.writable && assignment.means.mode == Mode::Edits;
+        if let (WorkerEnd::Answered(answer), true) = (&end, is_editing) {
+            let applied = edits::apply(assignment, answer, &tree)?;
+            end = applied.err().map_or(end, WorkerEnd::Failed);
+        }
+        redacted(&mut end, engine);
+        Ok(end)
     }
-    let exit = ran?;
-    let hosts = account.hosts();
-    if !hosts.is_empty() {
-        (context.report)(Input::NetworkUsed {
-            at: now(),
-            id: job.id.clone(),
-            hosts,
+
+    /// Keeps what it said, and takes from its worktree what it did.
+    fn report(&self, mut end: WorkerEnd, fold: &dyn Fold) -> Result<Input, Error> {
+        let engine = self.context.engine;
+        let wants_change = self.assignment.writable && matches!(end, WorkerEnd::Answered(_));
+        // Getting the transcript onto the disk and looking at the worktree need not wait for each
+        // other.
+        let transcript = &self.transcript;
+        let (kept, collected) = std::thread::scope(|scope| {
+            let keeping = scope.spawn(|| lock(transcript).keep(engine));
+            let collected = wants_change.then(|| collect(self.job, &self.workspace, engine));
+            (keeping.join(), collected.transpose())
         });
-    }
-    let mut end = fold.finish(&exit);
-    if let WorkerEnd::Failed(facts) = &mut end {
-        // Its limit, not how long it took to be rid of it.
-        match exit.status {
-            Status::TimedOut => {
-                facts.message = format!("it took longer than {} s", assignment.timeout_ms / 1_000);
+        self.files.forget();
+        let transcript = kept.map_err(|_| Error::Panicked)??;
+        let change = match collected? {
+            None => None,
+            Some(Ok(found)) => Some(found),
+            Some(Err(facts)) => {
+                end = WorkerEnd::Failed(facts);
+                None
             }
-            Status::Stalled => {
-                facts.message = format!("it said nothing for {} s", assignment.stall_ms / 1_000);
-            }
-            _ => {}
-        }
-    }
-    if !changes_files(&assignment) && job.sandbox != Sandbox::None {
-        engine
-            .untouched
-            .note(&workspace.tree_dir(), &assignment.tree);
-    }
-    if let (WorkerEnd::Answered(answer), true) = (&end, is_editing(&assignment)) {
-        let applied = edits::apply(&assignment, answer, &workspace.tree_dir())?;
-        end = applied.err().map_or(end, WorkerEnd::Failed);
-    }
-    redacted(&mut end, engine);
-    let wants_change = assignment.writable && matches!(end, WorkerEnd::Answered(_));
-    // Getting the transcript onto the disk and looking at the worktree need not wait for each other.
-    let (kept, collected) = std::thread::scope(|scope| {
-        let keeping = scope.spawn(|| lock(&transcript).keep(engine));
-        let collected = wants_change.then(|| collect(job, &workspace, engine));
-        (keeping.join(), collected.transpose())
-    });
-    files.forget();
-    let transcript = kept.map_err(|_| Error::Panicked)??;
-    let change = match collected? {
-        None => None,
-        Some(Ok(found)) => Some(found),
-        Some(Err(facts)) => {
-            end = WorkerEnd::Failed(facts);
-            None
-        }
-    };
-    let usage = prices::priced(fold.usage(), fold.model(), &engine.config.prices);
-    Ok(exited(
-        job,
-        WorkerReport {
+        };
+        let session = self.session.as_ref().and_then(|_| fold.session());
+        let report = WorkerReport {
             end,
-            usage,
+            usage: prices::priced(fold.usage(), fold.model(), &engine.config.prices),
             transcript: Some(transcript),
             change,
-            session: session.and_then(|_| fold.session().map(str::to_owned)),
-        },
-    ))
+            session: session.map(str::to_owned),
+        };
+        Ok(exited(self.job, report))
+    }
+
+    /// What carries the assignment out, with its files where it will look for them.
+    fn program(&self, reach: &Reach) -> Result<Program, Error> {
+        let (assignment, worker, engine) = (&self.assignment, &self.worker, self.context.engine);
+        let named = &assignment.means.mcp_servers;
+        let servers = named.iter().filter_map(|name| {
+            let server = engine.config.mcp_servers.get(name)?;
+            Some((name.clone(), server.clone()))
+        });
+        let around = Surroundings {
+            codeteam: engine.codeteam.clone(),
+            folder: self.files.folder.clone(),
+            assignment: self.files.assignment.clone(),
+            program: worker.program(),
+            model: self.listening.model.clone(),
+            base_url: reach.base_url.clone(),
+            protocol: worker.protocol,
+            web_search: reach.web_search.clone(),
+            keyed: reach.keyed,
+            confined: self.job.sandbox != Sandbox::None,
+            mcp_servers: servers.collect(),
+        };
+        let attached = attached::of(assignment, &self.workspace, engine)?;
+        let prompt = prompt::render(assignment, &attached);
+        self.files.write_assignment(assignment, &prompt)?;
+        let dialect = worker.dialect.dialect();
+        let mut program = dialect.command(assignment, &prompt, &around);
+        for (path, text) in &program.files {
+            self.files.write(path, text)?;
+        }
+        program.reads.push(self.files.folder.clone());
+        Ok(program)
+    }
+
+    /// The worker's program, with all it sees.
+    fn command(&self, program: Program, reach: &Reach) -> Result<CommandSpec, Error> {
+        let (job, engine, workspace) = (self.job, self.context.engine, &self.workspace);
+        let mut view = view(job, &self.assignment, workspace, engine)?;
+        reach.show(&mut view);
+        if let Some(session) = &self.session {
+            session.show(&mut view);
+        }
+        for file in program.reads {
+            view.show(file, Access::ReadOnly);
+        }
+        for (source, place) in program.placed {
+            view.entries.push(Entry::Bind {
+                source,
+                target: Path::new(policy::HOME).join(place),
+                access: Access::ReadOnly,
+            });
+        }
+        let (name, args) = match program.stdin {
+            None => (program.program, program.args),
+            // No worker may ever wait for a terminal, so there is no standard input but a file.
+            Some(file) => {
+                let script = r#"exec "$@" <"$0""#;
+                let mut args: Vec<OsString> = vec!["-c".into(), script.into(), file.into()];
+                args.push(program.program);
+                args.extend(program.args);
+                ("/bin/sh".into(), args)
+            }
+        };
+        let mut env = program.env;
+        // Times that it tells are read as such.
+        env.push(("TZ".into(), "UTC".into()));
+        env.extend(reach.env.iter().cloned());
+        Ok(CommandSpec {
+            program: name,
+            args,
+            cwd: workspace.tree_dir(),
+            env: Engine::child_env(&job.mark(engine), env),
+            view,
+            disk: Some(engine.disk(workspace)),
+            brief: false,
+        })
+    }
 }
 
 /// Takes secrets out of what becomes an event. Files in an answer are in the worktree by now.
@@ -222,129 +355,9 @@ fn came_to_nothing(job: &Job, facts: Facts) -> Input {
     )
 }
 
-/// Whether files are changed by what the worker answers, not by itself.
-fn is_editing(assignment: &Assignment) -> bool {
-    assignment.writable && assignment.means.mode == Mode::Edits
-}
-
 /// Whether the worker itself changes files.
 fn changes_files(assignment: &Assignment) -> bool {
     assignment.writable && assignment.means.mode == Mode::Tools
-}
-
-/// What carries the assignment out, with its files where it will look for them.
-fn program(
-    job: &Job,
-    assignment: &Assignment,
-    worker: &Worker,
-    workspace: &Workspace,
-    reach: &Reach,
-    files: &Files,
-    engine: &Engine,
-) -> Result<Program, Error> {
-    let named = &assignment.means.mcp_servers;
-    let servers = named.iter().filter_map(|name| {
-        let server = engine.config.mcp_servers.get(name)?;
-        Some((name.clone(), server.clone()))
-    });
-    let around = Surroundings {
-        codeteam: engine.codeteam.clone(),
-        folder: files.folder.clone(),
-        assignment: files.assignment.clone(),
-        program: worker.program(),
-        model: assignment.model.clone().or_else(|| worker.model.clone()),
-        base_url: reach.base_url.clone(),
-        protocol: worker.protocol,
-        web_search: reach.web_search.clone(),
-        keyed: reach.keyed,
-        confined: job.sandbox != Sandbox::None,
-        mcp_servers: servers.collect(),
-    };
-    let attached = attached::of(assignment, workspace, engine)?;
-    let prompt = prompt::render(assignment, &attached);
-    files.write_assignment(assignment, &prompt)?;
-    let mut program = worker
-        .dialect
-        .dialect()
-        .command(assignment, &prompt, &around);
-    for (path, text) in &program.files {
-        files.write(path, text)?;
-    }
-    program.reads.push(files.folder.clone());
-    Ok(program)
-}
-
-/// The worker's program, with all it sees.
-fn command(
-    job: &Job,
-    assignment: &Assignment,
-    workspace: &Workspace,
-    engine: &Engine,
-    program: Program,
-    reach: &Reach,
-    session: Option<&Session>,
-) -> Result<CommandSpec, Error> {
-    let mut view = view(job, assignment, workspace, engine)?;
-    reach.show(&mut view);
-    if let Some(session) = session {
-        session.show(&mut view);
-    }
-    for file in program.reads {
-        view.show(file, Access::ReadOnly);
-    }
-    for (source, place) in program.placed {
-        view.entries.push(Entry::Bind {
-            source,
-            target: Path::new(policy::HOME).join(place),
-            access: Access::ReadOnly,
-        });
-    }
-    let (name, args) = match program.stdin {
-        None => (program.program, program.args),
-        // No worker may ever wait for a terminal, so there is no standard input but a file.
-        Some(file) => {
-            let script = r#"exec "$@" <"$0""#;
-            let mut args: Vec<OsString> = vec!["-c".into(), script.into(), file.into()];
-            args.push(program.program);
-            args.extend(program.args);
-            ("/bin/sh".into(), args)
-        }
-    };
-    let mut env = program.env;
-    // Times that it tells are read as such.
-    env.push(("TZ".into(), "UTC".into()));
-    env.extend(reach.env.iter().cloned());
-    Ok(CommandSpec {
-        program: name,
-        args,
-        cwd: workspace.tree_dir(),
-        env: Engine::child_env(&job.mark(engine), env),
-        view,
-        disk: Some(engine.disk(workspace)),
-        brief: false,
-    })
-}
-
-fn run(
-    job: &Job,
-    assignment: &Assignment,
-    spec: &CommandSpec,
-    context: &Context<'_>,
-    sink: &mut dyn FnMut(Line<'_>),
-) -> Result<Exit, Error> {
-    let stall = Some(assignment.stall_ms).filter(|ms| *ms > 0);
-    let limits = Limits {
-        wall: Duration::from_millis(assignment.timeout_ms),
-        silence: stall.map(Duration::from_millis),
-        line_bytes: LINE_BYTES,
-        total_bytes: TOTAL_BYTES,
-        grace: GRACE,
-    };
-    let launcher = job.launcher(context.engine)?;
-    let (profile, cancel) = (Profile::Worker, &context.cancel);
-    Ok(process::run(
-        &*launcher, profile, spec, &limits, cancel, sink,
-    )?)
 }
 
 /// What a worker is shown: its work tree, which only those who are asked for a change may write.

@@ -63,13 +63,13 @@ enum Api {
 
 pub(crate) fn main(args: &Args) -> Result<Exit, Problem> {
     let mut out = std::io::stdout().lock();
-    let code = match (args.protocol, &args.base_url, &args.model) {
-        (Some(api), Some(url), Some(model)) => {
+    // In one line: the last one a worker says is what its run tells of it.
+    let failed = |error: &dyn std::error::Error| Problem::user(with_causes(error));
+    let code =
+        if let (Some(api), Some(url), Some(model)) = (args.protocol, &args.base_url, &args.model) {
             let options = options(args, api, url, model);
-            // In one line: the last one a worker says is what its run tells of it.
-            builtin::run(&options, &mut out).map_err(|e| Problem::user(with_causes(&e)))?
-        }
-        _ => {
+            builtin::run(&options, &mut out).map_err(|e| failed(&e))?
+        } else {
             let source = match &args.script {
                 Some(path) => Source::File(path),
                 None => Source::Text {
@@ -77,10 +77,8 @@ pub(crate) fn main(args: &Args) -> Result<Exit, Problem> {
                     text: DEMO,
                 },
             };
-            scripted::play(source, &args.assignment, &mut out)
-                .map_err(|e| Problem::user(with_causes(&e)))?
-        }
-    };
+            scripted::play(source, &args.assignment, &mut out).map_err(|e| failed(&e))?
+        };
     if code == 0 {
         return Ok(Exit::Done);
     }

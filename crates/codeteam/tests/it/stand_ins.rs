@@ -226,7 +226,7 @@ fn a_cli_that_is_not_there_is_named_with_its_package() {
     let tools = project.home().join("bin");
     std::fs::create_dir(&tools).unwrap();
     for program in ["git", "bwrap", "sh"] {
-        let found = std::process::Command::new("sh")
+        let found = Project::program(std::path::Path::new("sh"))
             .args(["-c", &format!("command -v {program}")])
             .output()
             .unwrap();
