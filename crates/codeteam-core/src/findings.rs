@@ -90,7 +90,7 @@ pub struct Finding {
 pub struct Resolution {
     /// Which finding.
     pub id: FindingId,
-    /// What the reviewer says of it now.
+    /// How it stands now.
     pub state: State,
 }
 

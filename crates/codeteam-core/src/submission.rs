@@ -1,5 +1,7 @@
 //! Submissions: the schema-checked answers of workers.
 //!
+//! What is written above a field is what a worker reads in the schema.
+//!
 //! Each role kind has one native form; a contract is another wire form of the same thing.
 //! Unknown, missing and doubled keys are refused with words that help the worker to mend them.
 
@@ -97,21 +99,20 @@ pub struct Planned {
 pub struct Change {
     /// What was done.
     pub summary: String,
-    /// The files it claims to have changed.
+    /// The files that were changed.
     #[serde(default, alias = "files_changed")]
     pub files: Vec<String>,
-    /// What it claims to have seen.
+    /// What shows that it works: what was run, and what came of it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub proof: String,
-    /// What it is unsure of.
+    /// What is doubtful or left open.
     #[serde(
         default,
         deserialize_with = "one_or_many",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub concerns: Vec<String>,
-    /// Whole files, for those who have no tools to change them with. Taken out once they are in
-    /// the worktree.
+    /// Every file that changes, whole.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edits: Vec<Edit>,
 }
@@ -120,9 +121,9 @@ pub struct Change {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Edit {
-    /// Where it is in the worktree.
+    /// Where it is, relative to the project.
     pub path: String,
-    /// All of its text.
+    /// All of its text, from the first line to the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
     /// Whether it is to be gone instead.

@@ -79,7 +79,8 @@ impl Text {
     }
 
     fn list(&mut self, title: &str, items: &[String]) {
-        let items: Vec<String> = items.iter().map(|item| format!("- {item}")).collect();
+        let indented = |item: &String| format!("- {}", item.trim().replace('\n', "\n  "));
+        let items: Vec<String> = items.iter().map(indented).collect();
         self.section(title, &items.join("\n"));
     }
 
@@ -208,7 +209,9 @@ fn shown(text: &mut Text, assignment: &Assignment, attached: &Attached) {
             format!("{}: {how}", check.name)
         })
         .collect();
-    text.list("What the checks found", &checks);
+    if assignment.kind != Kind::Implementer {
+        text.list("What the checks found", &checks);
+    }
     for (path, content) in &attached.files {
         match content {
             Some(content) => text.quoted(&format!("File: {path}"), "", content),
@@ -220,8 +223,9 @@ fn shown(text: &mut Text, assignment: &Assignment, attached: &Attached) {
 
 fn feedback(text: &mut Text, assignment: &Assignment, attached: &Attached) {
     text.list("What was wrong before", &assignment.feedback);
-    for body in &attached.feedback {
-        text.quoted("In full", "", body);
+    let bodies = attached.feedback.iter();
+    for body in bodies.filter(|body| !body.trim().is_empty()) {
+        text.quoted("What was printed, in full", "", body);
     }
     let findings: Vec<String> = assignment
         .findings
@@ -236,7 +240,7 @@ fn feedback(text: &mut Text, assignment: &Assignment, attached: &Attached) {
                 }
             }
             if !report.detail.trim().is_empty() {
-                let _ = write!(line, "\n  {}", report.detail.trim().replace('\n', "\n  "));
+                let _ = write!(line, "\n{}", report.detail.trim());
             }
             line
         })
