@@ -232,7 +232,8 @@ fn feedback(text: &mut Text, assignment: &Assignment, attached: &Attached) {
         .iter()
         .map(|finding| {
             let report = &finding.report;
-            let mut line = format!("{} ({:?}): {}", finding.id, report.severity, report.title);
+            let severity = format!("{:?}", report.severity).to_lowercase();
+            let mut line = format!("{} ({severity}): {}", finding.id, report.title);
             if let Some(file) = &report.file {
                 let _ = write!(line, " in {file}");
                 if let Some(at) = report.line {
@@ -307,5 +308,86 @@ mod tests {
         assert!(short.len() < MAX_ATTACHED + 100);
         assert!(short.starts_with("begin") && short.ends_with("end"));
         assert!(short.contains("bytes left out"));
+    }
+
+    fn assignment(kind: &str, more: &serde_json::Value) -> Assignment {
+        let mut value = serde_json::json!({
+            "id": { "frame": "run/task-001", "step": "code", "generation": 2, "slot": 0, "attempt": 1, "fence": 4 },
+            "run": "r", "goal": "Greet people by name", "role": "someone", "kind": kind,
+            "contract": "native", "prompt": "You do it well.", "example": { "a": 1 }, "worker": "w",
+            "schema": { "type": "object" }, "step": "code",
+            "task": { "id": "task-001", "title": "Greet", "description": "Say hello to a name.",
+                      "files": ["src/greet.rs"], "acceptance": ["`greet(\"Ada\")` says hello to Ada"] },
+            "slot": 0, "generation": 2, "attempt": 1, "round": 2, "level": "primary", "tree": "t",
+            "writable": kind == "implementer", "timeout_ms": 1000, "feedback": [], "findings": [],
+        });
+        for (key, field) in more.as_object().unwrap() {
+            value[key] = field.clone();
+        }
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn what_workers_are_told() {
+        let json = |text: &str| -> serde_json::Value { serde_json::from_str(text).unwrap() };
+        let finding = r#"[{"id":"F1","report":{"severity":"major","title":"No test","detail":"Names with\nblanks are not tried.","file":"src/greet.rs","line":3},"step":"review","round":1,"state":"open"}]"#;
+        let attached = Attached {
+            diff: Some("+fn greet() {}\n".to_owned()),
+            feedback: vec!["test greets ... FAILED\n".to_owned(), " \n".to_owned()],
+            files: vec![
+                ("src/greet.rs".to_owned(), Some("fn main() {}\n".to_owned())),
+                ("src/new.rs".to_owned(), None),
+            ],
+            others: vec!["README.md".to_owned()],
+        };
+        let again = json(&format!(
+            r#"{{"feedback":["[verify] the check `tests` failed\n(exit code 101)"],"findings":{finding}}}"#
+        ));
+        let mut goes_on = again.clone();
+        goes_on["session"] = json(r#"{"worker":"w","id":"s","turns":1}"#);
+        let judges = json(&format!(
+            r#"{{"findings":{finding},"claimed":{{"summary":"Done","files":[],"concerns":["blanks"]}},"checks":[{{"name":"tests","passed":true}}]}}"#
+        ));
+        let plain = Attached {
+            files: Vec::new(),
+            others: Vec::new(),
+            ..attached.clone()
+        };
+        let only_feedback = Attached {
+            diff: None,
+            ..plain.clone()
+        };
+        let only_diff = Attached {
+            feedback: Vec::new(),
+            ..plain
+        };
+        let edits = json(r#"{"means":{"mode":"edits"}}"#);
+        let cases = [
+            (
+                "a change, again",
+                assignment("implementer", &again),
+                only_feedback.clone(),
+            ),
+            (
+                "the same in a session",
+                assignment("implementer", &goes_on),
+                only_feedback,
+            ),
+            ("a verdict", assignment("gatekeeper", &judges), only_diff),
+            (
+                "whole files",
+                assignment("implementer", &edits),
+                Attached {
+                    diff: None,
+                    feedback: Vec::new(),
+                    ..attached
+                },
+            ),
+        ];
+        let told = cases.map(|(case, assignment, attached)| {
+            let Prompt { system, user } = render(&assignment, &attached);
+            format!("==== {case}\n{system}\n----\n{user}")
+        });
+        expect_test::expect_file!["prompt/told.txt"].assert_eq(&told.join("\n"));
     }
 }
