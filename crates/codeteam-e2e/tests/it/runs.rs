@@ -10,6 +10,7 @@ mod kill;
 mod means;
 mod programs;
 mod project;
+mod quota;
 mod rounds;
 mod samples;
 mod sessions;

@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 use codeteam_e2e::{Requests, Scenario, Server};
 use serde_json::Value;
@@ -23,6 +23,16 @@ pub(crate) struct Project {
     folder: tempfile::TempDir,
     pub(crate) server: Server,
     env: Vec<(String, OsString)>,
+}
+
+/// A program that ends with its test, however that does.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// What a command did.
@@ -156,6 +166,13 @@ impl Project {
         let mut command = self.command(programs::codeteam());
         command.args(args);
         command
+    }
+
+    /// Starts a run that says on standard error how it goes.
+    pub(crate) fn start(&self, args: &[&str]) -> Running {
+        let mut command = self.codeteam(args);
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        Running(command.spawn().unwrap())
     }
 
     /// Runs codeteam to its end.
