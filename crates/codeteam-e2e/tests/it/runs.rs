@@ -4,6 +4,7 @@
 mod absent;
 mod bare;
 mod builtin;
+mod clouds;
 mod edits;
 mod faults;
 mod kill;

@@ -37,7 +37,9 @@ fn failed_once(project: &Project, category: &str, action: &str) -> serde_json::V
 #[track_caller]
 fn is_tried_again(worker: &str, fault: Fault, step: &str) -> Project {
     let project = Project::new(once(fault));
-    project.goal(&alone("", step), &["--worker", worker]).expect(0);
+    project
+        .goal(&alone("", step), &["--worker", worker])
+        .expect(0);
     is_made(&project);
     assert_eq!(project.workers(), [worker, worker]);
     project
@@ -58,7 +60,9 @@ fn too_many_requests_with_a_time_to_wait_are_no_failure() {
         .turn(Turn::new().write("add.sh", RIGHT))
         .turn(written().fault(fault));
     let project = Project::new(Scenario::new().play(play));
-    project.goal(&alone("", ""), &["--worker", "codex"]).expect(0);
+    project
+        .goal(&alone("", ""), &["--worker", "codex"])
+        .expect(0);
     is_made(&project);
     assert_eq!(project.failures(), []);
     let asked = project.asked();
@@ -121,7 +125,9 @@ fn an_answer_that_does_not_fit_goes_back_with_what_is_wrong() {
         .play(Play::new().attempt(1).turn(wrong))
         .play(writes(Play::new()));
     let project = Project::new(scenario);
-    project.goal(&alone("", ""), &["--worker", "codex"]).expect(0);
+    project
+        .goal(&alone("", ""), &["--worker", "codex"])
+        .expect(0);
     is_made(&project);
     failed_once(&project, "validation", "retry_with_feedback");
     let told = told_again(&project);
@@ -135,7 +141,9 @@ fn an_answer_without_a_change_goes_back() {
         .play(Play::new().attempt(1).turn(written()))
         .play(writes(Play::new()));
     let project = Project::new(scenario);
-    project.goal(&alone("", ""), &["--worker", "codex"]).expect(0);
+    project
+        .goal(&alone("", ""), &["--worker", "codex"])
+        .expect(0);
     is_made(&project);
     failed_once(&project, "logic", "retry_with_feedback");
     assert!(told_again(&project).contains("Nothing was changed."));

@@ -34,10 +34,15 @@ fn another_worker_goes_on_at_once() {
         .play(first.turn(written().fault(fault)))
         .play(writes(Play::new()));
     let project = Project::new(scenario);
-    project.goal(&alone("workers: [codex, claude]", ""), &[]).expect(0);
+    project
+        .goal(&alone("workers: [codex, claude]", ""), &[])
+        .expect(0);
     assert_eq!(project.made("add.sh"), RIGHT.trim_end());
     let failures = project.failures();
-    assert_eq!((failures[0].0.as_str(), failures[0].1.as_str()), ("resource", "park"));
+    assert_eq!(
+        (failures[0].0.as_str(), failures[0].1.as_str()),
+        ("resource", "park")
+    );
     assert_eq!(project.events("account_parked")[0]["account"], "codex");
     let expected = [("codex".to_owned(), 1), ("claude".to_owned(), 1)];
     assert_eq!(attempts(&project), expected, "no try is used up");
@@ -48,7 +53,10 @@ fn another_worker_goes_on_at_once() {
 fn the_run_waits_for_the_reset_and_goes_on_by_itself() {
     let mut project = Project::new(limited(3));
     project.unset("ANTHROPIC_API_KEY");
-    project.set("CLAUDE_CODE_OAUTH_TOKEN", "sk-ant-oat01-the-token-of-the-user");
+    project.set(
+        "CLAUDE_CODE_OAUTH_TOKEN",
+        "sk-ant-oat01-the-token-of-the-user",
+    );
     let workflow = alone("worker: claude", "").replace("max_attempts: 3", "max_attempts: 1");
     project.goal(&workflow, &[]).expect(0);
     assert_eq!(project.made("add.sh"), RIGHT.trim_end());
@@ -56,12 +64,24 @@ fn the_run_waits_for_the_reset_and_goes_on_by_itself() {
     assert_eq!(parked[0]["account"], "claude");
     assert_eq!(project.events("account_freed")[0]["account"], "claude");
     let again = ("claude".to_owned(), 1);
-    assert_eq!(attempts(&project), [again.clone(), again], "no try is used up");
+    assert_eq!(
+        attempts(&project),
+        [again.clone(), again],
+        "no try is used up"
+    );
     // Not before the reset.
     let asked = project.asked();
-    let limited = asked.iter().find(|r| r.fault == Some(Kind::UsageLimit)).unwrap();
+    let limited = asked
+        .iter()
+        .find(|r| r.fault == Some(Kind::UsageLimit))
+        .unwrap();
     let next = asked.iter().find(|r| r.order > limited.order).unwrap();
-    assert!(next.at_ms - limited.at_ms >= 2_000, "{} and {}", limited.at_ms, next.at_ms);
+    assert!(
+        next.at_ms - limited.at_ms >= 2_000,
+        "{} and {}",
+        limited.at_ms,
+        next.at_ms
+    );
 }
 
 #[test]
