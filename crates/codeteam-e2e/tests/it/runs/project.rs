@@ -83,9 +83,10 @@ impl Project {
         project
     }
 
-    /// The project's configuration beside its gate, committed.
+    /// The project's configuration beside its gate, committed. The gate says more than what goes
+    /// into a summary.
     pub(crate) fn config(&self, more: &str) {
-        let gate = "verification:\n  commands:\n    - { name: adds, command: 'got=$(sh add.sh 2 3); echo \"2 and 3 make $got\"; test \"$got\" = 5' }\n";
+        let gate = "verification:\n  commands:\n    - { name: adds, command: 'echo a sum is checked; seq 99; got=$(sh add.sh 2 3); echo \"2 and 3 make $got\"; test \"$got\" = 5' }\n";
         self.write(".codeteam/config.yml", &format!("{gate}{more}"));
         self.git(&["add", "-A"]);
         self.git(&["commit", "--quiet", "--allow-empty", "-m", "as it was"]);
