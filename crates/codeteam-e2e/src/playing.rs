@@ -54,6 +54,16 @@ impl Playing {
                 ..Played::default()
             };
         }
+        if is_knock(asked) {
+            return Played {
+                play: Some("knock".to_owned()),
+                answer: Answer {
+                    model: asked.model.clone(),
+                    ..Answer::of_text(".")
+                },
+                ..Played::default()
+            };
+        }
         let mut played = match self.scenario.play_for(asked, &marks) {
             None => Played::problem(format!(
                 "no play fits this request (model `{}`, {marks:?})",
@@ -133,6 +143,11 @@ fn aside(asked: &Asked) -> Option<&Value> {
     let schema = asked.schema.as_ref()?;
     let asks = |key| schema["properties"].get(key).is_some();
     (asks("complexity_score") || asks("next_speaker")).then_some(schema)
+}
+
+/// Whether it is only asked whether a model is there: claude does so with those of Amazon.
+fn is_knock(asked: &Asked) -> bool {
+    asked.tools.is_empty() && asked.user_text() == "."
 }
 
 fn play_turn(asked: &Asked, turn: &Turn) -> Played {

@@ -51,6 +51,9 @@ impl Protocol {
             asked.stream = stream;
         } else {
             asked.model = text_of(&body["model"]);
+            if asked.model.is_empty() {
+                model.clone_into(&mut asked.model);
+            }
             asked.stream = body["stream"] == true;
         }
         asked

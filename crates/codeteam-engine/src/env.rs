@@ -55,6 +55,9 @@ const CLOUD: &[&str] = &[
     "GOOGLE_APPLICATION_CREDENTIALS",
     "ANTHROPIC_BEDROCK_BASE_URL",
     "ANTHROPIC_VERTEX_BASE_URL",
+    // For those whose gateway signs.
+    "CLAUDE_CODE_SKIP_BEDROCK_AUTH",
+    "CLAUDE_CODE_SKIP_VERTEX_AUTH",
 ];
 
 /// A place at which this process kills itself with `SIGKILL`, so that tests can show what survives.

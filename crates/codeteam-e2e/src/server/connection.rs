@@ -31,6 +31,10 @@ enum Route {
     Count(Protocol),
     /// Which models there are.
     Models(Protocol),
+    /// Which models of Amazon's there are beside the usual ones.
+    Profiles,
+    /// A stream in Amazon's own framing, which there is none of: claude asks again without it.
+    Framed,
     /// A web socket, which there is none of.
     Socket,
     /// Whether anybody is there.
@@ -75,7 +79,17 @@ fn route(received: &Received) -> Route {
         "POST" if path.ends_with("/messages") => asked_for(Protocol::Anthropic),
         "POST" if path.ends_with("/responses") => asked_for(Protocol::Responses),
         "POST" if path.ends_with("/chat/completions") => asked_for(Protocol::Chat),
+        // Amazon's way to the same, with the model before the last part.
+        "POST" if last == "invoke" => {
+            let model = path.rsplit('/').nth(1).unwrap_or_default();
+            Route::Model(Protocol::Anthropic, model.to_owned(), Streaming::No)
+        }
+        "POST" if last == "invoke-with-response-stream" => Route::Framed,
         "POST" => match last.split_once(':') {
+            // Google's way to Anthropic's models.
+            Some((model, "rawPredict" | "streamRawPredict")) => {
+                Route::Model(Protocol::Anthropic, model.to_owned(), Streaming::AsAsked)
+            }
             Some((model, "generateContent")) => gemini(model, Streaming::No),
             Some((model, "streamGenerateContent")) if received.query_has("alt=sse") => {
                 gemini(model, Streaming::Events)
@@ -84,6 +98,7 @@ fn route(received: &Received) -> Route {
             Some((_, "countTokens")) => Route::Count(Protocol::Gemini),
             _ => Route::Unknown,
         },
+        "GET" if last == "inference-profiles" => Route::Profiles,
         "GET" if last == "models" => Route::Models(lister(received)),
         "GET" | "HEAD" if path.is_empty() => Route::Hello,
         _ => Route::Unknown,
@@ -157,6 +172,18 @@ fn answer(shared: &Shared, stream: &mut TcpStream, received: &Received) -> io::R
             request.protocol = Some(protocol);
             keep(shared, request);
             whole(stream, 200, &protocol::models(protocol))
+        }
+        Route::Profiles => {
+            keep(shared, request);
+            whole(stream, 200, &json!({"inferenceProfileSummaries": []}))
+        }
+        Route::Framed => {
+            keep(shared, request);
+            whole(
+                stream,
+                404,
+                &json!({"message": "there are no such streams here"}),
+            )
         }
         Route::Socket => {
             keep(shared, request);

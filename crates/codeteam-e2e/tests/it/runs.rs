@@ -4,12 +4,14 @@
 mod absent;
 mod bare;
 mod builtin;
+mod clouds;
 mod edits;
 mod faults;
 mod kill;
 mod means;
 mod programs;
 mod project;
+mod quota;
 mod rounds;
 mod samples;
 mod sessions;

@@ -2,7 +2,8 @@
 //! lost. Each fault is shown with the CLI that is quickest about it; the recorded folds of the
 //! dialects have the rest.
 
-use codeteam_e2e::{Fault, Kind, Play, Scenario};
+use codeteam_e2e::{Fault, Kind, Play, Protocol, Scenario, Turn};
+use serde_json::json;
 
 use super::project::Project;
 use super::samples::{RIGHT, alone, writes, written};
@@ -21,47 +22,183 @@ fn is_made(project: &Project) {
     assert_eq!(project.commits(), 1);
 }
 
+/// The one attempt that failed did so, and nothing of what it cost or said is lost.
+#[track_caller]
+fn failed_once(project: &Project, category: &str, action: &str) -> serde_json::Value {
+    let failed = project.events("attempt_failed");
+    assert_eq!(failed.len(), 1, "{failed:?}");
+    assert_eq!(failed[0]["category"], category, "{failed:?}");
+    assert_eq!(failed[0]["action"], action, "{failed:?}");
+    assert!(failed[0]["transcript"].is_string(), "{failed:?}");
+    failed[0]["facts"].clone()
+}
+
 /// A worker whose first attempt has this fault fails it so, and does well in the second one.
 #[track_caller]
-fn is_tried_again(worker: &str, fault: Fault, category: &str, action: &str) -> Project {
+fn is_tried_again(worker: &str, fault: Fault, step: &str) -> Project {
     let project = Project::new(once(fault));
-    project.user_config("workers: { builtin: { protocol: openai, model: gpt-5.5 } }\n");
     project
-        .goal(&alone("", ""), &["--worker", worker])
+        .goal(&alone("", step), &["--worker", worker])
         .expect(0);
     is_made(&project);
-    let failures = project.failures();
-    let told: Vec<_> = failures
-        .iter()
-        .map(|(c, a, _)| (c.as_str(), a.as_str()))
-        .collect();
-    assert_eq!(told, [(category, action)], "{failures:?}");
     assert_eq!(project.workers(), [worker, worker]);
     project
 }
 
 #[test]
 fn too_many_requests_are_tried_again() {
-    let fault = Fault::new(Kind::RateLimit);
-    is_tried_again("codex", fault, "network", "retry_same");
+    let project = is_tried_again("codex", Fault::new(Kind::RateLimit), "");
+    let facts = failed_once(&project, "network", "retry_same");
+    assert_eq!(facts["http_status"], 429);
+}
+
+/// The CLI itself waits as long as it is asked to.
+#[test]
+fn too_many_requests_with_a_time_to_wait_are_no_failure() {
+    let fault = Fault::new(Kind::RateLimit).times(1).retry_after(1);
+    let play = Play::new()
+        .turn(Turn::new().write("add.sh", RIGHT))
+        .turn(written().fault(fault));
+    let project = Project::new(Scenario::new().play(play));
+    project
+        .goal(&alone("", ""), &["--worker", "codex"])
+        .expect(0);
+    is_made(&project);
+    assert_eq!(project.failures(), []);
+    let asked = project.asked();
+    let (refused, again) = (&asked.0[1], &asked.0[2]);
+    assert_eq!(refused.fault, Some(Kind::RateLimit));
+    assert!(again.at_ms - refused.at_ms >= 1000, "it waits");
 }
 
 #[test]
 fn an_error_of_the_server_is_tried_again() {
-    let fault = Fault::new(Kind::ServerError);
-    is_tried_again("codex", fault, "network", "retry_same");
+    let project = is_tried_again("codex", Fault::new(Kind::ServerError), "");
+    failed_once(&project, "network", "retry_same");
 }
 
 #[test]
 fn an_overloaded_server_is_tried_again() {
-    let fault = Fault::new(Kind::Overloaded);
-    let project = is_tried_again("claude", fault, "network", "retry_same");
-    let failed = &project.events("attempt_failed")[0];
-    assert_eq!(failed["facts"]["http_status"], 529);
+    let project = is_tried_again("claude", Fault::new(Kind::Overloaded), "");
+    let facts = failed_once(&project, "network", "retry_same");
+    assert_eq!(facts["http_status"], 529);
 }
 
 #[test]
 fn a_stream_that_is_cut_is_tried_again() {
-    let fault = Fault::new(Kind::CutStream);
-    is_tried_again("codex", fault, "network", "retry_same");
+    let project = is_tried_again("codex", Fault::new(Kind::CutStream), "");
+    let facts = failed_once(&project, "network", "retry_same");
+    assert_eq!(facts["trouble"], "unreachable");
+}
+
+#[test]
+fn a_stream_that_stalls_is_ended_and_tried_again() {
+    let stall = Fault::new(Kind::Hold);
+    let project = is_tried_again("codex", stall, "stall_seconds: 4");
+    let facts = failed_once(&project, "network", "retry_same");
+    assert_eq!(facts["stage"], "stalled");
+    assert_eq!(facts["message"], "it said nothing for 4 s");
+    assert!(project.server.wait_held("gate", 0), "it is gone");
+}
+
+/// What the second attempt of a coder is told.
+fn told_again(project: &Project) -> String {
+    let second = project.asked().only(|r| r.marks.attempt == Some(2));
+    second.0[0].user_text()
+}
+
+#[test]
+fn an_answer_that_is_no_json_goes_back_with_the_schema_and_an_example() {
+    let project = is_tried_again("codex", Fault::new(Kind::BadAnswer), "");
+    let facts = failed_once(&project, "parsing", "retry_with_feedback");
+    let told = told_again(&project);
+    assert!(told.contains(facts["message"].as_str().unwrap()), "{told}");
+    for needed in ["\"properties\":{\"summary\"", "\"summary\": \"…\""] {
+        assert!(told.contains(needed), "{told}");
+    }
+}
+
+#[test]
+fn an_answer_that_does_not_fit_goes_back_with_what_is_wrong() {
+    let wrong = Turn::submit(json!({"summary": "done", "lines": 3}));
+    let scenario = Scenario::new()
+        .play(Play::new().attempt(1).turn(wrong))
+        .play(writes(Play::new()));
+    let project = Project::new(scenario);
+    project
+        .goal(&alone("", ""), &["--worker", "codex"])
+        .expect(0);
+    is_made(&project);
+    failed_once(&project, "validation", "retry_with_feedback");
+    let told = told_again(&project);
+    assert!(told.contains("unknown field `lines`"), "{told}");
+}
+
+/// An answer that fits and is not true: nothing was changed.
+#[test]
+fn an_answer_without_a_change_goes_back() {
+    let scenario = Scenario::new()
+        .play(Play::new().attempt(1).turn(written()))
+        .play(writes(Play::new()));
+    let project = Project::new(scenario);
+    project
+        .goal(&alone("", ""), &["--worker", "codex"])
+        .expect(0);
+    is_made(&project);
+    failed_once(&project, "logic", "retry_with_feedback");
+    assert!(told_again(&project).contains("Nothing was changed."));
+}
+
+/// The first worker has this fault, and the second one stands in for it.
+#[track_caller]
+fn stands_in(kind: Kind, workers: [&str; 2], first: Protocol) -> Project {
+    let fault = Fault::new(kind);
+    let scenario = Scenario::new()
+        .play(Play::new().protocol(first).turn(written().fault(fault)))
+        .play(writes(Play::new()));
+    let project = Project::new(scenario);
+    let roles = format!("workers: [{}, {}]", workers[0], workers[1]);
+    project.goal(&alone(&roles, ""), &[]).expect(0);
+    is_made(&project);
+    assert_eq!(project.workers(), workers);
+    project
+}
+
+#[test]
+fn another_worker_stands_in_for_one_without_a_login() {
+    let project = stands_in(Kind::Unauthorized, ["codex", "claude"], Protocol::Responses);
+    let facts = failed_once(&project, "cli", "escalate");
+    assert_eq!(facts["trouble"], "login");
+    assert_eq!(project.events("worker_replaced")[0]["worker"], "codex");
+}
+
+#[test]
+fn another_worker_stands_in_for_one_without_a_model() {
+    let project = stands_in(Kind::UnknownModel, ["codex", "claude"], Protocol::Responses);
+    let facts = failed_once(&project, "cli", "escalate");
+    assert_eq!(facts["trouble"], "model");
+}
+
+#[test]
+fn another_worker_stands_in_for_one_that_is_not_paid_for() {
+    let project = stands_in(Kind::Quota, ["codex", "claude"], Protocol::Responses);
+    let facts = failed_once(&project, "resource", "escalate");
+    assert_eq!(facts["trouble"], "billing");
+}
+
+#[test]
+fn another_worker_stands_in_for_one_that_refuses() {
+    let project = stands_in(Kind::Refusal, ["claude", "codex"], Protocol::Anthropic);
+    let facts = failed_once(&project, "logic", "escalate");
+    assert_eq!(facts["trouble"], "refusal");
+}
+
+#[test]
+fn a_refusal_ends_the_work_where_nobody_stands_in() {
+    let project = Project::new(once(Fault::new(Kind::Refusal)));
+    let done = project.goal(&alone("worker: claude", ""), &[]).expect(1);
+    done.says(&["not done:"]);
+    failed_once(&project, "logic", "escalate");
+    assert_eq!(project.commits(), 0);
+    assert_eq!(project.asked().len(), 1, "it is not asked twice");
 }

@@ -1,7 +1,6 @@
 //! `kill -9` of codeteam while a real CLI works.
 
 use std::path::Path;
-use std::process::Stdio;
 use std::time::Instant;
 
 use codeteam_e2e::{Fault, Kind, Play, Scenario, Server, Turn};
@@ -42,16 +41,11 @@ fn is_killed_and_resumed(worker: &str) {
         "--worker",
         worker,
     ];
-    let mut child = project
-        .codeteam(&args)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut running = project.start(&args);
     assert!(project.server.wait_held("work", 1), "it asks");
     assert!(survivors(&project).len() > 1, "codeteam and the CLI");
-    child.kill().unwrap();
-    child.wait().unwrap();
+    running.0.kill().unwrap();
+    running.0.wait().unwrap();
     // The CLI's connection ends with it.
     assert!(project.server.wait_held("work", 0), "it is gone");
     let deadline = Instant::now() + Server::PATIENCE;

@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 use codeteam_e2e::{Requests, Scenario, Server};
 use serde_json::Value;
@@ -23,6 +23,16 @@ pub(crate) struct Project {
     folder: tempfile::TempDir,
     pub(crate) server: Server,
     env: Vec<(String, OsString)>,
+}
+
+/// A program that ends with its test, however that does.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// What a command did.
@@ -73,9 +83,10 @@ impl Project {
         project
     }
 
-    /// The project's configuration beside its gate, committed.
+    /// The project's configuration beside its gate, committed. The gate says more than what goes
+    /// into a summary.
     pub(crate) fn config(&self, more: &str) {
-        let gate = "verification:\n  commands:\n    - { name: adds, command: 'got=$(sh add.sh 2 3); echo \"2 and 3 make $got\"; test \"$got\" = 5' }\n";
+        let gate = "verification:\n  commands:\n    - { name: adds, command: 'echo a sum is checked; seq 99; got=$(sh add.sh 2 3); echo \"2 and 3 make $got\"; test \"$got\" = 5' }\n";
         self.write(".codeteam/config.yml", &format!("{gate}{more}"));
         self.git(&["add", "-A"]);
         self.git(&["commit", "--quiet", "--allow-empty", "-m", "as it was"]);
@@ -156,6 +167,13 @@ impl Project {
         let mut command = self.command(programs::codeteam());
         command.args(args);
         command
+    }
+
+    /// Starts a run that says on standard error how it goes.
+    pub(crate) fn start(&self, args: &[&str]) -> Running {
+        let mut command = self.codeteam(args);
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        Running(command.spawn().unwrap())
     }
 
     /// Runs codeteam to its end.
