@@ -27,7 +27,8 @@ use crate::process::{
     CommandSpec, Error, Hold, Launch, Launcher, MARK, Network, Unconfined, mark_only,
 };
 
-/// The hidden subcommand that brings codeteam's own program into the sandbox's shim.
+/// The hidden subcommand that brings codeteam's own program into the sandbox's shim, where there is
+/// no program beside it that is nothing else.
 pub const SHIM: &str = "sandbox-shim";
 
 /// How long a sandbox may take to come about, a container's image being loaded included.
@@ -110,10 +111,7 @@ impl Confinement {
         };
         fs::create_dir_all(specs).map_err(failed)?;
         sweep(specs);
-        let shim = Shim {
-            program: codeteam.to_owned(),
-            entry: vec![SHIM.to_owned()],
-        };
+        let shim = Shim::of(codeteam, SHIM);
         let mut toolchains = Toolchains::default();
         let backend = match (sandbox, &env.home) {
             (Sandbox::None, _) => return Ok(None),

@@ -4,8 +4,8 @@
 //!
 //! The machine may be noisy, so they take turns and the medians are compared.
 //!
-//! The shim is a small program here. The path of a codeteam as an argument has
-//! that measured as the shim, which is what people have.
+//! The shim is that of the tests here. With the path of a codeteam as an
+//! argument it is what that codeteam uses, which is what people have.
 
 #![allow(
     clippy::print_stdout,
@@ -30,8 +30,7 @@ use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create, open};
 
 const ROUNDS: usize = 200;
 
-/// The most that confining should cost, times bare bubblewrap. It is missed: two programs more are
-/// loaded, and what bubblewrap itself does has become less.
+/// The most that confining should cost, times bare bubblewrap.
 const GOAL: f64 = 1.3;
 
 /// The most that a worker's network may add to it.
@@ -49,6 +48,7 @@ fn main() -> Outcome<()> {
     let scratch = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("startup-bench");
     std::fs::create_dir_all(&scratch)?;
     let shim = shim();
+    println!("the shim is `{}`", shim.program.display());
     let path = std::env::var_os("PATH").unwrap_or_default();
     let backend = probe(&path, shim, &scratch)?;
     let mut policy = Policy::new(Profile::Executor, system::root(), Limits::default());
@@ -94,14 +94,8 @@ fn main() -> Outcome<()> {
 fn shim() -> Shim {
     let given = std::env::args_os().skip(1).find(|arg| arg != "--bench");
     given.map_or_else(
-        || Shim {
-            program: env!("CARGO_BIN_EXE_sandbox-shim").into(),
-            entry: Vec::new(),
-        },
-        |codeteam| Shim {
-            program: codeteam.into(),
-            entry: vec!["sandbox-shim".to_owned()],
-        },
+        || Shim::alone(env!("CARGO_BIN_EXE_sandbox-shim").into()),
+        |codeteam| Shim::of(codeteam.as_ref(), "sandbox-shim"),
     )
 }
 

@@ -4,10 +4,12 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use crate::cgroup::{Cgroup, Hierarchy, Limited};
 use crate::container::{Container, sweep};
 use crate::policy::Policy;
+use crate::shim::BUILD;
 use crate::spec::{self, Spec};
 
 /// How the running program is brought into [`shim::main`](crate::shim::main).
@@ -17,6 +19,46 @@ pub struct Shim {
     pub program: PathBuf,
     /// Its first arguments; `shim::main` is given those that follow.
     pub entry: Vec<String>,
+}
+
+/// The program beside codeteam's own that is nothing but the shim.
+const ALONE: &str = "codeteam-shim";
+
+impl Shim {
+    /// A program that is nothing but the [shim](crate::shim::program).
+    pub fn alone(program: PathBuf) -> Self {
+        let entry = vec![BUILD.to_owned()];
+        Self { program, entry }
+    }
+
+    /// What the codeteam at this place uses: the small program beside it, if it
+    /// is there and of the same build, or else itself by way of `entry`.
+    pub fn of(codeteam: &Path, entry: &str) -> Self {
+        let beside = Self::alone(codeteam.with_file_name(ALONE));
+        if beside.is_there() {
+            return beside;
+        }
+        Self {
+            program: codeteam.to_owned(),
+            entry: vec![entry.to_owned()],
+        }
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "only it can say of which build it is"
+    )]
+    fn is_there(&self) -> bool {
+        let asked = Command::new(&self.program)
+            .args(&self.entry)
+            .arg(spec::CHECK)
+            .env_clear()
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        asked.is_ok_and(|status| status.success())
+    }
 }
 
 /// Bubblewrap or containers, found to work by [`probe`](crate::probe()) or

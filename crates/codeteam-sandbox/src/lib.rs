@@ -29,15 +29,15 @@
 //! [`policy`] is data. [`system`] and [`toolchains`] find out what a command
 //! needs of this host. [`bwrap`] turns a policy into options of bubblewrap, and
 //! `seccomp` says which system calls it loses. [`shim`] is what is executed: the
-//! orchestrator spawns itself as the shim, which becomes bubblewrap, which runs
-//! the shim again as the first process inside. [`probe()`] tries it all and has
-//! the [`Backend`] to do it with. [`container`] does the same with podman or
-//! docker in place of bubblewrap. [`egress`] is the other end of a network with
-//! nothing in it but ports.
+//! orchestrator spawns the shim, a small program beside its own or itself, which
+//! becomes bubblewrap, which runs the shim again as the first process inside.
+//! [`probe()`] tries it all and has the [`Backend`] to do it with. [`container`]
+//! does the same with podman or docker in place of bubblewrap. [`egress`] is the
+//! other end of a network with nothing in it but ports.
 //!
-//! Nothing here depends on the engine. Processes are spawned to probe, to build
-//! an image and, by the shim, to start a container; otherwise the shim replaces
-//! itself.
+//! Nothing here depends on the engine. Processes are spawned to find the shim, to
+//! probe, to build an image and, by the shim, to start a container; otherwise the
+//! shim replaces itself.
 
 #![cfg(target_os = "linux")]
 

@@ -28,11 +28,15 @@ mod ports;
 
 use std::convert::Infallible;
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write as _, stderr};
 use std::path::PathBuf;
+use std::process::{ExitCode, exit};
 
 use crate::container::options;
-use crate::spec::{CONTAINED, INNER, OUTER};
+use crate::spec::{CHECK, CONTAINED, INNER, OUTER};
+
+/// The name of this code, which changes with it.
+pub const BUILD: &str = env!("CODETEAM_SANDBOX_BUILD");
 
 /// Why the shim could not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +44,10 @@ pub enum Error {
     /// The arguments are not those that [`Backend::confine`](crate::Backend::confine) gives.
     #[error("the sandbox shim was called with unknown arguments")]
     Arguments,
+    /// A program that is nothing but the shim is not of the caller's build, as
+    /// when only one of the two was replaced.
+    #[error("the sandbox shim is of another build of codeteam than its caller; install both anew")]
+    Build,
     /// The spec could not be read.
     #[error("could not read the sandbox spec `{}`", path.display())]
     Spec {
@@ -140,9 +148,32 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Result<Infallible, Erro
         inner::run(&processes, &ports, &program, args)
     } else if role == CONTAINED {
         contained::run()
+    } else if role == CHECK {
+        exit(0)
     } else {
         Err(Error::Arguments)
     }
+}
+
+/// All that a program does which is nothing but the shim. It serves only callers
+/// of the same [`BUILD`], which is its first argument: what they tell it may
+/// mean something else to another one.
+pub fn program(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let mut args = args.into_iter();
+    let done = match args.next() {
+        Some(build) if build == BUILD => main(args),
+        _ => Err(Error::Build),
+    };
+    let Err(error) = done;
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(&error);
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    // Whoever reads it may be gone.
+    let _ = writeln!(stderr(), "{text}");
+    ExitCode::from(error.exit_code())
 }
 
 impl Error {

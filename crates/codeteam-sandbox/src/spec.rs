@@ -79,6 +79,8 @@ pub(crate) fn room(spec: &Path) -> PathBuf {
     path.into()
 }
 
+/// Only asks whether the shim is there and of the same build.
+pub(crate) const CHECK: &str = "check";
 pub(crate) const OUTER: &str = "outer";
 pub(crate) const INNER: &str = "inner";
 pub(crate) const CONTAINED: &str = "contained";

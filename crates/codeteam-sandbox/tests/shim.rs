@@ -2,7 +2,6 @@
 //! tests and the benchmark.
 
 use std::ffi::OsString;
-use std::io::{Write as _, stderr};
 use std::process::{Command, ExitCode};
 
 use codeteam_sandbox::{Lifeline, shim};
@@ -12,16 +11,7 @@ fn main() -> ExitCode {
     if args.next_if(|arg| arg == "orchestrate").is_some() {
         return orchestrate(args);
     }
-    let Err(error) = shim::main(args);
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(&error);
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    // Whoever reads it may be gone.
-    let _ = writeln!(stderr(), "{text}");
-    ExitCode::from(error.exit_code())
+    shim::program(args)
 }
 
 /// Runs this program as the shim and holds its lifeline.

@@ -68,10 +68,7 @@ pub(crate) fn backend() -> &'static Backend {
 }
 
 pub(crate) fn shim() -> Shim {
-    Shim {
-        program: env!("CARGO_BIN_EXE_sandbox-shim").into(),
-        entry: Vec::new(),
-    }
+    Shim::alone(env!("CARGO_BIN_EXE_sandbox-shim").into())
 }
 
 /// A directory on the host with a work tree and things beside it.

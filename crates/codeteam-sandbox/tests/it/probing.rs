@@ -2,11 +2,12 @@
 
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
-use codeteam_sandbox::probe;
+use codeteam_sandbox::{Shim, probe};
 
-use crate::harness::{Host, backend, shim};
+use crate::harness::{Host, backend, command, end, shim};
 
 /// The complaint about a `bwrap` that is this script.
 fn complaint(script: &str) -> String {
@@ -46,4 +47,61 @@ fn a_refusal_is_handed_on() {
         told.ends_with("could not confine a command: no luck today"),
         "{told}"
     );
+}
+
+/// A codeteam of which only its place matters.
+fn codeteam(host: &Host) -> PathBuf {
+    host.path("codeteam")
+}
+
+fn itself(host: &Host) -> Shim {
+    Shim {
+        program: codeteam(host),
+        entry: vec!["entry".to_owned()],
+    }
+}
+
+#[test]
+fn the_shim_is_the_program_beside_codeteam() {
+    let host = Host::new();
+    let beside = host.path("codeteam-shim");
+    std::fs::copy(shim().program, &beside).unwrap();
+    let found = Shim::of(&codeteam(&host), "entry");
+    assert_eq!(found, Shim::alone(beside));
+}
+
+#[test]
+fn without_a_program_beside_it_codeteam_is_the_shim() {
+    let host = Host::new();
+    assert_eq!(Shim::of(&codeteam(&host), "entry"), itself(&host));
+}
+
+#[test]
+fn a_shim_of_another_build_is_not_used_and_does_nothing() {
+    let host = Host::new();
+    let program = shim().program;
+    // What it would be told by a caller of another build.
+    let script = format!(
+        "#!/bin/sh\nshift\nexec {} another-build \"$@\"\n",
+        program.display()
+    );
+    let beside = host.write("codeteam-shim", &script);
+    std::fs::set_permissions(&beside, std::fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(Shim::of(&codeteam(&host), "entry"), itself(&host));
+
+    let spec = host.write("spec", "{}");
+    for args in [&["another-build", "outer"][..], &["outer"], &[]] {
+        let mut args: Vec<_> = args.iter().map(Into::into).collect();
+        args.extend([spec.clone().into(), "true".into()]);
+        let mut child = command(&program, &args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let ended = end(&mut child);
+        assert_eq!(ended.code, Some(125), "{ended:?}");
+        assert!(ended.stderr.contains("another build"), "{ended:?}");
+        assert!(spec.exists());
+    }
 }
