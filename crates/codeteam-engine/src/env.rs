@@ -55,6 +55,8 @@ const CLOUD: &[&str] = &[
     "GOOGLE_APPLICATION_CREDENTIALS",
     "ANTHROPIC_BEDROCK_BASE_URL",
     "ANTHROPIC_VERTEX_BASE_URL",
+    "CLAUDE_CODE_USE_BEDROCK",
+    "CLAUDE_CODE_USE_VERTEX",
 ];
 
 /// A place at which this process kills itself with `SIGKILL`, so that tests can show what survives.
