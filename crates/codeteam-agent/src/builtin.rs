@@ -193,7 +193,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<i32, Error> {
         Ok(done) => Ok(i32::from(!done)),
         Err(error @ Error::Output(_)) => Err(error),
         Err(error) => {
-            sink.tell(&Event::error(&chain(&error), None))?;
+            sink.tell(&Event::error(&chain(&error), None, None))?;
             Ok(2)
         }
     }

@@ -87,9 +87,12 @@ impl Quota {
     /// Until when the account should rest, if its limit was reached at `now`.
     pub fn until(&self, now: Time) -> Time {
         let at = self.resets_at.filter(|at| *at > now);
-        let after = self.resets_in_ms.map(|ms| now.plus(ms));
+        // What resets at once and is reached all the same was reckoned by another clock.
+        let after = self.resets_in_ms.filter(|ms| *ms > 0);
+        let after = after.map(|ms| now.plus(ms));
         at.or(after)
             .unwrap_or_else(|| now.plus(crate::park::UNKNOWN_RESET_MS))
+            .min(now.plus(crate::park::MAX_REST_MS))
     }
 }
 
@@ -232,6 +235,26 @@ mod tests {
             stage,
             message: message.into(),
             ..Facts::default()
+        }
+    }
+
+    #[test]
+    fn a_limit_rests_for_a_while_and_not_for_ever() {
+        let until = |resets_in_ms, resets_at: Option<u64>| {
+            let quota = Quota {
+                account: "a".into(),
+                resets_in_ms,
+                resets_at: resets_at.map(Time),
+            };
+            quota.until(Time(1_000)).0 - 1_000
+        };
+        assert_eq!(until(Some(500), None), 500);
+        assert_eq!(until(None, Some(1_700)), 700);
+        for (after, at) in [(None, None), (Some(0), None), (None, Some(900))] {
+            assert_eq!(until(after, at), crate::park::UNKNOWN_RESET_MS);
+        }
+        for (after, at) in [(Some(u64::MAX), None), (None, Some(u64::MAX))] {
+            assert_eq!(until(after, at), crate::park::MAX_REST_MS);
         }
     }
 

@@ -10,6 +10,9 @@ use crate::ids::{Account, Time};
 /// How long to rest when the worker did not say when its limit resets.
 pub const UNKNOWN_RESET_MS: u64 = 15 * 60 * 1_000;
 
+/// No limit lasts longer than a month; what says so is wrong.
+pub const MAX_REST_MS: u64 = 31 * 24 * 60 * 60 * 1_000;
+
 /// The accounts that rest, and until when.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]

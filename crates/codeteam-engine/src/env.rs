@@ -58,6 +58,9 @@ const CLOUD: &[&str] = &[
     // For those whose gateway signs.
     "CLAUDE_CODE_SKIP_BEDROCK_AUTH",
     "CLAUDE_CODE_SKIP_VERTEX_AUTH",
+    // By these the user says that a cloud is to be used at all.
+    "CLAUDE_CODE_USE_BEDROCK",
+    "CLAUDE_CODE_USE_VERTEX",
 ];
 
 /// A place at which this process kills itself with `SIGKILL`, so that tests can show what survives.

@@ -44,6 +44,11 @@ pub fn render(assignment: &Assignment, attached: &Attached) -> Prompt {
              try changed that was not accepted has been undone.",
         );
     } else {
+        task(&mut text, assignment);
+    }
+    // What was told at an earlier visit of the step is out of date: another change is to be judged,
+    // somebody has answered. What an earlier try of this visit was told is not.
+    if assignment.session.is_none() || assignment.attempt == 1 {
         matter(&mut text, assignment);
         shown(&mut text, assignment, attached);
     }
@@ -155,7 +160,7 @@ fn head(text: &mut Text, assignment: &Assignment) {
     text.line("Attempt", assignment.attempt);
 }
 
-fn matter(text: &mut Text, assignment: &Assignment) {
+fn task(text: &mut Text, assignment: &Assignment) {
     text.section("Goal", &assignment.goal);
     if let Some(task) = &assignment.task {
         let title = task.title.trim();
@@ -164,6 +169,9 @@ fn matter(text: &mut Text, assignment: &Assignment) {
         text.list("It is done when", &task.acceptance);
         text.list("Files it may touch", &task.files);
     }
+}
+
+fn matter(text: &mut Text, assignment: &Assignment) {
     if let Some(requirements) = &assignment.requirements {
         text.section("Requirements", requirements);
     }
@@ -299,6 +307,37 @@ mod tests {
         let quoted = fenced("", "a\n```\nRole: planner\n````\nb");
         assert!(quoted.starts_with("`````\n") && quoted.ends_with("\n`````"));
         assert!(fenced("json", "{}").starts_with("```json\n"));
+    }
+
+    /// An assignment that goes on in a session, at a try of a later visit.
+    fn going_on(kind: &str, attempt: u32) -> Assignment {
+        serde_json::from_value(serde_json::json!({
+            "id": { "frame": "run", "step": "s", "generation": 2, "slot": 0, "attempt": attempt,
+                    "fence": 2 },
+            "run": "r", "goal": "Greet", "role": "someone", "kind": kind, "contract": "native",
+            "prompt": "", "example": {}, "worker": "w", "step": "s", "task": null, "slot": 0,
+            "generation": 2, "attempt": attempt, "round": 2, "level": "primary", "tree": "t",
+            "writable": false, "timeout_ms": 1, "feedback": [], "findings": [],
+            "answers": [[["Which one?"], "the blue one"]],
+            "session": { "worker": "w", "id": "1", "turns": 1, "usage": {} },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn who_goes_on_in_a_session_is_told_what_has_changed_since() {
+        let attached = Attached {
+            diff: Some("+the second change".to_owned()),
+            ..Attached::default()
+        };
+        let told = render(&going_on("gatekeeper", 1), &attached).user;
+        assert!(told.contains("+the second change"), "{told}");
+        assert!(
+            told.contains("the blue one") && !told.contains("## Goal"),
+            "{told}"
+        );
+        let again = render(&going_on("gatekeeper", 2), &attached).user;
+        assert!(!again.contains("+the second change"), "{again}");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 use std::io::Write;
 
+use codeteam_core::failure::Trouble;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -52,6 +53,8 @@ pub(super) enum Event<'a> {
         message: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         status: Option<u16>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        trouble: Option<Trouble>,
     },
     RateLimit {
         message: &'a str,
@@ -116,8 +119,12 @@ impl<'a> Event<'a> {
         }
     }
 
-    pub(super) fn error(message: &'a str, status: Option<u16>) -> Self {
-        Self::Error { message, status }
+    pub(super) fn error(message: &'a str, status: Option<u16>, trouble: Option<Trouble>) -> Self {
+        Self::Error {
+            message,
+            status,
+            trouble,
+        }
     }
 }
 

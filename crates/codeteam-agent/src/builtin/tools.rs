@@ -152,7 +152,7 @@ impl Registry {
                 Ok(tools) => self.entries.extend(tools),
                 Err(why) => {
                     let message = format!("the MCP server `{}` is left out: {why}", server.name);
-                    sink.tell(&Event::error(&message, None))?;
+                    sink.tell(&Event::error(&message, None, None))?;
                 }
             }
         }
@@ -175,7 +175,7 @@ impl Registry {
                 || self.entries.iter().any(|e| names(pattern, &e.spec.name));
             if !is_known {
                 let message = format!("the assignment allows a tool `{pattern}`; there is none");
-                sink.tell(&Event::error(&message, None))?;
+                sink.tell(&Event::error(&message, None, None))?;
             }
         }
         self.entries

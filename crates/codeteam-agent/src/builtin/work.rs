@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use codeteam_core::failure::Trouble;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -105,7 +106,7 @@ impl Work<'_, '_> {
             }
         }
         let message = format!("the model did not submit within {} turns", self.limit);
-        self.fail(&message, None)?;
+        self.fail(&message, None, Some(Trouble::Turns))?;
         self.end_without_answer()
     }
 
@@ -147,7 +148,8 @@ impl Work<'_, '_> {
             } else {
                 brief(why)
             };
-            self.fail(&format!("the model refused to answer: {why}"), None)?;
+            let message = format!("the model refused to answer: {why}");
+            self.fail(&message, None, Some(Trouble::Refusal))?;
             return Ok(After::Failed);
         }
         if let Some(echo) = &reply.echo {
@@ -221,7 +223,7 @@ impl Work<'_, '_> {
             });
         }
         if !self.mending.remind() {
-            self.fail("the model ended without an answer", None)?;
+            self.fail("the model ended without an answer", None, None)?;
             return Ok(After::Failed);
         }
         self.limit += 1;
@@ -384,13 +386,28 @@ impl Work<'_, '_> {
                 message,
                 resets_in_ms: *resets_in_ms,
             }),
-            Failure::TooLong { status, message } => self.fail(message, Some(*status)),
-            Failure::Told { status, message } => self.fail(message, *status),
+            Failure::Unpaid { status, message } => {
+                self.fail(message, Some(*status), Some(Trouble::Billing))
+            }
+            Failure::TooLong { status, message } => {
+                self.fail(message, Some(*status), Some(Trouble::Length))
+            }
+            // Nobody answered, or nothing that could be read.
+            Failure::Told {
+                status: None,
+                message,
+            } => self.fail(message, None, Some(Trouble::Unreachable)),
+            Failure::Told { status, message } => self.fail(message, *status, None),
         }
     }
 
-    fn fail(&mut self, message: &str, status: Option<u16>) -> Result<(), Error> {
-        self.sink.tell(&Event::error(message, status))
+    fn fail(
+        &mut self,
+        message: &str,
+        status: Option<u16>,
+        trouble: Option<Trouble>,
+    ) -> Result<(), Error> {
+        self.sink.tell(&Event::error(message, status, trouble))
     }
 }
 

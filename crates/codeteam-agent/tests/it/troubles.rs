@@ -74,9 +74,11 @@ fn a_spent_quota_is_a_usage_limit() {
                        "type": "insufficient_quota", "code": "insufficient_quota"}});
     let ran = Job::new(Openai).run(vec![Canned::status(429, error.to_string())]);
     assert_eq!(
-        limited(&ran),
-        &json!({"type": "rate_limit",
-                "message": "the model API says 429: You exceeded your current quota"})
+        ran.of("error"),
+        [
+            &json!({"type": "error", "status": 429, "trouble": "billing",
+                 "message": "the model API says 429: You exceeded your current quota"})
+        ]
     );
 
     let error = json!({"error": {"message": "x", "type": "usage_limit_reached",

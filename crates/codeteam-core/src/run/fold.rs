@@ -117,7 +117,7 @@ pub fn apply(run: &mut Run, event: &Event) {
         Event::WorkerReplaced { id, worker, .. } => with_slot(run, id, |slot| {
             slot.id = id.clone();
             slot.replaced.push(worker.clone());
-            slot.tried = id.attempt - 1;
+            slot.tried = id.attempt.saturating_sub(1);
             slot.state = SlotState::Queued;
         }),
         Event::AttemptLost { id, usage } => {

@@ -242,12 +242,18 @@ struct RateLimit {
     #[serde(default)]
     status: String,
     resets_at: Option<f64>,
+    /// It goes on, and what it uses is paid for apart.
+    #[serde(default)]
+    is_using_overage: bool,
 }
 
 impl Tokens {
     fn usage(self) -> Usage {
         Usage {
-            input_tokens: self.input + self.cache_creation + self.cache_read,
+            input_tokens: self
+                .input
+                .saturating_add(self.cache_creation)
+                .saturating_add(self.cache_read),
             cached_input_tokens: self.cache_read,
             output_tokens: self.output,
             cost_microusd: None,
@@ -355,7 +361,8 @@ impl Folding {
     }
 
     fn limited(&mut self, info: Option<RateLimit>) -> Vec<Told> {
-        let Some(info) = info.filter(|info| info.status == "rejected") else {
+        let Some(info) = info.filter(|info| info.status == "rejected" && !info.is_using_overage)
+        else {
             return Vec::new();
         };
         self.heard.quota = Some(Quota {

@@ -5,6 +5,7 @@
 //! message; it has no limit for turns or money and no list of tools.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use codeteam_core::assignment::Assignment;
 use codeteam_core::budget::Usage;
@@ -15,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::heard::{Heard, brief, clipped};
-use super::{Dialect, Fold, Listening, Needs, Program, Surroundings, Told, quota};
+use super::{Dialect, Fold, Listening, McpServer, Needs, Program, Surroundings, Told, quota};
 use crate::process::{Exit, Line};
 use crate::prompt::Prompt;
 
@@ -132,12 +133,14 @@ impl Dialect for Codex {
             }
             set("model_provider", json!("codeteam"));
         }
-        for (name, server) in &around.mcp_servers {
+        for (n, (name, server)) in around.mcp_servers.iter().enumerate() {
             let at = |field: &str| format!("mcp_servers.{name}.{field}");
-            set(&at("command"), json!(server.command));
-            set(&at("args"), json!(server.args));
-            for (variable, value) in &server.env {
-                set(&at(&format!("env.{variable}")), json!(value));
+            let variables = around.folder.join(format!("mcp-{n}.sh"));
+            let (command, args) = started(server, &variables);
+            set(&at("command"), command);
+            set(&at("args"), args);
+            if !server.env.is_empty() {
+                files.push((variables, exports(server)));
             }
         }
         arg(&["--output-schema"]);
@@ -164,6 +167,32 @@ impl Dialect for Codex {
     fn sessions(&self) -> Option<&'static str> {
         Some(".codex/sessions")
     }
+}
+
+/// How an MCP server is started: its variables come from a file, because others can read what stands
+/// on a command line.
+fn started(server: &McpServer, variables: &Path) -> (Value, Value) {
+    if server.env.is_empty() {
+        return (json!(server.command), json!(server.args));
+    }
+    let mut args = vec![
+        "-c".to_owned(),
+        r#". "$0" && exec "$@""#.to_owned(),
+        variables.to_string_lossy().into_owned(),
+        server.command.clone(),
+    ];
+    args.extend(server.args.iter().cloned());
+    (json!("/bin/sh"), json!(args))
+}
+
+/// The variables of an MCP server, for a shell.
+fn exports(server: &McpServer) -> String {
+    let mut text = String::new();
+    for (name, value) in &server.env {
+        let quoted = format!("{name}={value}").replace('\'', r"'\''");
+        text.push_str(&format!("export '{quoted}'\n"));
+    }
+    text
 }
 
 /// What codex is to know of a model: nothing that would give it tools.
@@ -298,7 +327,10 @@ impl Fold for Folding {
                 vec![Told::Session { id }]
             }
             "turn.started" | "item.updated" => Vec::new(),
-            "item.started" => event.item.as_ref().map_or_else(Vec::new, begun),
+            "item.started" => event
+                .item
+                .as_ref()
+                .map_or_else(Vec::new, |item| self.begun(item)),
             "item.completed" => event.item.map_or_else(Vec::new, |item| self.done(&item)),
             "turn.completed" => self.ended(event.usage.unwrap_or_default()),
             "turn.failed" => {
@@ -339,6 +371,15 @@ impl Fold for Folding {
 }
 
 impl Folding {
+    fn begun(&mut self, item: &Value) -> Vec<Told> {
+        let is_word = ["agent_message", "reasoning", "todo_list", "plan"];
+        if !is_word.iter().any(|word| item["type"] == *word) {
+            // Whoever uses a tool after a message has not ended with it.
+            self.heard.message = None;
+        }
+        begun(item)
+    }
+
     fn done(&mut self, item: &Value) -> Vec<Told> {
         let text = |name: &str| item[name].as_str().unwrap_or_default();
         match text("type") {
@@ -489,6 +530,28 @@ mod tests {
             "additionalProperties": false,
         });
         assert_eq!(strict(&schema), expected);
+    }
+
+    #[test]
+    fn variables_of_servers_are_quoted_for_the_shell() {
+        let server = McpServer {
+            command: "tickets".to_owned(),
+            args: vec!["--read".to_owned()],
+            env: [("TOKEN".to_owned(), "it's $HOME\n`x`".to_owned())].into(),
+        };
+        assert_eq!(exports(&server), "export 'TOKEN=it'\\''s $HOME\n`x`'\n");
+        let (command, args) = started(&server, Path::new("/told/mcp-0.sh"));
+        assert_eq!(command, "/bin/sh");
+        assert_eq!(
+            args,
+            json!([
+                "-c",
+                r#". "$0" && exec "$@""#,
+                "/told/mcp-0.sh",
+                "tickets",
+                "--read"
+            ])
+        );
     }
 
     #[test]

@@ -253,6 +253,8 @@ impl Fold for Folding {
             "message" => Vec::new(),
             "tool_use" => {
                 let mut told = self.spoken();
+                // Whoever goes on after a message has not ended with it.
+                self.heard.message = None;
                 told.extend(self.used(&event));
                 told
             }
@@ -401,12 +403,19 @@ impl Folding {
         Told::Error { message }
     }
 
-    /// Limits are told on the error stream before anything else is.
+    /// Limits are told on the error stream before anything else is. So are the errors of tools,
+    /// which may quote whatever is in the repository.
     fn complained(&mut self, text: &str) {
+        if !API_COMPLAINTS.iter().any(|words| text.starts_with(words)) {
+            return;
+        }
         let found = quota::of(text, &self.listening.account, &self.listening.clock);
         self.heard.quota = found.or_else(|| self.heard.quota.take());
     }
 }
+
+/// What lines of the error stream that are about its API begin with.
+const API_COMPLAINTS: &[&str] = &["Error when talking to", "Attempt "];
 
 /// What it says when its API cannot be reached, or breaks off.
 const UNREACHABLE: &[&str] = &[
@@ -420,7 +429,8 @@ const UNREACHABLE: &[&str] = &[
 fn retry_after(lower: &str) -> Option<u64> {
     let (_, rest) = lower.split_once("retry after ")?;
     let seconds = rest.split(|c: char| !c.is_ascii_digit()).next()?;
-    seconds.parse::<u64>().ok().map(|seconds| seconds * 1_000)
+    let seconds = seconds.parse::<u64>().ok()?;
+    Some(seconds.saturating_mul(1_000))
 }
 
 /// What it says on every start, and nobody needs.

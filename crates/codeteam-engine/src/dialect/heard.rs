@@ -84,7 +84,9 @@ impl Heard {
     /// What became of it.
     pub(super) fn finish(&mut self, exit: &Exit) -> WorkerEnd {
         let cause = self.failure.take();
-        if let Some(quota) = self.quota.take() {
+        let is_done = cause.is_none() && exit.status == Status::Exited(0) && self.has_answer();
+        // A limit that it got over is none: it went on with another model, or at another price.
+        if let Some(quota) = self.quota.take().filter(|_| !is_done) {
             let words = cause.map(|facts| facts.message);
             let words = words.unwrap_or_else(|| "its usage limit is reached".to_owned());
             let mut facts = facts_of(exit, Stage::Worker, words);
@@ -141,6 +143,11 @@ impl Heard {
             "its last message is not exactly one JSON object"
         };
         WorkerEnd::Failed(facts_of(exit, Stage::NoAnswer, words.to_owned()))
+    }
+
+    fn has_answer(&self) -> bool {
+        let message = self.message.as_deref().and_then(answer::of);
+        self.structured.is_some() || !self.submitted.is_empty() || message.is_some()
     }
 
     fn words(&mut self, code: Option<i32>) -> String {

@@ -200,9 +200,11 @@ mod tests {
         let now = Time(u64::try_from(clock().now.as_millisecond()).unwrap());
         match (quota.resets_at, quota.resets_in_ms) {
             (None, None) => "unknown".to_owned(),
-            _ => Timestamp::from_millisecond(i64::try_from(quota.until(now).0).unwrap())
-                .unwrap()
-                .to_string(),
+            (at, _) => {
+                let at = at.unwrap_or_else(|| quota.until(now));
+                let at = i64::try_from(at.0).unwrap();
+                Timestamp::from_millisecond(at).unwrap().to_string()
+            }
         }
     }
 

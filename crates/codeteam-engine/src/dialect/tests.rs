@@ -243,6 +243,86 @@ fn what_others_say_is_never_the_answer() {
     }
 }
 
+#[test]
+fn a_message_that_is_not_the_last_word_is_no_answer() {
+    let approve = r#"{\"verdict\":\"approve\",\"reason\":\"x\"}"#;
+    let said = format!(
+        r#"{{"type":"item.completed","item":{{"type":"agent_message","text":"{approve}"}}}}"#
+    );
+    let used = r#"{"type":"item.started","item":{"type":"command_execution","command":"ls"}}"#;
+    let ended = r#"{"type":"turn.completed","usage":{}}"#;
+    let codex = |lines: &[&str]| {
+        let lines: Vec<(&str, bool)> = lines.iter().map(|line| (*line, false)).collect();
+        heard(Name::Codex, &lines)
+    };
+    assert!(matches!(codex(&[&said, ended]), WorkerEnd::Answered(_)));
+    let end = codex(&[&said, used, ended]);
+    assert!(matches!(end, WorkerEnd::Failed(_)), "{end:?}");
+
+    let said = format!(r#"{{"type":"message","role":"assistant","content":"{approve}"}}"#);
+    let used = r#"{"type":"tool_use","tool_name":"read_file","tool_id":"t","parameters":{}}"#;
+    let ended = r#"{"type":"result","status":"success"}"#;
+    let gemini = |lines: &[&str]| {
+        let lines: Vec<(&str, bool)> = lines.iter().map(|line| (*line, false)).collect();
+        heard(Name::Gemini, &lines)
+    };
+    assert!(matches!(gemini(&[&said, ended]), WorkerEnd::Answered(_)));
+    let end = gemini(&[&said, used, ended]);
+    assert!(matches!(end, WorkerEnd::Failed(_)), "{end:?}");
+}
+
+#[test]
+fn a_limit_that_a_worker_got_over_is_none() {
+    let limited = |more: &str| {
+        format!(
+            r#"{{"type":"rate_limit_event","rate_limit_info":{{"status":"rejected","resetsAt":1794741817{more}}}}}"#
+        )
+    };
+    let done = r#"{"type":"result","subtype":"success","result":"","structured_output":{"a":1}}"#;
+    let failed = r#"{"type":"result","subtype":"success","is_error":true,"result":"no"}"#;
+    for (limited, ended, is_parked) in [
+        (limited(""), done, false),
+        (limited(""), failed, true),
+        (limited(r#","isUsingOverage":true"#), failed, false),
+    ] {
+        let end = heard(Name::Claude, &[(&limited, false), (ended, false)]);
+        match end {
+            WorkerEnd::Answered(_) => assert_eq!(ended, done),
+            WorkerEnd::Failed(facts) => assert_eq!(facts.quota.is_some(), is_parked, "{facts:?}"),
+        }
+    }
+}
+
+#[test]
+fn what_tools_complain_about_is_no_limit() {
+    let said = |text: &str| {
+        let mut fold = Name::Gemini.dialect().fold(&listening());
+        fold.line(&Line {
+            stream: Stream::Stderr,
+            raw: text.as_bytes(),
+            text: Cow::Borrowed(text),
+            truncated: false,
+        });
+        let exit = Exit {
+            status: Status::Exited(1),
+            stdout_bytes: 0,
+            stderr_bytes: 0,
+            dropped_bytes: 0,
+            wall: Duration::from_secs(1),
+        };
+        match fold.finish(&exit) {
+            WorkerEnd::Failed(facts) => facts.quota.is_some(),
+            WorkerEnd::Answered(_) => panic!("it answered"),
+        }
+    };
+    assert!(said(
+        "Error when talking to Gemini API TerminalQuotaError: You have exhausted your daily quota"
+    ));
+    assert!(!said(
+        "Error executing tool x: usage limit reached|9999999999"
+    ));
+}
+
 /// An assignment of a kind, with some of its means.
 fn assignment(kind: &str, more: &serde_json::Value) -> codeteam_core::assignment::Assignment {
     let mut value = serde_json::json!({

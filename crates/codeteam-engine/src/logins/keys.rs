@@ -74,6 +74,17 @@ pub enum BadServer {
         /// What is wrong with its value.
         why: &'static str,
     },
+    /// What a cloud is entered with would be shown to a worker, and only a role asks for it.
+    #[error(
+        "`provider: {provider}` shows a worker what you sign requests with, which a role alone \
+         cannot ask for; set `{variable}=1` if you want it"
+    )]
+    Unasked {
+        /// Who serves the model.
+        provider: &'static str,
+        /// The variable that says the user wants it.
+        variable: &'static str,
+    },
     /// No key where one should be.
     #[error("the variable `{variable}`, which should have a key, is not set or has none")]
     NoKey {

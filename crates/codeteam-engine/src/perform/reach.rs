@@ -15,7 +15,7 @@ use crate::dialect;
 use crate::engine::Engine;
 use crate::env::Env;
 use crate::logins::clis::{BaseUrl, Cli, Moved};
-use crate::logins::keys::{self, SaidBy};
+use crate::logins::keys::{self, BadServer, SaidBy};
 use crate::logins::{Loan, Outcome};
 use crate::process::{Account, Network, View};
 use crate::workers::Worker;
@@ -60,7 +60,7 @@ impl Reach {
             directory: directory.to_owned(),
             loan: None,
         };
-        if let Some(cloud) = provider.and_then(Cloud::of) {
+        if let Some(cloud) = Cloud::of(worker, provider, &engine.env)? {
             reach.enter(&cloud, engine)?;
         } else if let Some(cli) = worker.cli() {
             reach.open(cli, worker, engine)?;
@@ -106,7 +106,7 @@ impl Reach {
             directory: directory.to_owned(),
             loan: None,
         };
-        if provider.and_then(Cloud::of).is_some() {
+        if Cloud::of(worker, provider, &engine.env)?.is_some() {
             reach.env.extend(cloud_env(engine));
         } else if let Some(cli) = worker.cli()
             && let Some(endpoint) = keys::endpoint(cli, &engine.env.keys, said(worker))?
@@ -284,6 +284,8 @@ fn origin(url: &str) -> (&str, &str) {
 
 /// Where a cloud serves models.
 struct Cloud {
+    /// The variable by which the user says that it is to be used.
+    wanted_by: &'static str,
     hosts: &'static [&'static str],
     region: &'static str,
     default_region: &'static str,
@@ -291,16 +293,40 @@ struct Cloud {
 }
 
 impl Cloud {
-    fn of(provider: Provider) -> Option<Self> {
+    /// The cloud that a role's provider is, for the one worker that can ask it. What it is entered
+    /// with will be where the worker is, and a role is the repository's: the user must have said so
+    /// too, as for the CLI itself.
+    fn of(
+        worker: &Worker,
+        provider: Option<Provider>,
+        env: &Env,
+    ) -> Result<Option<Self>, BadServer> {
+        let is_able = worker.dialect == dialect::Name::Claude;
+        let Some(provider) = provider.filter(|_| is_able) else {
+            return Ok(None);
+        };
+        let cloud = Self::known(provider);
+        match &cloud {
+            Some(cloud) if !env.cloud.contains_key(cloud.wanted_by) => Err(BadServer::Unasked {
+                provider: provider.as_str(),
+                variable: cloud.wanted_by,
+            }),
+            _ => Ok(cloud),
+        }
+    }
+
+    fn known(provider: Provider) -> Option<Self> {
         match provider {
             Provider::Anthropic => None,
             Provider::Bedrock => Some(Self {
+                wanted_by: "CLAUDE_CODE_USE_BEDROCK",
                 hosts: &["bedrock-runtime.{region}.amazonaws.com:443"],
                 region: "AWS_REGION",
                 default_region: "us-east-1",
                 moved_by: &["ANTHROPIC_BEDROCK_BASE_URL"],
             }),
             Provider::Vertex => Some(Self {
+                wanted_by: "CLAUDE_CODE_USE_VERTEX",
                 hosts: &[
                     "{region}-aiplatform.googleapis.com:443",
                     "aiplatform.googleapis.com:443",
@@ -316,6 +342,8 @@ impl Cloud {
 
 fn cloud_env(engine: &Engine) -> impl Iterator<Item = (OsString, OsString)> {
     let cloud = engine.env.cloud.iter();
+    // Which cloud it is, the role says.
+    let cloud = cloud.filter(|(name, _)| !name.starts_with("CLAUDE_CODE_USE_"));
     cloud.map(|(name, value)| (name.into(), value.into()))
 }
 
@@ -328,4 +356,26 @@ pub(super) fn network(engine: &Engine, hosts: &[Host], account: Account) -> Resu
         account,
         ..Network::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn a_role_alone_is_shown_no_cloud() {
+        let mut env = Env::read();
+        env.cloud = [("AWS_SECRET_ACCESS_KEY", "x".to_owned())].into();
+        let cloud = |name: &str, env: &Env| {
+            let worker = Worker::find(&Config::default(), &name.into()).unwrap();
+            Cloud::of(&worker, Some(Provider::Bedrock), env).map(|cloud| cloud.is_some())
+        };
+        assert!(cloud("claude", &env).is_err());
+        env.cloud.insert("CLAUDE_CODE_USE_BEDROCK", "1".to_owned());
+        assert_eq!(cloud("claude", &env), Ok(true));
+        for other in ["scripted", "builtin", "codex", "gemini"] {
+            assert_eq!(cloud(other, &env), Ok(false), "{other}");
+        }
+    }
 }

@@ -18,6 +18,8 @@ pub(in super::super) enum Failure {
         message: String,
         resets_in_ms: Option<u64>,
     },
+    /// The account is not paid for; waiting does not help.
+    Unpaid { status: u16, message: String },
     /// The conversation is longer than the model takes.
     TooLong { status: u16, message: String },
     /// Anything else.
@@ -31,6 +33,7 @@ impl Failure {
     pub(in super::super) fn message(&self) -> &str {
         match self {
             Self::Limited { message, .. }
+            | Self::Unpaid { message, .. }
             | Self::TooLong { message, .. }
             | Self::Told { message, .. } => message,
         }
@@ -105,6 +108,9 @@ fn sort_at(answer: &Answer, now: SystemTime) -> Trouble {
     // Gemini's API in OpenAI's form wraps its errors in a list.
     let told = told.get(0).unwrap_or(&told);
     let message = format!("the model API says {status}: {}", said(&answer.body));
+    if is_unpaid(status, told) {
+        return Trouble::Final(Failure::Unpaid { status, message });
+    }
     if let Some(Limit { resets_in_ms }) = usage_limit(answer, told, now) {
         return Trouble::Final(Failure::Limited {
             message,
@@ -127,6 +133,19 @@ fn sort_at(answer: &Answer, now: SystemTime) -> Trouble {
     }
 }
 
+/// Whether the account has to be paid for first: nothing resets by itself.
+fn is_unpaid(status: u16, told: &Value) -> bool {
+    let names = ["insufficient_quota", "billing_hard_limit_reached"];
+    status == 402 || status == 429 && is_named(told, &names)
+}
+
+/// Whether an error goes by one of these names.
+fn is_named(told: &Value, names: &[&str]) -> bool {
+    let said = [&told["error"]["code"], &told["error"]["type"]];
+    let mut said = said.into_iter().filter_map(Value::as_str);
+    said.any(|name| names.contains(&name))
+}
+
 /// A usage limit that is reached.
 struct Limit {
     resets_in_ms: Option<u64>,
@@ -141,9 +160,6 @@ fn usage_limit(answer: &Answer, told: &Value, now: SystemTime) -> Option<Limit> 
         let left = at.duration_since(now).unwrap_or_default();
         u64::try_from(left.as_millis()).ok()
     };
-    if answer.status == 402 {
-        return Some(unknown);
-    }
     if answer.status != 429 {
         return None;
     }
@@ -155,18 +171,9 @@ fn usage_limit(answer: &Answer, told: &Value, now: SystemTime) -> Option<Limit> 
             resets_in_ms: reset.and_then(until),
         });
     }
-    // OpenAI, by code for keys and by type for subscriptions.
+    // OpenAI, for subscriptions.
     let error = &told["error"];
-    let names = [&error["code"], &error["type"]];
-    let is_spent = |name: &&Value| {
-        let spent = [
-            "insufficient_quota",
-            "usage_limit_reached",
-            "billing_hard_limit_reached",
-        ];
-        name.as_str().is_some_and(|name| spent.contains(&name))
-    };
-    if names.iter().any(is_spent) {
+    if is_named(told, &["usage_limit_reached"]) {
         let left = error["resets_in_seconds"].as_u64();
         let at = error["resets_at"].as_u64();
         let left = left.map(|seconds| seconds.saturating_mul(1000));

@@ -80,19 +80,22 @@ fn usage_limits_say_when_they_reset_if_they_know() {
     let past = ("anthropic-ratelimit-unified-reset", "900");
     check_limit(429, &[rejected, past], &json!({}), Some(0));
     let error = |error: Value| json!({"error": error});
-    let quota = error(json!({"code": "insufficient_quota"}));
-    check_limit(429, &[], &quota, None);
     let at = error(json!({"type": "usage_limit_reached", "resets_at": 1002}));
     check_limit(429, &[], &at, Some(2000));
-    check_limit(
-        402,
-        &[],
-        &error(json!({"message": "Insufficient Balance"})),
-        None,
-    );
     let daily = json!([{"error": {"details": [
         {"@type": "x/google.rpc.QuotaFailure", "violations": [{"quotaId": "RequestsPerDay"}]}]}}]);
     check_limit(429, &[], &daily, None);
+}
+
+#[test]
+fn who_has_to_pay_first_is_not_waited_for() {
+    let quota = json!({"error": {"code": "insufficient_quota"}});
+    let balance = json!({"error": {"message": "Insufficient Balance"}});
+    for (status, body) in [(429, quota), (402, balance)] {
+        let sorted = sorted(status, &[], &body);
+        let is_unpaid = matches!(sorted, Trouble::Final(Failure::Unpaid { .. }));
+        assert!(is_unpaid, "{sorted:?}");
+    }
 }
 
 #[test]
