@@ -245,6 +245,7 @@ impl Look<'_> {
             Err(error) => {
                 let remedy = match &error {
                     BadServer::NoKey { variable } => format!("set `{variable}`"),
+                    BadServer::Unasked { variable, .. } => format!("set `{variable}=1`"),
                     BadServer::Address { variable, .. } => format!("mend `{variable}`"),
                 };
                 nothing(error.to_string(), remedy)

@@ -38,6 +38,7 @@ fn bedrock_is_asked_for_the_model_of_the_role() {
         model,
         "ANTHROPIC_BEDROCK_BASE_URL",
         &[
+            ("CLAUDE_CODE_USE_BEDROCK", "1"),
             ("AWS_REGION", "eu-west-1"),
             ("AWS_ACCESS_KEY_ID", "AKIAUSER"),
             ("AWS_SECRET_ACCESS_KEY", "secret-of-the-user"),
@@ -60,6 +61,7 @@ fn vertex_is_asked_in_the_users_project_and_region() {
         model,
         "ANTHROPIC_VERTEX_BASE_URL",
         &[
+            ("CLAUDE_CODE_USE_VERTEX", "1"),
             ("CLOUD_ML_REGION", "europe-west1"),
             ("ANTHROPIC_VERTEX_PROJECT_ID", "my-project"),
             // Google's own tokens are not to be had here.
