@@ -48,13 +48,16 @@ const CLIS: [Cli; 3] = [
     Cli {
         name: "claude",
         rounds: 15,
-        call: r#"exec claude --print --verbose --output-format stream-json --setting-sources "" \
+        call: r#"export CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 DISABLE_AUTOUPDATER=1
+            exec claude --print --verbose --output-format stream-json --setting-sources "" \
             --no-session-persistence --model claude-sonnet-4-5 "Say something.""#,
     },
     Cli {
         name: "codex",
         rounds: 15,
         call: r#"exec codex exec --json --skip-git-repo-check --ephemeral -m gpt-5.5 \
+            --disable apps --disable plugins --disable remote_plugin --disable hooks \
+            --disable multi_agent -c analytics.enabled=false \
             -c sandbox_mode='"danger-full-access"' -c model_providers.own.name='"own"' \
             -c model_providers.own.base_url="\"$CODEX_URL\"" -c model_provider='"own"' \
             -c model_providers.own.wire_api='"responses"' \
@@ -64,7 +67,10 @@ const CLIS: [Cli; 3] = [
         name: "gemini",
         rounds: 7,
         call: r#"mkdir -p "$HOME/.gemini"
-            echo '{"security":{"auth":{"selectedType":"gemini-api-key"}}}' >"$HOME/.gemini/settings.json"
+            echo '{"security":{"auth":{"selectedType":"gemini-api-key"}},"telemetry":{"enabled":false},
+                "privacy":{"usageStatisticsEnabled":false},"general":{"disableAutoUpdate":true}}' \
+                >"$HOME/.gemini/settings.json"
+            export GEMINI_CLI_NO_RELAUNCH=true
             exec gemini --output-format stream-json --skip-trust --model gemini-2.5-pro \
             --prompt "Say something.""#,
     },
@@ -204,6 +210,10 @@ fn sandbox(place: &Place, cli: &Cli) -> Outcome<()> {
             confined.push(took);
         }
     }
+    let asked = server.requests().to_models().len();
+    if asked != 2 * (cli.rounds + 1) {
+        return Err(format!("{} asked {asked} times, not once a call", cli.name).into());
+    }
     let (bare, confined) = (median(bare), median(confined));
     let ratio = confined / bare;
     let verdict = if ratio <= 1.1 { "ok" } else { "MISSED" };
@@ -230,6 +240,14 @@ fn call_bare(place: &Place, cli: &Cli, server: &Server, home: &Path) -> Outcome<
         .env("CODEX_API_KEY", "sk-dummy")
         .envs(keys(server))
         .stdin(Stdio::null());
+    // No way out, as in the sandbox: a CLI that looks round the world on its way is another call.
+    for name in ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"] {
+        command.env(name, "http://127.0.0.1:9");
+    }
+    for name in ["NO_PROXY", "no_proxy"] {
+        command.env(name, "localhost,127.0.0.1,::1");
+    }
+    command.env("NODE_USE_ENV_PROXY", "1");
     let start = Instant::now();
     let output = command.output()?;
     let took = start.elapsed();
