@@ -37,6 +37,7 @@ pub(crate) use descriptors::allow_many as allow_many_files;
 pub use disk::Disk;
 pub use launch::{Hold, Launch, Launcher, Profile, Unconfined, View};
 pub(crate) use launch::{Output, Spawned, mark_only};
+pub(crate) use mark::own as own_mark;
 pub use mark::{MARK, sweep};
 pub use network::{Account, Network};
 pub use supervise::run;

@@ -4,12 +4,23 @@ use std::fmt::Write as _;
 
 use codeteam_core::effect::{Effect, Waiting};
 use codeteam_core::event::{Entry, Outcome};
+use codeteam_core::failure::{self, Facts, Trouble};
 use codeteam_core::frame::{Pause, Stage, Work};
 use codeteam_core::ids::{Account, AttemptId, FramePath, Time};
 use codeteam_core::schedule::Status;
 use codeteam_core::submission::{Choice, Submission};
 use codeteam_core::workflow::StepKind;
 use codeteam_core::{Event, Run, budget, rollup};
+
+/// What to do about a login: a CLI says it in words that mean something only inside of it.
+fn remedy(facts: &Facts) -> &'static str {
+    match (facts.stage, facts.trouble) {
+        (failure::Stage::Worker, Some(Trouble::Login)) => {
+            " (`codeteam doctor` says how to log it in)"
+        }
+        _ => "",
+    }
+}
 
 /// One line about an event, without the place it happened in; `None` for what only the machine
 /// needs to know. `run` is the run with the event applied.
@@ -53,7 +64,8 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
             format!("{why}, not before {}", clock(*until))
         }
         Event::AttemptFailed { id, facts, .. } => {
-            format!("{} failed: {}", who(run, id), first_line(&facts.message))
+            let why = first_line(&facts.message);
+            format!("{} failed: {why}{}", who(run, id), remedy(facts))
         }
         Event::AttemptLost { id, .. } => {
             format!(

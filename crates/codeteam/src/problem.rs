@@ -70,6 +70,16 @@ impl Problem {
         self
     }
 
+    /// All that can be done about it, in one line; or why it is so.
+    pub(crate) fn remedy(&self) -> String {
+        let told = if self.hints.is_empty() {
+            &self.causes
+        } else {
+            &self.hints
+        };
+        told.join("; ")
+    }
+
     pub(crate) fn exit(&self) -> Exit {
         match self.kind {
             Kind::User => Exit::Usage,

@@ -55,12 +55,21 @@ impl Worker {
         said.into_iter().find(|(is, _)| *is).map(|(_, name)| name)
     }
 
+    /// The project's word over the user's. Whoever says where a key goes also says whose key it is:
+    /// by another dialect or protocol another key would go there.
     fn over(self, below: Self) -> Self {
+        let (dialect, protocol) = match below.presumption() {
+            Some(_) => (below.dialect, below.protocol),
+            None => (
+                self.dialect.or(below.dialect),
+                self.protocol.or(below.protocol),
+            ),
+        };
         Self {
-            dialect: self.dialect.or(below.dialect),
+            dialect,
             model: self.model.or(below.model),
             account: self.account.or(below.account),
-            protocol: self.protocol.or(below.protocol),
+            protocol,
             base_url: self.base_url.or(below.base_url),
             key: self.key.or(below.key),
             program: self.program.or(below.program),
@@ -79,4 +88,29 @@ pub(super) fn over(
         user.insert(name, worker.over(below));
     }
     user
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> BTreeMap<String, Worker> {
+        codeteam_core::yaml::parse("config.yml", text).unwrap()
+    }
+
+    #[test]
+    fn a_repository_sends_no_other_key_to_a_server_of_the_users() {
+        let user = || {
+            read("local: { dialect: builtin, protocol: openai, base_url: 'http://a', model: m }")
+        };
+        let project = read("local: { dialect: claude, protocol: anthropic, model: n }");
+        let local = over(project, user()).remove("local").unwrap();
+        assert_eq!(local.dialect, Some(dialect::Name::Builtin));
+        assert_eq!(local.protocol, Some(Protocol::Openai));
+        assert_eq!(local.model.as_deref(), Some("n"));
+
+        let project = read("builtin: { protocol: gemini }");
+        let builtin = over(project, read("builtin: { protocol: openai }"));
+        assert_eq!(builtin["builtin"].protocol, Some(Protocol::Gemini));
+    }
 }

@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Confinement, Profile};
 use crate::git::NEEDED;
-use crate::process::{self, Cancel, CommandSpec, Error, Limits, MARK, Network, Status, View};
+use crate::process::{
+    self, Cancel, CommandSpec, Error, Limits, MARK, Network, Status, View, own_mark,
+};
 
 /// The hidden subcommand that looks.
 const LOOK: &str = "sandbox-look";
@@ -141,7 +143,7 @@ impl Confinement {
 }
 
 fn mark() -> Vec<(OsString, OsString)> {
-    vec![(MARK.into(), format!("probe/{}", std::process::id()).into())]
+    vec![(MARK.into(), own_mark("probe").into())]
 }
 
 /// Whether a version, such as `2.47.3`, is not older than the one that is needed.

@@ -187,12 +187,11 @@ fn started(server: &McpServer, variables: &Path) -> (Value, Value) {
 
 /// The variables of an MCP server, for a shell.
 fn exports(server: &McpServer) -> String {
-    let mut text = String::new();
-    for (name, value) in &server.env {
+    let line = |(name, value): (&String, &String)| {
         let quoted = format!("{name}={value}").replace('\'', r"'\''");
-        text.push_str(&format!("export '{quoted}'\n"));
-    }
-    text
+        format!("export '{quoted}'\n")
+    };
+    server.env.iter().map(line).collect()
 }
 
 /// What codex is to know of a model: nothing that would give it tools.

@@ -11,6 +11,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,14 @@ const SETTLE: Duration = Duration::from_millis(1);
 
 /// One that hangs in the kernel shows it for ever.
 const GIVE_UP: Duration = Duration::from_secs(2);
+
+/// A mark that nothing else of this process has. Commands that run side by side need one each: what
+/// has the mark of one that ends is ended with it.
+pub(crate) fn own(what: &str) -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let n = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("{what}/{}/{n}", std::process::id())
+}
 
 /// Kills every process of this user whose mark lies under `mark_prefix`, again
 /// and again until none is left, and says how many there were.

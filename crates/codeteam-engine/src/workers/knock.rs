@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
 use crate::process::{
-    self, Account, Cancel, CommandSpec, Launcher, Limits, Network, Profile, Status, View,
+    self, Account, Cancel, CommandSpec, Launcher, Limits, Network, Profile, Status, View, own_mark,
 };
 
 /// The hidden subcommand that knocks.
@@ -163,7 +163,7 @@ impl Knocker<'_> {
             program: self.codeteam.into(),
             args,
             cwd: "/".into(),
-            env: Engine::child_env(&format!("knock/{}", std::process::id()), Vec::new()),
+            env: Engine::child_env(&own_mark("knock"), Vec::new()),
             view,
             disk: None,
             brief: false,

@@ -30,7 +30,7 @@ use crate::logins::clis::{Cli, Moved};
 use crate::logins::keys::{self, BadServer};
 use crate::logins::{Logins, Standing};
 use crate::perform::{placed, said, with_causes};
-use crate::process::{Cancel, Launcher, View};
+use crate::process::{Cancel, Launcher, View, own_mark};
 
 /// What is needed to look.
 pub struct Look<'a> {
@@ -189,7 +189,7 @@ impl Look<'_> {
             launcher,
             cwd: "/".into(),
             view: View::default(),
-            mark: &format!("look/{}", std::process::id()),
+            mark: &own_mark("look"),
             cancel: &Cancel::new(),
         };
         match asking.ask() {
@@ -247,6 +247,7 @@ impl Look<'_> {
                     BadServer::NoKey { variable } => format!("set `{variable}`"),
                     BadServer::Unasked { variable, .. } => format!("set `{variable}=1`"),
                     BadServer::Address { variable, .. } => format!("mend `{variable}`"),
+                    BadServer::Unasked { variable, .. } => format!("set `{variable}=1`"),
                 };
                 nothing(error.to_string(), remedy)
             }

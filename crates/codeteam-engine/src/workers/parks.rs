@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use codeteam_core::ids::{Account, Time};
 
@@ -18,7 +18,8 @@ const NAME: &str = "parks.json";
 #[derive(Debug)]
 pub struct Parks {
     path: PathBuf,
-    seen: Option<SystemTime>,
+    /// Its time and its number: whoever tells something writes another file.
+    seen: Option<(i64, i64, u64)>,
 }
 
 impl Parks {
@@ -32,13 +33,12 @@ impl Parks {
 
     /// What rests at `now`, if anything was told since the last time.
     pub fn news(&mut self, now: Time) -> Vec<(Account, Time)> {
-        let changed = fs::metadata(&self.path)
-            .and_then(|meta| meta.modified())
-            .ok();
-        if changed == self.seen {
+        let meta = fs::metadata(&self.path).ok();
+        let found = meta.map(|meta| (meta.mtime(), meta.mtime_nsec(), meta.ino()));
+        if found == self.seen {
             return Vec::new();
         }
-        self.seen = changed;
+        self.seen = found;
         let parks = read(&self.path).into_iter();
         parks.filter(|(_, until)| *until > now).collect()
     }

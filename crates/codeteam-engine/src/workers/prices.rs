@@ -11,7 +11,9 @@ use crate::config::{Price, microusd};
 
 /// Adds the cost to what was used, if the worker did not tell it and the model's price is known.
 pub fn priced(mut usage: Usage, model: Option<&str>, prices: &BTreeMap<String, Price>) -> Usage {
-    if usage.cost_microusd.is_none() {
+    // A worker that was ended before it told anything has used nobody knows how much.
+    let has_told = usage.input_tokens > 0 || usage.output_tokens > 0;
+    if usage.cost_microusd.is_none() && has_told {
         let price = model.and_then(|model| of(model, prices));
         usage.cost_microusd = price.map(|price| cost(&usage, price));
     }
@@ -72,6 +74,8 @@ mod tests {
         assert_eq!(cost("gpt-4"), Some(1_000_000 + 100_000 + 1_000_000));
         assert_eq!(cost("other"), None);
         assert_eq!(priced(usage, None, &prices).cost_microusd, None);
+        let silent = priced(Usage::default(), Some("gpt-5.5"), &prices);
+        assert_eq!(silent.cost_microusd, None, "it told of no tokens");
         let told = Usage {
             cost_microusd: Some(7),
             ..usage

@@ -115,8 +115,9 @@ pub struct Kept {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Entry {
-    /// The file's size, its time and its number: another file is another program.
-    file: (u64, i64, u64),
+    /// The file's size, its times and its number: another file is another program. What npm installs
+    /// has the same time of writing whatever the version, and a small starter the same size too.
+    file: (u64, i64, i64, u64),
     /// What was needed when it was asked.
     needed: Vec<String>,
     probed: Probed,
@@ -175,9 +176,9 @@ fn needed(needs: &Needs) -> Vec<String> {
     needs.flags.iter().map(|&flag| flag.to_owned()).collect()
 }
 
-fn file(program: &Path) -> Option<(u64, i64, u64)> {
+fn file(program: &Path) -> Option<(u64, i64, i64, u64)> {
     let meta = fs::metadata(program).ok()?;
-    Some((meta.len(), meta.mtime(), meta.ino()))
+    Some((meta.len(), meta.mtime(), meta.ctime(), meta.ino()))
 }
 
 /// Where a program is, as a shell would find it.

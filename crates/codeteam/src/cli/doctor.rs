@@ -30,11 +30,9 @@ pub(crate) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let mut config = Config::default();
     match Engine::discover(&scene.folder, &scene.env) {
         Err(error) => {
-            checks.push(Check::bad(
-                "git",
-                error.to_string(),
-                "codeteam works inside a git repository with a commit",
-            ));
+            let found = error.to_string();
+            let remedy = Problem::from(error).remedy();
+            checks.push(Check::bad("git", found, remedy));
             let folder = scene.folder.join(".codeteam");
             config = Config::load(&folder, scene.env.config_home.as_deref()).unwrap_or_default();
         }

@@ -33,7 +33,7 @@ pub(super) fn apply(
         let path = tree.join(&edit.path);
         match one(tree, edit) {
             Ok(()) => {}
-            Err(error) if error.kind() == ErrorKind::InvalidInput => {
+            Err(error) if is_of_the_path(&error) => {
                 return Ok(Err(Facts {
                     stage: Stage::Forbidden,
                     message: format!("`{}` cannot be written: {error}", edit.path),
@@ -84,6 +84,14 @@ fn one(tree: &Path, edit: &Edit) -> io::Result<()> {
     fs::write(&path, content)
 }
 
+/// Whether it is the path that cannot be, and so the worker's to mend.
+fn is_of_the_path(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::InvalidInput | ErrorKind::InvalidFilename
+    )
+}
+
 fn refused(why: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, why.to_owned())
 }
@@ -123,6 +131,9 @@ mod tests {
             one(&tree, &write("src", "x")).unwrap_err().kind(),
             ErrorKind::InvalidInput
         );
+
+        let long = one(&tree, &write(&"a".repeat(300), "x")).unwrap_err();
+        assert!(is_of_the_path(&long), "{long}");
 
         let gone = |path: &str| Edit {
             path: path.to_owned(),

@@ -1,8 +1,9 @@
 //! The files of one launch, beside the workspaces: what the worker is told, and what it says.
 
 use std::borrow::Cow;
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io::{BufWriter, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -83,7 +84,10 @@ impl Files {
 
     pub(super) fn write(&self, path: &Path, text: &str) -> Result<(), Error> {
         let folder = path.parent().unwrap_or(&self.folder);
-        fs::create_dir_all(folder).map_err(failed("make the folder", folder))?;
+        // What is told may have the secrets of MCP servers in it: nobody else on this host reads it.
+        let mut builder = DirBuilder::new();
+        let made = builder.recursive(true).mode(0o700).create(folder);
+        made.map_err(failed("make the folder", folder))?;
         fs::write(path, text).map_err(failed("write", path))
     }
 
