@@ -247,7 +247,6 @@ impl Look<'_> {
                     BadServer::NoKey { variable } => format!("set `{variable}`"),
                     BadServer::Unasked { variable, .. } => format!("set `{variable}=1`"),
                     BadServer::Address { variable, .. } => format!("mend `{variable}`"),
-                    BadServer::Unasked { variable, .. } => format!("set `{variable}=1`"),
                 };
                 nothing(error.to_string(), remedy)
             }
