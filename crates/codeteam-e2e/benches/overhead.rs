@@ -90,10 +90,19 @@ fn main() -> Outcome<()> {
         return Ok(());
     }
     let place = Place::new()?;
-    for cli in &CLIS {
+    // Names leave the others out.
+    let named: Vec<String> = std::env::args().collect();
+    let is_wanted = |cli: &&Cli| {
+        let named = named.iter().map(String::as_str);
+        let mut named = named
+            .filter(|name| CLIS.iter().any(|cli| cli.name == *name))
+            .peekable();
+        named.peek().is_none() || named.any(|name| name == cli.name)
+    };
+    for cli in CLIS.iter().filter(is_wanted) {
         sandbox(&place, cli)?;
     }
-    for cli in &CLIS {
+    for cli in CLIS.iter().filter(is_wanted) {
         around(&place, cli)?;
     }
     Ok(())
