@@ -114,12 +114,16 @@ pub fn apply(run: &mut Run, event: &Event) {
                 }
             });
         }
-        Event::WorkerReplaced { id, worker, .. } => with_slot(run, id, |slot| {
-            slot.id = id.clone();
-            slot.replaced.push(worker.clone());
-            slot.tried = id.attempt.saturating_sub(1);
-            slot.state = SlotState::Queued;
-        }),
+        Event::WorkerReplaced { id, worker, .. } => {
+            with_slot(run, id, |slot| {
+                slot.id = id.clone();
+                slot.replaced.push(worker.clone());
+                slot.tried = id.attempt.saturating_sub(1);
+                slot.state = SlotState::Queued;
+            });
+            // What another worker did wrong does not count against the one that stands in.
+            with(run, &id.frame, |f| drop(f.breakers.remove(&id.step)));
+        }
         Event::AttemptLost { id, usage } => {
             settle(run, id, *usage);
             with_slot(run, id, |slot| {

@@ -175,6 +175,30 @@ fn another_worker_stands_in_for_one_that_is_not_logged_in() {
 }
 
 #[test]
+fn who_stands_in_has_all_its_tries_whatever_the_other_did() {
+    let transcript = play(
+        &one_task(),
+        "run/one code fails overloaded
+         +40s
+         run/one code fails overloaded
+         +40s
+         run/one code fails overloaded
+         run/one code fails overloaded
+         +40s
+         run/one code fails overloaded
+         +40s
+         ---
+         run/one code fails overloaded",
+    );
+    expect![[r#"
+        > run/one code fails overloaded
+          run/one:code.1.0.6#6 failed: network → retry_same: 
+          run/one:code.1.0.6 abstains: no reason was given (3 of 3 tries)
+          run/one:code.1.0.1#7 asks: This does not get anywhere: `code` gave up: no reason was given (3 of 3 tries). Go on, or give it up? [continue, skip, fail]
+    "#]].assert_eq(&transcript);
+}
+
+#[test]
 fn a_role_that_may_goes_on_in_its_session_three_times() {
     let mut start = one_task();
     let coder = start.compiled.roles.get_mut(&"coder".into()).unwrap();
