@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use codeteam_core::effect::{Effect, Waiting};
 use codeteam_core::event::{Entry, Outcome};
 use codeteam_core::failure::{self, Facts, Trouble};
-use codeteam_core::frame::{Pause, Stage, Work};
+use codeteam_core::frame::{Pause, SlotState, Stage, Work};
 use codeteam_core::ids::{Account, AttemptId, FramePath, Time};
 use codeteam_core::schedule::Status;
 use codeteam_core::submission::{Choice, Submission};
@@ -30,7 +30,7 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
         Event::RunStarted(started) => {
             let (branch, from) = (&started.branch, short(&started.base.commit.0));
             let resting = started.resting.iter();
-            let resting = resting.map(|(a, until)| format!("; {a} rests until {}", clock(*until)));
+            let resting = resting.map(|(a, until)| format!("; {a} rests until {}", moment(*until)));
             let resting: String = resting.collect();
             format!("started on branch {branch} from {from}{resting}")
         }
@@ -153,7 +153,7 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
         Event::LimitReached { what } => format!("limit reached: {}", limit(*what)),
         Event::LimitsRaised { .. } => "limits raised".to_owned(),
         Event::AccountParked { account, until } => {
-            format!("{account} rests until {}", clock(*until))
+            format!("{account} rests until {}", moment(*until))
         }
         Event::AccountFreed { account } => format!("{account} may be used again"),
         Event::AttemptQueued { .. }
@@ -220,6 +220,11 @@ pub fn headline(run: &Run) -> String {
     {
         return first_line(&question).to_owned();
     }
+    if rollup::status(run) == rollup::RunStatus::Paused
+        && let Some(until) = quota(run)
+    {
+        return format!("waiting on: quota, until {}", moment(until));
+    }
     let busy: Vec<String> = run
         .frames
         .values()
@@ -232,6 +237,20 @@ pub fn headline(run: &Run) -> String {
         Some(tasks) => format!("{tasks}; {}", busy.join(", ")),
         None => busy.join(", "),
     }
+}
+
+/// When the first of the slots that wait for a quota may go on, if one does.
+fn quota(run: &Run) -> Option<Time> {
+    let slots = run.frames.values().flat_map(|frame| &frame.slots);
+    slots
+        .filter_map(|slot| match slot.state {
+            SlotState::Paused {
+                until,
+                why: Pause::Quota,
+            } => Some(until),
+            _ => None,
+        })
+        .min()
 }
 
 /// How many tasks are done, if there is a plan.
@@ -260,7 +279,7 @@ pub fn waiting(effect: &Effect) -> Option<String> {
     Some(match effect {
         Effect::Wait { until, why } => {
             let until = until
-                .map(|u| format!(", until {}", clock(u)))
+                .map(|u| format!(", until {}", moment(u)))
                 .unwrap_or_default();
             match why {
                 Waiting::Backoff { id } => {
@@ -319,6 +338,20 @@ pub fn clock(at: Time) -> String {
                 .to_string()
         })
         .unwrap_or_default()
+}
+
+/// A time to come, with its day if that is not today.
+pub fn moment(at: Time) -> String {
+    let here = jiff::tz::TimeZone::system();
+    let millis = i64::try_from(at.0).unwrap_or(0);
+    let Ok(then) = jiff::Timestamp::from_millisecond(millis) else {
+        return clock(at);
+    };
+    let then = then.to_zoned(here.clone());
+    if then.date() == jiff::Timestamp::now().to_zoned(here).date() {
+        return clock(at);
+    }
+    then.strftime("%b %-d, %H:%M").to_string()
 }
 
 /// The first line of a text.
