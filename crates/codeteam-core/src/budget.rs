@@ -120,12 +120,19 @@ impl Spent {
             if spent >= limit || spent.saturating_add(more) > limit {
                 return Err(Refusal::Reached(kind));
             }
-            if spent.saturating_add(more).saturating_add(held) > limit {
+            if is_crowded(limit, spent, held, more) {
                 return Err(Refusal::Crowded(kind));
             }
         }
         Ok(())
     }
+}
+
+/// Whether what others hold back leaves too little. Who wants nothing in particular needs something
+/// all the same: no worker works for nothing.
+fn is_crowded(limit: u64, spent: u64, held: u64, more: u64) -> bool {
+    let taken = spent.saturating_add(held);
+    taken.saturating_add(more) > limit || held > 0 && taken >= limit
 }
 
 /// What a limit is about.
@@ -212,7 +219,7 @@ impl Budget {
             if spent >= limit || spent.saturating_add(more) > limit {
                 return Err(Refusal::Reached(kind));
             }
-            if spent.saturating_add(held).saturating_add(more) > limit {
+            if is_crowded(limit, spent, held, more) {
                 return Err(Refusal::Crowded(kind));
             }
         }
@@ -328,6 +335,19 @@ mod tests {
             money_microusd: n,
             tokens: 0,
         }
+    }
+
+    #[test]
+    fn nobody_starts_with_nothing_left() {
+        let mut budget = money(100);
+        budget.reserve(usd(100));
+        let crowded = Err(Refusal::Crowded(Kind::Money));
+        assert_eq!(budget.admits(usd(0), Time(0)), crowded);
+        assert_eq!(budget.left_for(usd(0)), Some(0));
+        let mut budget = money(100);
+        budget.reserve(usd(60));
+        assert_eq!(budget.admits(usd(0), Time(0)), Ok(()));
+        assert_eq!(budget.admits(usd(40), Time(0)), Ok(()));
     }
 
     #[test]

@@ -23,6 +23,10 @@ pub use self::schema::schema;
 /// No answer is longer than this, files in it included.
 pub const MAX_BYTES: usize = 8 << 20;
 
+/// What is said to a worker that is done and blocked at once.
+const BLOCKED_ALONE: &str = "`blocked` says that you cannot go on, so it stands alone; if you are \
+    done, leave it out or make it `null`";
+
 /// A worker's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
@@ -216,6 +220,9 @@ pub fn parse(form: Form, text: &str) -> Result<Submission, String> {
     // Where every key is asked for, `null` is how a worker leaves one out.
     without_nulls(&mut value);
     if value.get("blocked").is_some() {
+        if value.as_object().is_some_and(|fields| fields.len() > 1) {
+            return Err(BLOCKED_ALONE.to_owned());
+        }
         return read::<Blocked>(value).map(Submission::Blocked);
     }
     let submission = match kind {
@@ -430,6 +437,12 @@ mod tests {
             let parsed = parse(form(kind), r#"{"blocked":"no access","summary":null}"#);
             assert!(matches!(parsed, Ok(Submission::Blocked(_))));
         }
+    }
+
+    #[test]
+    fn who_is_blocked_is_not_done() {
+        let both = r#"{"blocked":"","message":"ready"}"#;
+        assert_eq!(refused(Kind::Scribe, both), BLOCKED_ALONE);
     }
 
     #[test]

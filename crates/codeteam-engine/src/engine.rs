@@ -459,10 +459,17 @@ fn workspaces_root(env: &Env, common_dir: &Path) -> Result<PathBuf, Error> {
 
 /// Knows the user's own keys, and every key that looks like one.
 fn redactor(env: &Env, config: &Config) -> Result<Redactor, Error> {
-    let secret = |name: &str| name.ends_with("KEY") || name.contains("TOKEN");
-    let cloud = env.cloud.iter().filter(|(name, _)| secret(name));
+    let secret = |name: &str| {
+        let parts = ["TOKEN", "SECRET", "PASSWORD"];
+        name.ends_with("KEY") || parts.iter().any(|part| name.contains(part))
+    };
+    let cloud = env.cloud.iter().map(|(name, value)| (*name, value));
+    // What MCP servers are given is where the worker is.
+    let servers = config.mcp_servers.values().flat_map(|server| &server.env);
+    let servers = servers.map(|(name, value)| (name.as_str(), value));
+    let named = cloud.chain(servers).filter(|(name, _)| secret(name));
     let known = env.keys.secrets().map(str::to_owned);
-    let known = known.chain(cloud.map(|(_, value)| value.clone()));
+    let known = known.chain(named.map(|(_, value)| value.clone()));
     Ok(Redactor::new(known).allow(&config.redaction.allow)?)
 }
 
@@ -475,6 +482,20 @@ fn state_folder(env: &Env) -> Result<PathBuf, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_mcp_servers_are_given_is_known_to_the_redactor() {
+        let text = "command: x\nenv: { TICKETS_PASSWORD: correct horse, PROJECT: website-main }";
+        let server = codeteam_core::yaml::parse("config.yml", text).unwrap();
+        let mut config = Config::default();
+        config.mcp_servers.insert("tickets".to_owned(), server);
+        let redactor = redactor(&Env::read(), &config).unwrap();
+        let told = redactor.redact("correct horse of website-main").text;
+        assert!(
+            !told.contains("correct horse") && told.contains("website-main"),
+            "{told}"
+        );
+    }
 
     #[test]
     fn an_untouched_worktree_is_used_once() {
