@@ -30,7 +30,7 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
         Event::RunStarted(started) => {
             let (branch, from) = (&started.branch, short(&started.base.commit.0));
             let resting = started.resting.iter();
-            let resting = resting.map(|(a, until)| format!("; {a} rests until {}", clock(*until)));
+            let resting = resting.map(|(a, until)| format!("; {a} rests until {}", moment(*until)));
             let resting: String = resting.collect();
             format!("started on branch {branch} from {from}{resting}")
         }
@@ -153,7 +153,7 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
         Event::LimitReached { what } => format!("limit reached: {}", limit(*what)),
         Event::LimitsRaised { .. } => "limits raised".to_owned(),
         Event::AccountParked { account, until } => {
-            format!("{account} rests until {}", clock(*until))
+            format!("{account} rests until {}", moment(*until))
         }
         Event::AccountFreed { account } => format!("{account} may be used again"),
         Event::AttemptQueued { .. }
@@ -260,7 +260,7 @@ pub fn waiting(effect: &Effect) -> Option<String> {
     Some(match effect {
         Effect::Wait { until, why } => {
             let until = until
-                .map(|u| format!(", until {}", clock(u)))
+                .map(|u| format!(", until {}", moment(u)))
                 .unwrap_or_default();
             match why {
                 Waiting::Backoff { id } => {
@@ -311,11 +311,20 @@ pub fn money(microusd: u64) -> String {
 
 /// A time of day, in the user's time zone.
 pub fn clock(at: Time) -> String {
+    written(at, "%H:%M:%S")
+}
+
+/// A moment that may be days away, in the user's time zone.
+pub fn moment(at: Time) -> String {
+    written(at, "%Y-%m-%d %H:%M:%S")
+}
+
+fn written(at: Time, format: &str) -> String {
     let millis = i64::try_from(at.0).unwrap_or(0);
     jiff::Timestamp::from_millisecond(millis)
         .map(|t| {
             t.to_zoned(jiff::tz::TimeZone::system())
-                .strftime("%H:%M:%S")
+                .strftime(format)
                 .to_string()
         })
         .unwrap_or_default()
