@@ -52,7 +52,7 @@ const CUT_OFF: &str = "see whether this machine is online; `codeteam doctor` say
 fn remedy(worker: &Worker, facts: &Facts, action: Action) -> String {
     let name = &worker.name;
     if let Some(quota) = &facts.quota {
-        let until = crate::tell::clock(quota.until(now()));
+        let until = crate::tell::moment(quota.until(now()));
         return format!(
             "wait until {until}, or use a worker with another account than `{}`",
             quota.account
