@@ -14,7 +14,7 @@ use codeteam_core::workflow::{Check, CheckKind};
 use codeteam_core::yaml::{Problem, Problems};
 use serde::Deserialize;
 
-use crate::dialect::McpServer;
+use crate::dialect::{McpServer, SUBMIT_SERVER};
 
 /// Why the configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -170,7 +170,8 @@ impl Config {
         };
         config.sandbox = config.sandbox.over(user.sandbox);
         config.workers = workers::over(config.workers, user.workers);
-        config.prices = over(config.prices, user.prices);
+        // What something costs the user, the user knows best.
+        config.prices = over(user.prices, config.prices);
         config.mcp_servers = over(config.mcp_servers, user.mcp_servers);
         Ok(config)
     }
@@ -192,6 +193,14 @@ impl Config {
             );
             let hint = "put it into your own `~/.config/codeteam/config.yml`".to_owned();
             return Err(invalid(file, message, Some(hint)));
+        }
+        if config.mcp_servers.contains_key(SUBMIT_SERVER) {
+            let message = format!("`mcp_servers.{SUBMIT_SERVER}` is codeteam's own name");
+            return Err(invalid(
+                file,
+                message,
+                Some("choose another one".to_owned()),
+            ));
         }
         for (name, worker) in &config.workers {
             if let Some(key) = worker.presumption() {
@@ -244,10 +253,10 @@ impl Limits {
     }
 }
 
-/// The project's entries over the user's.
-fn over<T>(project: BTreeMap<String, T>, mut user: BTreeMap<String, T>) -> BTreeMap<String, T> {
-    user.extend(project);
-    user
+/// Some entries over others.
+fn over<T>(above: BTreeMap<String, T>, mut below: BTreeMap<String, T>) -> BTreeMap<String, T> {
+    below.extend(above);
+    below
 }
 
 fn check(file: &str, sandbox: &Sandbox) -> Result<(), Error> {

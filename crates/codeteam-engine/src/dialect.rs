@@ -261,7 +261,7 @@ impl Name {
 }
 
 /// What codeteam's own MCP server is called, which takes answers.
-const SUBMIT_SERVER: &str = "codeteam";
+pub(crate) const SUBMIT_SERVER: &str = "codeteam";
 
 /// What is said of a command that left too much on the disk.
 pub(crate) const OVER_DISK: &str =

@@ -29,7 +29,7 @@ use crate::perform::{self, Context, Halt, Job, now};
 use crate::process::{self, Cancel};
 use crate::store::{self, Append, Lease, NewEvent, Owner, RunUpdate};
 use crate::workers::parks::Parks;
-use crate::{artifacts, tell};
+use crate::{artifacts, tell, workers};
 
 /// How often the holder of a lease says that it lives.
 const HEARTBEAT: Duration = Duration::from_secs(2);
@@ -492,7 +492,9 @@ impl<'a> Driver<'a> {
         for event in &events {
             ended.extend(self.ending(event));
             apply(&mut self.run, event);
-            if let (Event::AccountParked { account, until }, Some(parks)) = (event, &self.parks) {
+            if let (Event::AccountParked { account, until }, Some(parks)) = (event, &self.parks)
+                && workers::has_quota(&self.engine.config, &self.run, account)
+            {
                 parks.tell(account, *until, at);
             }
             self.observer.event(&self.run, at, event);

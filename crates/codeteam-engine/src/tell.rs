@@ -330,20 +330,11 @@ pub fn money(microusd: u64) -> String {
 
 /// A time of day, in the user's time zone.
 pub fn clock(at: Time) -> String {
-    written(at, "%H:%M:%S")
-}
-
-/// A moment that may be days away, in the user's time zone.
-pub fn moment(at: Time) -> String {
-    written(at, "%Y-%m-%d %H:%M:%S")
-}
-
-fn written(at: Time, format: &str) -> String {
     let millis = i64::try_from(at.0).unwrap_or(0);
     jiff::Timestamp::from_millisecond(millis)
         .map(|t| {
             t.to_zoned(jiff::tz::TimeZone::system())
-                .strftime(format)
+                .strftime("%H:%M:%S")
                 .to_string()
         })
         .unwrap_or_default()

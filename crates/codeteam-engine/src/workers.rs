@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use codeteam_core::Run;
 use codeteam_core::event::Sandbox;
 use codeteam_core::failure::{Facts, Trouble};
 use codeteam_core::ids::{Account, WorkerName};
@@ -204,6 +205,18 @@ pub fn default(config: &Config, env: &Env) -> Option<WorkerName> {
     ready
         .or(installed.first())
         .map(|worker| worker.name.clone())
+}
+
+/// Whether an account of a run is one that a model is asked with. A script has no quota: what it
+/// says of one is for its own run, and no repository's script parks an account of the user's.
+pub fn has_quota(config: &Config, run: &Run, account: &Account) -> bool {
+    let mut workers = run.roles.values().flat_map(|role| &role.workers);
+    workers.any(|name| {
+        let worker = Worker::find(config, name);
+        worker.is_some_and(|worker| {
+            worker.dialect != dialect::Name::Scripted && run.account(name) == *account
+        })
+    })
 }
 
 /// The accounts of the workers of roles.

@@ -74,7 +74,7 @@ impl Dialect for Claude {
             files.push((path, servers));
         }
         if let Some(model) = &around.model {
-            arg(&["--model", model]);
+            arg(&[&format!("--model={model}")]);
         }
         let mode = if around.confined {
             "bypassPermissions"

@@ -87,7 +87,7 @@ impl Dialect for Codex {
             arg(&["--ephemeral"]);
         }
         if let Some(model) = &around.model {
-            arg(&["-m", model]);
+            arg(&[&format!("--model={model}")]);
         }
         for feature in WITHOUT {
             arg(&["--disable", feature]);

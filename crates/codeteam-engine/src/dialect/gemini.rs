@@ -77,7 +77,8 @@ impl Dialect for Gemini {
         let mut args: Vec<OsString> = Vec::new();
         let mut arg = |parts: &[&str]| args.extend(parts.iter().map(Into::into));
         arg(&["--output-format", "stream-json", "--skip-trust"]);
-        arg(&["--model", around.model.as_deref().unwrap_or(MODEL)]);
+        let model = around.model.as_deref().unwrap_or(MODEL);
+        arg(&[&format!("--model={model}")]);
         let mode = if around.confined { "yolo" } else { "auto_edit" };
         arg(&["--approval-mode", mode]);
         if let Some(session) = &assignment.session {

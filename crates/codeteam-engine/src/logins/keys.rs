@@ -162,6 +162,8 @@ pub fn endpoint(cli: &Cli, keys: &Keys, said: Said<'_>) -> Result<Option<Endpoin
             };
             cli.keys.keys.first().map(|key| (key, secret))
         }
+        // A server that the configuration names gets the key that it names, and no other.
+        None if said.base_url.is_some() => None,
         None => cli.keys.keys.iter().find_map(|key| {
             let secret = keys.keys.get(key.variable)?;
             Some((key, secret))

@@ -318,7 +318,7 @@ fn a_trial_that_fails_says_of_which_kind_it_is_and_what_to_do() {
     // The day too: it may be weeks away.
     let until = done.split("→ wait until ").nth(1).unwrap();
     let until = until.split(", or use a worker").next().unwrap();
-    assert_eq!(until.len(), "2026-11-15 12:00:00".len(), "{done}");
+    assert!(until.contains(", ") && until.contains(':'), "{done}");
     assert!(done.contains("category resource"), "{done}");
 
     claude(&project, "2.1.197  ", &answering("what?"));
