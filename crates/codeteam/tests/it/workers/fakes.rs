@@ -49,7 +49,7 @@ pub(super) fn install(project: &Project, name: &str, script: &str) {
 pub(super) fn claude(project: &Project, version: &str, body: &str) {
     let script = format!(
         "#!/bin/sh\ncase \"$1\" in\n--version) echo '{version}'; exit;;\n--help) echo '{FLAGS}'; exit;;\nesac\n\
-         for arg; do [ \"$last\" != --model ] || model=$arg; last=$arg; done\n\
+         for arg; do case $arg in --model=*) model=${{arg#--model=}} ;; esac; done\n\
          model=${{model:-claude-made-up}}\ncat > /dev/null\n{body}"
     );
     install(project, "claude", &script);
