@@ -112,7 +112,7 @@ fn three_clis_plan_code_and_review_one_run() {
     for role in ["coder", "correctness"] {
         let told = told(role);
         assert!(
-            told.contains("F1 (Major): it says not what it does in add.sh:1"),
+            told.contains("F1 (major): it says not what it does in add.sh:1"),
             "{told}"
         );
     }
