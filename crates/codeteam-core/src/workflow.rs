@@ -4,16 +4,23 @@
 //! a workflow or a role by its name.
 
 mod check;
+mod compile;
+mod expand;
+mod file;
 mod glob;
-mod yaml;
+mod shape;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::glob::matches as glob_matches;
-pub use self::yaml::{Compiled, compile};
+pub use self::compile::{Compiled, Surroundings, build, compile};
+pub use self::file::{FileRetry, OnFailure, WorkflowFile};
+pub use self::shape::{Find, Shape, assemble};
+pub use self::expand::{SETTINGS, Setting};
 use crate::findings::Severity;
 use crate::ids::{RoleName, StepId};
 use crate::retry;
@@ -40,7 +47,7 @@ pub struct Workflow {
 }
 
 /// What happens at the end of patience.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Exhausted {
     /// The frame fails.
@@ -145,11 +152,17 @@ pub struct RoleStep {
     pub max_question_rounds: u32,
     /// Whether an implementer may change nothing.
     pub allow_empty: bool,
+    /// What the step is to bring forth, for the worker to read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<String>,
+    /// Values for the roles' prompts, over those of the roles.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub config: BTreeMap<String, serde_json::Value>,
 }
 
 /// How the verdicts of slots are put together. A slot without a verdict abstains and never
 /// approves; a tie rejects.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Join {
     /// Every slot approves.
@@ -174,7 +187,7 @@ impl Join {
 }
 
 /// Over what an `each` step goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Over {
     /// The tasks of the plan, or of the phase when inside one.
@@ -216,6 +229,11 @@ pub enum CheckKind {
         /// The text.
         text: String,
     },
+    /// The frame's change touches a file that matches one of these patterns.
+    Changed {
+        /// The patterns.
+        paths: Vec<String>,
+    },
 }
 
 /// One thing a person can answer.
@@ -232,7 +250,7 @@ pub struct Answer {
 }
 
 /// Where to go instead of back, after a number of rejections in a row.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rebound {
     /// After this many.
@@ -281,7 +299,7 @@ impl fmt::Display for Target {
 }
 
 /// When a step is not left out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Condition {
     /// The run has a plan, or has none.
@@ -301,7 +319,7 @@ pub enum Condition {
 }
 
 /// Whether something is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Presence {
     /// It is.

@@ -3,27 +3,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_saphyr::Location;
-
 use super::{Over, Step, StepKind, Target, Workflow};
 use crate::ids::{RoleName, StepId};
 use crate::role::{Kind, Role};
-use crate::yaml::{Problem, nearest};
+use crate::yaml::{Fault, Place, nearest};
 
 /// Everything that is wrong with a compiled workflow.
 pub(super) fn check(
     workflow: &Workflow,
     roles: &BTreeMap<RoleName, Role>,
-    lines: &BTreeMap<StepId, Location>,
-) -> Vec<Problem> {
-    let at = |step: &StepId, message: String| match lines.get(step) {
-        Some(place) => Problem::at(*place, message),
-        None => Problem {
-            line: 0,
-            column: 0,
-            message,
-            hint: None,
-        },
+    lines: &BTreeMap<StepId, Place>,
+) -> Vec<Fault> {
+    let at = |step: &StepId, message: String| {
+        Fault::at(lines.get(step).copied().unwrap_or_default(), message)
     };
     let mut problems = Vec::new();
     for step in workflow.steps.values() {
@@ -63,7 +55,7 @@ pub(super) fn check(
             );
         }
     }
-    problems.sort_by_key(|p| (p.line, p.column));
+    problems.sort_by_key(|p| p.place);
     problems
 }
 

@@ -48,7 +48,7 @@ fn a_good_one_compiles() {
 fn mistakes_name_their_place_and_remedy() {
     let cases = [
         (
-            "  code: { role: maker }\n",
+            "  code: { role: maker }\n  test: { gate: project, next: done }\n",
             "flow.yml:8:3: the step `code` has no `next` (name a step, `done` or `fail`)",
         ),
         (
@@ -65,6 +65,10 @@ fn mistakes_name_their_place_and_remedy() {
         ),
         (
             "  code: { role: maker, gate: project, next: done }\n",
+            "make the gate a step of its own",
+        ),
+        (
+            "  code: { role: maker, commit: branch, next: done }\n",
             "must say one thing to do",
         ),
         (
