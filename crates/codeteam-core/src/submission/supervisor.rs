@@ -5,6 +5,8 @@
 
 mod plan;
 
+use std::fmt::Write as _;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -189,7 +191,7 @@ fn in_words(component: &Component) -> String {
         ("after", &component.depends_on),
     ] {
         if !names.is_empty() {
-            text.push_str(&format!("\n  {label}: {}", quoted(names)));
+            let _ = write!(text, "\n  {label}: {}", quoted(names));
         }
     }
     text
@@ -209,7 +211,7 @@ pub(super) fn change(answer: Implemented) -> Result<Submission, String> {
         }
         Progress::Partial if blockers.is_empty() => {
             return Err(
-                "`PARTIAL` is not done: do what is left, or say in `blockers` what keeps \
+                "`PARTIAL` is not done: do all of it, or say in `blockers` what keeps \
                         you from it"
                     .to_owned(),
             );
@@ -287,15 +289,16 @@ pub(super) fn verdict(answer: Reviewed) -> Result<Submission, String> {
     if !approved && findings.is_empty() && suggestions.is_empty() {
         return Err("a change that is not approved needs at least one of `issues`".to_owned());
     }
-    let mut reason = word.to_owned();
-    if let Some(first) = findings.first().filter(|_| !approved) {
-        reason = format!("{word}: {}", first.title);
-        if findings.len() > 1 {
-            reason.push_str(&format!(" (and {} more)", findings.len() - 1));
-        }
+    let mut reason = match (findings.first(), approved) {
+        (None, _) => word.to_owned(),
+        (Some(first), false) => format!("{word}: {}", first.title),
+        (Some(first), true) => format!("{word}, but: {}", first.title),
+    };
+    if findings.len() > 1 {
+        let _ = write!(reason, " (and {} more)", findings.len() - 1);
     }
     if !suggestions.is_empty() {
-        reason.push_str(&format!("\nSuggested: {suggestions}"));
+        let _ = write!(reason, "\nSuggested: {suggestions}");
     }
     Ok(Submission::Verdict(Verdict {
         verdict: if approved {
@@ -330,7 +333,7 @@ fn finding(place: &str, issue: Issue) -> Result<Report, String> {
         if !detail.is_empty() {
             detail.push('\n');
         }
-        detail.push_str(&format!("Suggested: {}", suggestion.trim()));
+        let _ = write!(detail, "Suggested: {}", suggestion.trim());
     }
     Ok(Report {
         severity,

@@ -259,3 +259,6 @@ fn unbounded_exits(workflow: &Workflow, step: &Step) -> Vec<StepId> {
     });
     targets.collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -252,28 +252,28 @@ fn supervisor() {
         Kind::Planner,
         Mode::Tools,
         &expect![[r#"
-        status: ["COMPLETE","NEEDS_REFINEMENT","BLOCKED"]: `COMPLETE` if the plan can be carried out as it is. `BLOCKED` if you cannot plan: say in `risks` what keeps you from it. `NEEDS_REFINEMENT` is not taken.
-        phases: [object]: What is built first, what next.
-          id: string: Its id, unique among phases and components: letters, digits, `-`, `_` and `.`.
-          title?: string: What it is about.
-          sequence?: [integer,null]: Its place: phases with the same number run side by side, and those with a higher one later. Without it they run in the order they are listed.
-          components: [object]: What is built in it.
-            id: string: Its id, unique among phases and components: letters, digits, `-`, `_` and `.`.
-            title?: string: What it is, in a few words.
-            description?: string: What to do, and what must hold when it is done.
-            files: [string]: Every file (or folder, with a trailing `/`) it may touch, relative to the project. One that names none is worked on alone.
-            depends_on?: [string]: Components that must be complete first: `component`, or `phase.component`.
-          interfaces?: [object]: What its components rely on. It is fixed before work on them starts.
-            name: string: Its name.
-            type: string: What it is written in: `typescript_interface`, `openapi`.
-            definition: string: All of it, in that notation.
-        dependencies: [object]: Dependencies that the components do not name themselves.
-          component: string: The component that waits: `component`, or `phase.component`.
-          depends_on: [string]: What it waits for.
-        estimated_components: integer: How many components there will be, as far as can be said.
-        risks: [string]: What could go wrong.
-        blocked: string: Only if you cannot go on: why. No other key then.
-    "#]],
+            status: ["COMPLETE","NEEDS_REFINEMENT","BLOCKED"]: `COMPLETE` if the plan can be carried out as it is; `NEEDS_REFINEMENT` only sends it back to you. `BLOCKED` if you cannot plan: say in `risks` what keeps you from it.
+            phases: [object]: What is built first, what next.
+              id: string: Its id, unique among phases and components: letters, digits, `-`, `_` and `.`.
+              title?: string: What it is about.
+              sequence?: [integer,null]: Its place: phases with the same number run side by side, and those with a higher one later. Without it they run in the order they are listed.
+              components: [object]: What is built in it.
+                id: string: Its id, unique among phases and components: letters, digits, `-`, `_` and `.`.
+                title?: string: What it is, in a few words.
+                description?: string: What to do, and what must hold when it is done.
+                files: [string]: Every file (or folder, with a trailing `/`) it may touch, relative to the project. One that names none is worked on alone.
+                depends_on?: [string]: Components that must be complete first: `component`, or `phase.component`.
+              interfaces?: [object]: What its components rely on. It is fixed before work on them starts.
+                name: string: Its name.
+                type: string: What it is written in: `typescript_interface`, `openapi`.
+                definition: string: All of it, in that notation.
+            dependencies: [object]: Dependencies that the components do not name themselves.
+              component: string: The component that waits: `component`, or `phase.component`.
+              depends_on: [string]: What it waits for.
+            estimated_components: integer: How many components there will be, as far as can be said.
+            risks: [string]: What could go wrong.
+            blocked: string: Only if you cannot go on: why. No other key then.
+        "#]],
     );
     check(
         Contract::Supervisor,

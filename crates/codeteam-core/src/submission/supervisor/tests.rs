@@ -238,10 +238,7 @@ fn what_is_not_done_is_never_a_change() {
         )
     };
     let none = json!([]);
-    for (status, words) in [
-        ("PARTIAL", "do what is left"),
-        ("FAILED", "try another way"),
-    ] {
+    for (status, words) in [("PARTIAL", "do all of it"), ("FAILED", "try another way")] {
         let words_said = refused(Kind::Implementer, &said(status, none.clone()));
         assert!(words_said.contains(words), "{words_said}");
     }
@@ -298,6 +295,11 @@ fn the_status_is_the_verdict_and_a_rejection_says_why() {
     let approved = reviewed(&said("APPROVED", json!([])));
     assert_eq!(approved.verdict, Choice::Approve);
     assert_eq!(approved.reason, "approved");
+    let doubted = with(
+        Kind::Gatekeeper,
+        json!({"status": "APPROVED", "suggestions": []}),
+    );
+    assert_eq!(reviewed(&doubted).reason, "approved, but: …");
     for status in ["CHANGES_REQUESTED", "REJECTED"] {
         let why = refused(Kind::Gatekeeper, &said(status, json!([])));
         assert!(why.contains("needs at least one of `issues`"), "{why}");
