@@ -96,4 +96,5 @@ fn of<T: JsonSchema>() -> Schema {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 mod tests;

@@ -103,12 +103,11 @@ pub(in crate::submission) fn plan(answer: Plan) -> Result<Submission, String> {
                     task.dependencies.push(on.clone());
                 }
             }
-            if !interfaces.is_empty() {
-                let description = task.description.trim_end();
-                task.description = format!("{description}\n\n{interfaces}")
-                    .trim_start()
-                    .to_owned();
-            }
+            task.description = [task.description.trim_end(), interfaces.as_str()]
+                .into_iter()
+                .filter(|part| !part.is_empty())
+                .collect::<Vec<_>>()
+                .join("\n\n");
             task.phase = Some(PhaseId(phase.id.clone()));
             tasks.push(task);
         }
