@@ -1,6 +1,8 @@
 //! The contract `strict`: three kinds, JSON and nothing else, whole files, short texts. Whoever
 //! cannot go on says `{"status": "error", "reason": "…"}`.
 
+use std::fmt::Write as _;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -95,30 +97,51 @@ enum Status {
 
 /// Finds a text that is too long. Those of files may be as long as they are.
 pub(super) fn check_lengths(answer: &Value) -> Result<(), String> {
-    let mut left = vec![(String::new(), answer)];
-    while let Some((place, value)) = left.pop() {
-        match value {
-            Value::String(text) => {
-                let chars = text.chars().count();
-                let is_file = place.starts_with("edits[") && place.ends_with("].content");
-                if chars > MAX_CHARS && !is_file {
-                    return Err(format!(
-                        "at `{place}`: {chars} characters are too many; a text may have {MAX_CHARS}"
-                    ));
-                }
-            }
-            Value::Array(items) => {
-                let items = items.iter().enumerate().rev();
-                left.extend(items.map(|(i, item)| (format!("{place}[{i}]"), item)));
-            }
-            Value::Object(fields) => left.extend(fields.iter().rev().map(|(key, value)| {
-                let dot = if place.is_empty() { "" } else { "." };
-                (format!("{place}{dot}{key}"), value)
-            })),
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
+    let mut path = Vec::new();
+    let Some(chars) = too_long(answer, &mut path) else {
+        return Ok(());
+    };
+    let mut place = String::new();
+    for part in path {
+        let _ = match part {
+            Part::Item(i) => write!(place, "[{i}]"),
+            Part::Key(key) if place.is_empty() => write!(place, "{key}"),
+            Part::Key(key) => write!(place, ".{key}"),
+        };
     }
-    Ok(())
+    Err(format!(
+        "at `{place}`: {chars} characters are too many; a text may have {MAX_CHARS}"
+    ))
+}
+
+enum Part<'a> {
+    Key(&'a str),
+    Item(usize),
+}
+
+/// How long the first text is that is too long, and the way to it.
+fn too_long<'a>(value: &'a Value, path: &mut Vec<Part<'a>>) -> Option<usize> {
+    let inner: &mut dyn Iterator<Item = (Part<'a>, &'a Value)> = match value {
+        Value::String(text) => {
+            let is_file = matches!(
+                path.as_slice(),
+                [Part::Key("edits"), Part::Item(_), Part::Key("content")]
+            );
+            let chars = text.chars().count();
+            return (chars > MAX_CHARS && !is_file).then_some(chars);
+        }
+        Value::Array(items) => &mut (0..).map(Part::Item).zip(items),
+        Value::Object(fields) => &mut fields.iter().map(|(key, value)| (Part::Key(key), value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => return None,
+    };
+    for (part, value) in inner {
+        path.push(part);
+        if let Some(chars) = too_long(value, path) {
+            return Some(chars);
+        }
+        path.pop();
+    }
+    None
 }
 
 /// Reads an answer with a `status`.

@@ -5,6 +5,7 @@
 
 mod plan;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use schemars::JsonSchema;
@@ -150,10 +151,10 @@ pub(super) fn design(answer: Design) -> Result<Submission, String> {
     for (i, component) in components.iter().enumerate() {
         said(&format!("components[{i}].id"), &component.id)?;
     }
+    let mut names = BTreeSet::new();
     for (i, interface) in interfaces.iter().enumerate() {
         interface.check(&format!("interfaces[{i}]"))?;
-        let mut before = interfaces[..i].iter();
-        if before.any(|other| other.name == interface.name) {
+        if !names.insert(&interface.name) {
             let name = &interface.name;
             return Err(format!("at `interfaces[{i}]`: `{name}` is defined twice"));
         }
@@ -247,15 +248,12 @@ pub(super) fn change(answer: Implemented) -> Result<Submission, String> {
     } else {
         format!("tests written: {}", quoted(&tests_written))
     };
-    let mut files = files_created;
-    for file in files_modified.into_iter().chain(tests_written) {
-        if !files.contains(&file) {
-            files.push(file);
-        }
-    }
+    let mut seen = BTreeSet::new();
+    let files = [files_created, files_modified, tests_written].concat();
+    let files = files.into_iter().filter(|file| seen.insert(file.clone()));
     Ok(Submission::Change(Change {
         summary,
-        files,
+        files: files.collect(),
         proof,
         concerns: Vec::new(),
         edits: Vec::new(),

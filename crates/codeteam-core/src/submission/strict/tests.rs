@@ -212,7 +212,16 @@ fn texts_are_short_and_files_are_not() {
     );
     assert!(refused(Kind::Planner, &json!({"blocked": more})).contains("`blocked`"));
 
+    let hidden = json!({"edits": [{"path": "a.py", "content": {"content": more}}]});
+    assert!(refused(Kind::Implementer, &hidden).contains("4001"));
     let edits = |path: &str| json!({"edits": [{"path": path, "content": more}]});
     assert!(parse(form(Kind::Implementer), &edits("a.py").to_string()).is_ok());
     assert!(refused(Kind::Implementer, &edits(&more)).starts_with("at `edits[0].path`: 4001"));
+}
+
+/// A place is written down once, and not for every value on the way.
+#[test]
+fn a_long_key_before_many_values_costs_nothing() {
+    let answer = json!({"x".repeat(1 << 20): vec![0; 1 << 20]});
+    assert!(refused(Kind::Planner, &answer).starts_with("unknown field"));
 }

@@ -7,9 +7,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Component, Interface, blocked, said_lines};
-use crate::ids::{PhaseId, TaskId};
+use crate::ids::{PhaseId, TaskId, is_plain};
 use crate::plan;
-use crate::submission::{Planned, Submission, said};
+use crate::submission::{MAX_BYTES, Planned, Submission, said};
 use crate::yaml::nearest;
 
 /// A planner's answer.
@@ -98,11 +98,10 @@ pub(in crate::submission) fn plan(answer: Plan) -> Result<Submission, String> {
         for (c, component) in phase.components.iter().enumerate() {
             let place = format!("phases[{p}].components[{c}]");
             let mut task = task(&place, component, &names)?;
-            for on in more.get(&task.id).into_iter().flatten() {
-                if !task.dependencies.contains(on) {
-                    task.dependencies.push(on.clone());
-                }
-            }
+            let more = more.get(&task.id).into_iter().flatten().cloned();
+            task.dependencies.extend(more);
+            let mut seen = BTreeSet::new();
+            task.dependencies.retain(|on| seen.insert(on.clone()));
             task.description = [task.description.trim_end(), interfaces.as_str()]
                 .into_iter()
                 .filter(|part| !part.is_empty())
@@ -134,10 +133,7 @@ fn task(place: &str, component: &Component, names: &Names<'_>) -> Result<plan::T
     said(&format!("{place}.id"), &component.id)?;
     let mut dependencies = Vec::new();
     for (i, on) in component.depends_on.iter().enumerate() {
-        let on = names.find(&format!("{place}.depends_on[{i}]"), on)?;
-        if !dependencies.contains(&on) {
-            dependencies.push(on);
-        }
+        dependencies.push(names.find(&format!("{place}.depends_on[{i}]"), on)?);
     }
     Ok(plan::Task {
         id: TaskId(component.id.clone()),
@@ -186,6 +182,12 @@ fn interfaces(p: usize, phase: &Phase) -> Result<String, String> {
             definition.trim_end()
         );
     }
+    let components = phase.components.len();
+    if text.len().saturating_mul(components) > MAX_BYTES {
+        return Err(format!(
+            "`phases[{p}].interfaces` are too long to be told to each of {components} components"
+        ));
+    }
     Ok(text.trim_end().to_owned())
 }
 
@@ -215,14 +217,16 @@ impl<'a> Names<'a> {
         if self.components.contains(name) {
             return Ok(name.into());
         }
-        let mut parts = name
-            .match_indices('.')
-            .map(|(dot, _)| (&name[..dot], &name[dot + 1..]));
-        if let Some((_, component)) = parts.find(|both| self.within.contains(both)) {
+        let parts = name.match_indices('.');
+        let mut parts = parts.map(|(dot, _)| (&name[..dot], &name[dot + 1..]));
+        // Two ids and a dot; a longer name is none, and is not worth a search.
+        let is_short = name.len() <= 161;
+        if is_short && let Some((_, component)) = parts.find(|both| self.within.contains(both)) {
             return Ok(component.into());
         }
-        let hint = nearest(name, self.components.iter().copied())
-            .map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
+        let known = self.components.iter().copied().filter(|id| is_plain(id));
+        let hint = is_short.then(|| nearest(name, known)).flatten();
+        let hint = hint.map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
         Err(format!(
             "at `{place}`: `{name}` is no component of the plan{hint}"
         ))

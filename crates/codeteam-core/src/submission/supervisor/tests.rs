@@ -163,6 +163,36 @@ fn a_dependency_on_nothing_is_named_by_its_place() {
     assert!(refused(Kind::Planner, &huge).starts_with("at `estimated_components`: invalid type"));
 }
 
+/// Each of these would take hours or all memory if it were read without care.
+#[test]
+fn an_answer_made_to_be_slow_is_not() {
+    let plan = |components: &[Value], interfaces: Value, on: Value| {
+        json!({"status": "COMPLETE", "estimated_components": 1,
+            "phases": [{"id": "p", "components": components, "interfaces": interfaces}],
+            "dependencies": [{"component": "c0", "depends_on": on}]})
+    };
+    let component = |i: usize| json!({"id": format!("c{i}"), "files": []});
+    let many: Vec<Value> = (0..20_000).map(component).collect();
+    let long = "x".repeat(1 << 20);
+    let interface = json!([{"name": "a", "type": "text", "definition": long}]);
+    let told = refused(Kind::Planner, &plan(&many, interface, json!([])));
+    assert!(
+        told.contains("too long to be told to each of 20000"),
+        "{told}"
+    );
+
+    let dots = ".".repeat(1 << 20);
+    let longer = [component(0), json!({"id": long, "files": []})];
+    for name in [dots, format!("{long}x")] {
+        let unknown = refused(Kind::Planner, &plan(&longer, json!([]), json!([name])));
+        assert!(unknown.starts_with("at `dependencies[0].depends_on[0]`"));
+    }
+    let all: Vec<String> = (1..20_000).map(|i| format!("c{i}")).collect();
+    let all = [all.clone(), all].concat();
+    let plan = planned(&plan(&many, json!([]), json!(all)));
+    assert_eq!(plan.tasks[0].dependencies.len(), 19_999);
+}
+
 #[test]
 fn only_a_complete_plan_is_one() {
     let unrefined = with(Kind::Planner, json!({"status": "NEEDS_REFINEMENT"}));
