@@ -75,6 +75,51 @@ pub enum Contract {
     Native,
     /// `approved, reason, issues`; `questions | confirmed_requirements`.
     TeamMcp,
+    /// Three kinds and no tools: `plan_id, tasks`; whole files; `task_id, passed, report`.
+    Strict,
+    /// A `status` in capitals: phases of components; components and interfaces; files by what was
+    /// done to them; issues, suggestions and security concerns.
+    Supervisor,
+}
+
+impl Contract {
+    /// Every contract.
+    pub const ALL: [Self; 4] = [Self::Native, Self::TeamMcp, Self::Strict, Self::Supervisor];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::TeamMcp => "team_mcp",
+            Self::Strict => "strict",
+            Self::Supervisor => "supervisor",
+        }
+    }
+
+    /// The kinds it has a form for.
+    pub fn kinds(self) -> &'static [Kind] {
+        match self {
+            Self::Native => &Kind::ALL,
+            Self::TeamMcp => &[
+                Kind::Analyst,
+                Kind::Designer,
+                Kind::Implementer,
+                Kind::Gatekeeper,
+            ],
+            Self::Strict => &[Kind::Planner, Kind::Implementer, Kind::Gatekeeper],
+            Self::Supervisor => &[
+                Kind::Designer,
+                Kind::Planner,
+                Kind::Implementer,
+                Kind::Gatekeeper,
+            ],
+        }
+    }
+
+    /// Whether its gatekeepers can answer for findings by their ids.
+    pub fn names_findings(self) -> bool {
+        self == Self::Native
+    }
 }
 
 /// How a worker changes files.
