@@ -19,11 +19,22 @@ fn main() -> io::Result<()> {
     files.sort();
     let mut table = String::from("&[\n");
     for path in files {
-        let name = path.strip_prefix(&root).unwrap_or(&path).display().to_string();
-        let _ = writeln!(table, "    ({name:?}, include_str!({:?})),", path.display().to_string());
+        let name = path
+            .strip_prefix(&root)
+            .unwrap_or(&path)
+            .display()
+            .to_string();
+        let _ = writeln!(
+            table,
+            "    ({name:?}, include_str!({:?})),",
+            path.display().to_string()
+        );
     }
     table.push_str("]\n");
-    fs::write(PathBuf::from(env::var("OUT_DIR").unwrap_or_default()).join("data.rs"), table)
+    fs::write(
+        PathBuf::from(env::var("OUT_DIR").unwrap_or_default()).join("data.rs"),
+        table,
+    )
 }
 
 fn gather(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {

@@ -13,7 +13,9 @@ use crate::ids::{RoleName, WorkerName};
 use crate::submission::Form;
 
 /// What a role owes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// Questions, or confirmed requirements.

@@ -16,11 +16,11 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::glob::matches as glob_matches;
 pub use self::compile::{Compiled, Surroundings, build, compile};
-pub use self::file::{FileRetry, OnFailure, WorkflowFile};
-pub use self::shape::{Find, Shape, assemble};
 pub use self::expand::{SETTINGS, Setting};
+pub use self::file::{FileRetry, OnFailure, WorkflowFile};
+pub use self::glob::matches as glob_matches;
+pub use self::shape::{Find, Shape, assemble};
 use crate::findings::Severity;
 use crate::ids::{RoleName, StepId};
 use crate::retry;
@@ -337,6 +337,8 @@ pub enum Presence {
     Present,
     /// It is not.
     Missing,
+    /// It is, and the run began with it.
+    Given,
 }
 
 impl Step {

@@ -13,13 +13,13 @@ pub use self::schema::{Schema, schema};
 pub use self::workers::{Price, Worker};
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use codeteam_core::budget;
 use codeteam_core::retry;
 use codeteam_core::role::{Provider, Role};
 use codeteam_core::workflow::{Check, CheckKind, FileRetry, Surroundings};
-use codeteam_core::yaml::{Fault, Node, Problems};
+use codeteam_core::yaml::{Fault, Node, Problems, Sources};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -66,6 +66,8 @@ pub struct Config {
     pub agents: BTreeMap<String, Agent>,
     /// What is verified.
     pub verification: Verification,
+    /// Who judges where the workflow's setting `security_review` asks for it.
+    pub security_role: Option<String>,
     /// How many workers play a role that verifies, by the role's name.
     pub verifier_instances: BTreeMap<String, u32>,
     /// What is told to every role.
@@ -225,10 +227,6 @@ pub struct Adaptive {
 }
 
 /// What is taken out of what is kept and shown.
-    pub redaction: Redaction,
-}
-
-/// What is taken out of what is kept and shown.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Redaction {
@@ -366,9 +364,12 @@ impl Git {
     /// The branch of a run: `{stamp}` and `{slug}` are the parts of its id.
     pub fn branch(&self, run: &str) -> String {
         // An id is a day, a time and what the goal is in short.
-        let end = run.match_indices('-').nth(1).map_or(run.len(), |(at, _)| at);
-        let (stamp, slug) = (&run[..end], run[end..].trim_start_matches('-'));
-        let day = stamp.split('-').next().unwrap_or(stamp);
+        let end = run
+            .match_indices('_')
+            .nth(1)
+            .map_or(run.len(), |(at, _)| at);
+        let (stamp, slug) = (&run[..end], run[end..].trim_start_matches('_'));
+        let day = stamp.split('_').next().unwrap_or(stamp);
         let pattern = match &self.branch_prefix {
             Some(prefix) => format!("{prefix}{{run}}"),
             None => self.branch_pattern.clone(),
@@ -381,11 +382,23 @@ impl Git {
             ("{slug}", slug),
             ("{description}", slug),
         ];
-        named.iter().fold(pattern, |name, (part, text)| name.replace(part, text))
+        named
+            .iter()
+            .fold(pattern, |name, (part, text)| name.replace(part, text))
     }
 }
 
 impl Config {
+    /// The workflow that is used if nothing is said.
+    pub fn usual_workflow() -> String {
+        let mut sources = Sources::default();
+        let node = codeteam_core::yaml::read(&mut sources, "", crate::built_in::config());
+        let name = node
+            .ok()
+            .and_then(|node| node.get("workflow")?.as_text().map(str::to_owned));
+        name.unwrap_or_default()
+    }
+
     /// What is configured for a project; a missing file is an empty one.
     pub fn load(origins: &Origins) -> Result<Self, Error> {
         layers::read(origins).map(|(config, _)| config)
@@ -411,7 +424,11 @@ impl Config {
         };
         let mut refuse = |node: &Node, path: &str, message: String, hint: &str| {
             let fault = Fault::at(at(node, path), message);
-            faults.push(if hint.is_empty() { fault } else { fault.hint(hint) });
+            faults.push(if hint.is_empty() {
+                fault
+            } else {
+                fault.hint(hint)
+            });
         };
         const MINE: &str = "put it into your own `~/.config/codeteam/config.yml`";
         let own: Result<Self, _> = {
@@ -449,16 +466,26 @@ impl Config {
         }
         if self.mcp_servers.contains_key(SUBMIT_SERVER) {
             let message = format!("`mcp_servers.{SUBMIT_SERVER}` is codeteam's own name");
-            refuse(node, &format!("mcp_servers.{SUBMIT_SERVER}"), message, "choose another one");
+            refuse(
+                node,
+                &format!("mcp_servers.{SUBMIT_SERVER}"),
+                message,
+                "choose another one",
+            );
         }
         let pattern = &self.git.branch_pattern;
         let differs = ["{run}", "{stamp}", "{task_id}"];
         if self.git.branch_prefix.is_none() && !differs.iter().any(|part| pattern.contains(part)) {
-            let message = format!("`git.branch_pattern` is `{pattern}`, the same branch for every run");
+            let message =
+                format!("`git.branch_pattern` is `{pattern}`, the same branch for every run");
             let hint = "put `{run}` into it, such as `codeteam/{run}`";
             refuse(node, "git.branch_pattern", message, hint);
         }
-        if faults.is_empty() { Ok(()) } else { Err(faults) }
+        if faults.is_empty() {
+            Ok(())
+        } else {
+            Err(faults)
+        }
     }
 
     /// What a workflow is compiled with, but for the roles.
@@ -479,6 +506,7 @@ impl Config {
             retry: Some(usual.policy(retry::Policy::default())),
             max_steps: limits.workflow_max_steps,
             tests: self.verification.test_paths.clone(),
+            security_role: self.security_role.clone(),
             ..Surroundings::default()
         }
     }
@@ -493,9 +521,10 @@ impl Config {
         if continuity.allow_continuation == Some(false) {
             role.means.continues = false;
         }
-        let speaks_claude = role.workers.first().is_none_or(|worker| {
-            matches!(worker.as_str(), "claude" | "builtin")
-        });
+        let speaks_claude = role
+            .workers
+            .first()
+            .is_none_or(|worker| matches!(worker.as_str(), "claude" | "builtin"));
         if speaks_claude {
             role.means.provider = role.means.provider.or(self.llm.provider);
         }

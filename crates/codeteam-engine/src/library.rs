@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use codeteam_core::ids::RoleName;
 use codeteam_core::role::{Book, Layer, Resolved};
 use codeteam_core::workflow::{self, Compiled, Surroundings};
 use codeteam_core::yaml::{self, Fault, Node, Place, Problem, Problems, Sources, nearest};
@@ -78,7 +79,12 @@ impl Library {
             ..Self::default()
         };
         for (name, text) in built_in::folder("roles", ".yml") {
-            library.role(Layer::BuiltIn, name, &format!("built-in role `{name}`"), text);
+            library.role(
+                Layer::BuiltIn,
+                name,
+                &format!("built-in role `{name}`"),
+                text,
+            );
         }
         for (layer, folder, inside) in library.folders() {
             library.roles(layer, &folder, inside.as_deref());
@@ -96,7 +102,11 @@ impl Library {
 
     /// The user's folder and the project's.
     fn folders(&self) -> Vec<(Layer, PathBuf, Option<PathBuf>)> {
-        let user = self.places.user.clone().map(|folder| (Layer::User, folder, None));
+        let user = self
+            .places
+            .user
+            .clone()
+            .map(|folder| (Layer::User, folder, None));
         let project = self.places.project.clone();
         let project = project.map(|(folder, root)| (Layer::Project, folder, Some(root)));
         user.into_iter().chain(project).collect()
@@ -137,7 +147,8 @@ impl Library {
                         line: 1,
                         column: 1,
                     };
-                    self.book.add_prompt(layer, &name, place, &without_comment(&text));
+                    self.book
+                        .add_prompt(layer, &name, place, &without_comment(&text));
                     self.note(layer, &name, file);
                 }
                 Ok(None) => {}
@@ -177,6 +188,12 @@ impl Library {
         faults.push(Fault::at(place, problem));
     }
 
+    /// Whether a compiled workflow has a role that was cast under a name.
+    pub fn plays(&self, compiled: &Compiled, cast: &BTreeMap<String, String>, name: &str) -> bool {
+        let played = cast.get(name).map(|by| by.replace('/', "-"));
+        played.is_some_and(|by| compiled.roles.contains_key(&RoleName(by)))
+    }
+
     /// The files that say something of a role, topmost first.
     pub fn files_of(&self, name: &str) -> &[(Layer, String)] {
         self.files.get(name).map(Vec::as_slice).unwrap_or_default()
@@ -185,7 +202,9 @@ impl Library {
     /// The names of all roles, also of those that cannot be read.
     pub fn role_names(&self) -> BTreeSet<&str> {
         let known = self.book.names().map(|(name, _)| name);
-        known.chain(self.broken.keys().map(String::as_str)).collect()
+        known
+            .chain(self.broken.keys().map(String::as_str))
+            .collect()
     }
 
     /// A role by its full name, with everything it builds on.
@@ -222,7 +241,11 @@ impl Library {
         for (layer, folder, _) in self.folders() {
             for (name, path) in yaml_files(&folder.join("workflows"), "") {
                 let file = path.display().to_string();
-                let listed = Listed { name: name.clone(), layer, file };
+                let listed = Listed {
+                    name: name.clone(),
+                    layer,
+                    file,
+                };
                 found.insert(name, listed);
             }
         }
@@ -231,14 +254,20 @@ impl Library {
 
     /// The file and the text of a workflow: a path, or a name, that many layers below the topmost
     /// that has it.
-    pub fn workflow_text(&self, name: &str, below: usize) -> Result<Option<(String, String)>, Problems> {
+    pub fn workflow_text(
+        &self,
+        name: &str,
+        below: usize,
+    ) -> Result<Option<(String, String)>, Problems> {
         let problem = |path: &Path, message: String| {
             Problems::one(Problem::of(path.display().to_string(), message))
         };
         if is_file(name) {
             let path = Path::new(name);
             let text = read(path, None).map_err(|message| problem(path, message))?;
-            return Ok(text.filter(|_| below == 0).map(|text| (name.to_owned(), text)));
+            return Ok(text
+                .filter(|_| below == 0)
+                .map(|text| (name.to_owned(), text)));
         }
         let mut below = below;
         for (_, folder, inside) in self.folders().into_iter().rev() {
@@ -272,7 +301,9 @@ impl Library {
         let node = yaml::read(&mut self.sources, &file, &text);
         let node = node.map_err(|fault| self.sources.problems([fault]))?;
         let name = if is_file(name) {
-            Path::new(name).file_stem().map_or("workflow".into(), |stem| stem.to_string_lossy())
+            Path::new(name)
+                .file_stem()
+                .map_or("workflow".into(), |stem| stem.to_string_lossy())
         } else {
             name.into()
         };
@@ -362,7 +393,9 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn file_name(path: &Path) -> String {
-    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    path.file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default()
 }
 
 /// A prompt without the comment that some begin with.

@@ -1,7 +1,7 @@
 //! All roles there are, in layers, and how one builds on another.
 //!
-//! A role builds on the one it `extends`. Without `extends` it builds on the role of its own name
-//! in the layer below, if there is one; so a file of a few lines changes a built-in role.
+//! A role builds on the one it `extends`. One that says neither `extends` nor its `kind` builds on
+//! the role of its own name in the layer below; so a file of a few lines changes a built-in role.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,7 +69,8 @@ pub struct Resolved {
 
 impl Book {
     /// Adds what a file or a workflow says of a role, over what its layer said before.
-    pub fn add(&mut self, layer: Layer, name: &str, node: Node) {
+    pub fn add(&mut self, layer: Layer, name: &str, mut node: Node) {
+        in_own_words(&mut node);
         let layers = self.entries.entry(name.to_owned()).or_default();
         let entry = match layers.remove(&layer) {
             Some(known) => Entry {
@@ -235,7 +236,7 @@ impl Book {
                 Some(self.merged(&parent, from, node.place, chain)?)
             }
             None => match below(layer) {
-                Some(lower) if self.has(name, lower) => {
+                Some(lower) if own.get("kind").is_none() && self.has(name, lower) => {
                     Some(self.merged(name, lower, own.place, chain)?)
                 }
                 _ => None,
@@ -263,8 +264,34 @@ impl Book {
     /// Everything that is wrong with any role.
     pub fn faults(&self) -> Vec<Fault> {
         let names: BTreeSet<&String> = self.entries.keys().collect();
-        let faults = names.into_iter().filter_map(|name| self.resolve(name).err());
+        let faults = names
+            .into_iter()
+            .filter_map(|name| self.resolve(name).err());
         faults.flatten().collect()
+    }
+}
+
+/// Other words for the same thing, so that layers meet.
+fn in_own_words(node: &mut Node) {
+    for (other, own) in [("type", "kind"), ("cli", "worker")] {
+        if node.get(own).is_none()
+            && let Some(said) = node.take(other)
+        {
+            node.set(own, said);
+        }
+    }
+    let Some(context) = node.get_mut("context") else {
+        return;
+    };
+    if context.as_list().is_some() || context.as_text().is_some() {
+        let place = context.place;
+        let mut said = std::mem::replace(context, Node::empty(place));
+        if said.as_list().is_none() {
+            said = Node::at(place, Value::List(vec![said]));
+        }
+        context.set("include", said);
+    } else if let Some(budget) = context.take("token_budget") {
+        context.set("budget", budget);
     }
 }
 
@@ -302,12 +329,24 @@ fn put_together(below: Option<Node>, mut own: Node, replaces: bool) -> Node {
 /// Keys that other tools have and codeteam does differently.
 fn advise(node: &Node) -> Result<(), Vec<Fault>> {
     const KNOWN: &[(&str, &str)] = &[
-        ("flags", "leave them out: codeteam knows how to call each CLI"),
-        ("version", "leave it out: a role is versioned with the project"),
+        (
+            "flags",
+            "leave them out: codeteam knows how to call each CLI",
+        ),
+        (
+            "version",
+            "leave it out: a role is versioned with the project",
+        ),
         ("author", "leave it out: git knows who wrote it"),
         ("dependencies", "name what it builds on with `extends`"),
-        ("preferred_worker", "name workers with `worker`, the first that can is used"),
-        ("fallback_worker", "name it after the first in `worker: [first, second]`"),
+        (
+            "preferred_worker",
+            "name workers with `worker`, the first that can is used",
+        ),
+        (
+            "fallback_worker",
+            "name it after the first in `worker: [first, second]`",
+        ),
     ];
     let entries = node.as_map().unwrap_or_default();
     let faults: Vec<Fault> = entries
@@ -322,7 +361,11 @@ fn advise(node: &Node) -> Result<(), Vec<Fault>> {
         let message = format!("expected a role, found {}", node.kind());
         return Err(vec![Fault::at(node.place, message)]);
     }
-    if faults.is_empty() { Ok(()) } else { Err(faults) }
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(faults)
+    }
 }
 
 /// The hint for a role that a workflow names and nobody knows.

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::expand;
-use super::file::{Entries, FileAnswer, FileCheck, FileRetry, FileStep, OnTaskFailure, WorkflowFile};
+use super::file::{
+    Entries, FileAnswer, FileCheck, FileRetry, FileStep, OnTaskFailure, WorkflowFile,
+};
 use super::shape::{self, Find};
 use super::{
     Answer, Check, CheckKind, Exhausted, RoleStep, Step, StepKind, Target, Workflow, check,
@@ -56,6 +58,8 @@ pub struct Surroundings {
     pub max_steps: Option<u32>,
     /// Files of these patterns are tests.
     pub tests: Vec<String>,
+    /// Who judges where the setting `security_review` asks for it.
+    pub security_role: Option<String>,
 }
 
 /// Compiles a workflow file that has its roles in itself. `project_checks` stand in for
@@ -150,7 +154,13 @@ impl Compiler<'_> {
             }
         };
         self.graph(graph.entries, None);
-        let given = |own: &str| if own.is_empty() { name.to_owned() } else { own.to_owned() };
+        let given = |own: &str| {
+            if own.is_empty() {
+                name.to_owned()
+            } else {
+                own.to_owned()
+            }
+        };
         let max_steps = self.surroundings.max_steps.unwrap_or(MAX_STEPS);
         let workflow = Workflow {
             name: given(&file.name),
@@ -163,7 +173,11 @@ impl Compiler<'_> {
                 Some(super::file::OnMaxIterations::Fail) | None => Exhausted::Fail,
             }),
             severity_floor: file.severity_floor,
-            settings: file.settings.iter().map(|(name, on)| (name.clone(), on.value)).collect(),
+            settings: file
+                .settings
+                .iter()
+                .map(|(name, on)| (name.clone(), on.value))
+                .collect(),
         };
         let known = workflow.steps.get(&workflow.start);
         if known.is_none_or(|step| step.scope.is_some()) && self.faults.is_empty() {
@@ -173,7 +187,8 @@ impl Compiler<'_> {
                 "`start` names `{}`, which is not one of the workflow's steps",
                 start.value
             );
-            self.faults.push(Fault::at(start.place, message).maybe(hint));
+            self.faults
+                .push(Fault::at(start.place, message).maybe(hint));
         }
         if self.faults.is_empty() {
             self.faults = check::check(&workflow, &self.roles, &self.lines);
@@ -280,7 +295,8 @@ impl Compiler<'_> {
             ) => Target::Done,
             (None, _) => {
                 let fault = Fault::at(place, format!("the step `{id}` has no `next`"));
-                self.faults.push(fault.hint("name a step, `done` or `fail`"));
+                self.faults
+                    .push(fault.hint("name a step, `done` or `fail`"));
                 return None;
             }
         };
@@ -357,7 +373,9 @@ impl Compiler<'_> {
             join: raw.join.unwrap_or_default(),
             on_reject: raw.on_reject.map(Target::from),
             retry,
-            timeout_ms: raw.timeout_seconds.map_or(usual, |s| s.saturating_mul(1_000)),
+            timeout_ms: raw
+                .timeout_seconds
+                .map_or(usual, |s| s.saturating_mul(1_000)),
             stall_ms: raw
                 .stall_seconds
                 .map_or_else(super::stall_ms, |s| s.saturating_mul(1_000)),
@@ -386,8 +404,13 @@ impl Compiler<'_> {
                     (Some(own), known) => own.policy(known.unwrap_or(usual)),
                     (None, Some(known)) => known,
                     (None, None) => {
-                        let own = self.policies.keys().chain(self.surroundings.policies.keys());
-                        let words = retry::Policy::NAMES.into_iter().chain(own.map(String::as_str));
+                        let own = self
+                            .policies
+                            .keys()
+                            .chain(self.surroundings.policies.keys());
+                        let words = retry::Policy::NAMES
+                            .into_iter()
+                            .chain(own.map(String::as_str));
                         let hint = meant(name, words);
                         let message = format!("there is no retry policy `{name}`");
                         self.faults.push(Fault::at(place, message).maybe(hint));
@@ -411,7 +434,8 @@ impl Compiler<'_> {
     ) -> Option<StepKind> {
         if answers.0.is_empty() {
             let fault = Fault::at(place, format!("`{id}` asks a person and allows no answer"));
-            self.faults.push(fault.hint("`answers:` with a name and a `next` each"));
+            self.faults
+                .push(fault.hint("`answers:` with a name and a `next` each"));
             return None;
         }
         let answer = |(name, answer): (Placed<String>, Either<FileAnswer>)| {
@@ -490,7 +514,13 @@ impl Compiler<'_> {
             };
         }
         let plain = |text: &str| -> String {
-            let word = |c: char| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
+            let word = |c: char| {
+                if c.is_alphanumeric() {
+                    c.to_ascii_lowercase()
+                } else {
+                    '_'
+                }
+            };
             text.chars().map(word).collect()
         };
         let own = self.surroundings.checks.iter();

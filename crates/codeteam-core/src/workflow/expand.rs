@@ -42,8 +42,8 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "security_review",
-        changes: "`true`: before each commit the role `security_auditor` judges the change, unless \
-                  there is a step `security_review`. `false`: that step is left out.",
+        changes: "`true`: before each commit the role that `security_role` names judges the \
+                  change, unless there is a step `security_review`. `false`: that step is left out.",
     },
     Setting {
         name: "auto_pr",
@@ -69,7 +69,14 @@ pub const SETTINGS: &[Setting] = &[
 /// What opens a pull request, if the workflow does not say.
 const PULL_REQUEST: &str = "git push --set-upstream origin \"$CODETEAM_BRANCH\" && gh pr create \
     --draft --head \"$CODETEAM_BRANCH\" --title \"$PR_TITLE\" --body \"$PR_BODY\"";
-const CHANGELOGS: &[&str] = &["CHANGELOG*", "CHANGES*", "**/CHANGELOG*", "changelog.d/**", ".changes/**", ".changeset/**"];
+const CHANGELOGS: &[&str] = &[
+    "CHANGELOG*",
+    "CHANGES*",
+    "**/CHANGELOG*",
+    "changelog.d/**",
+    ".changes/**",
+    ".changeset/**",
+];
 
 /// Steps that lead to each other.
 pub(super) struct Graph {
@@ -93,7 +100,9 @@ pub(super) fn all(compiler: &mut Compiler<'_>, file: &WorkflowFile, graph: &mut 
             names.insert(name.value.clone());
             asks_person |= step.person.is_some() || step.human_approval.as_ref().is_some_and(is_on);
             publishes |= step.publish.is_some();
-            step.when.iter().for_each(|when| settings_of(when, &mut asked));
+            step.when
+                .iter()
+                .for_each(|when| settings_of(when, &mut asked));
         }
     });
     for (name, on) in &file.settings {
@@ -101,7 +110,9 @@ pub(super) fn all(compiler: &mut Compiler<'_>, file: &WorkflowFile, graph: &mut 
         if !asked.contains(name) && !known.clone().any(|known| known == name) {
             let hint = meant(name, known.chain(asked.iter().map(String::as_str)));
             let message = format!("nothing asks for the setting `{name}`");
-            compiler.faults.push(Fault::at(on.place, message).maybe(hint));
+            compiler
+                .faults
+                .push(Fault::at(on.place, message).maybe(hint));
         }
     }
     let setting = |name: &str| {
@@ -195,7 +206,11 @@ fn in_order(graph: &mut Graph) {
     if graph.entries.iter().any(|(_, step)| says(step)) {
         return;
     }
-    let names: Vec<String> = graph.entries.iter().map(|(name, _)| name.value.clone()).collect();
+    let names: Vec<String> = graph
+        .entries
+        .iter()
+        .map(|(name, _)| name.value.clone())
+        .collect();
     for (index, (_, step)) in graph.entries.iter_mut().enumerate() {
         let next = names.get(index + 1).cloned();
         step.next = Some(next.unwrap_or_else(|| "done".to_owned()));
@@ -234,9 +249,17 @@ fn plainly(compiler: &mut Compiler<'_>, name: &Placed<String>, step: &mut FileSt
         }
     }
     if does.is_some() && step.command.is_none() && step.gate.is_none() && step.commit.is_none() {
-        let fault = Fault::at(name.place, format!("the gate `{}` has no `command`", name.value));
-        compiler.faults.push(fault.hint("`gate: project` runs the project's own checks"));
-        step.gate = Some(Placed { value: Either::Full(Vec::new()), place: name.place });
+        let fault = Fault::at(
+            name.place,
+            format!("the gate `{}` has no `command`", name.value),
+        );
+        compiler
+            .faults
+            .push(fault.hint("`gate: project` runs the project's own checks"));
+        step.gate = Some(Placed {
+            value: Either::Full(Vec::new()),
+            place: name.place,
+        });
     }
     if let Some(command) = step.command.take() {
         command_of(compiler, name, step, &command);
@@ -260,9 +283,14 @@ fn command_of(
             step.commit = Some(Commit::Branch);
         }
         ["git", "push", ..] | ["gh" | "glab", ..] => {
-            let message = format!("`{}` leaves this machine, and gates are confined", words.join(" "));
+            let message = format!(
+                "`{}` leaves this machine, and gates are confined",
+                words.join(" ")
+            );
             let hint = "make it a `publish` step, and let a `person` step lead to it";
-            compiler.faults.push(Fault::at(command.place, message).hint(hint));
+            compiler
+                .faults
+                .push(Fault::at(command.place, message).hint(hint));
             step.commit = Some(Commit::Branch);
         }
         _ => {
@@ -285,7 +313,10 @@ fn human_gate(name: &Placed<String>, step: &mut FileStep) {
     step.person = Some(asks.unwrap_or_else(|| format!("`{}`: go on?", name.value)));
     if step.answers.0.is_empty() {
         let next = step.next.take().unwrap_or_else(|| "done".to_owned());
-        step.answers = answers(name.place, [("continue", word(&next)), ("stop", word("fail"))]);
+        step.answers = answers(
+            name.place,
+            [("continue", word(&next)), ("stop", word("fail"))],
+        );
     }
 }
 
@@ -298,9 +329,14 @@ fn verdicts(
     step: &mut FileStep,
 ) {
     let is_magic = word == "structured_json_only"
-        || word.chars().all(|c| c.is_ascii_uppercase() || matches!(c, '_' | ':' | ' '));
+        || word
+            .chars()
+            .all(|c| c.is_ascii_uppercase() || matches!(c, '_' | ':' | ' '));
     if !is_magic {
-        let fault = Fault::at(place, format!("the step `{name}` has a role and the gate `{word}`"));
+        let fault = Fault::at(
+            place,
+            format!("the step `{name}` has a role and the gate `{word}`"),
+        );
         let hint = "make the gate a step of its own; a role's verdict needs none";
         compiler.faults.push(fault.hint(hint));
         return;
@@ -359,7 +395,12 @@ fn gate(place: Place, checks: Vec<FileCheck>, on_fail: Option<String>) -> FileSt
 
 /// Every place a step names another.
 fn each_target(step: &mut FileStep, f: &mut dyn FnMut(&mut String)) {
-    let own = [&mut step.next, &mut step.on_fail, &mut step.on_reject, &mut step.on_conflict];
+    let own = [
+        &mut step.next,
+        &mut step.on_fail,
+        &mut step.on_reject,
+        &mut step.on_conflict,
+    ];
     own.into_iter().flatten().for_each(&mut *f);
     if let Some(rebound) = &mut step.rebound {
         f(&mut rebound.to.0);
@@ -412,9 +453,9 @@ impl Writer<'_, '_> {
                 let implementer = self.implementer(index);
                 let earlier = |writer: &mut Self| {
                     let makes = [Kind::Planner, Kind::Designer, Kind::Analyst];
-                    let found = (0..index).rev().find(|i| {
-                        writer.kind(*i).is_some_and(|kind| makes.contains(&kind))
-                    });
+                    let found = (0..index)
+                        .rev()
+                        .find(|i| writer.kind(*i).is_some_and(|kind| makes.contains(&kind)));
                     found.map(|i| writer.name(i).value)
                 };
                 implementer
@@ -449,7 +490,12 @@ impl Writer<'_, '_> {
                 }
             });
         }
-        if let Some(start) = self.graph.start.as_mut().filter(|start| start.value == own.value) {
+        if let Some(start) = self
+            .graph
+            .start
+            .as_mut()
+            .filter(|start| start.value == own.value)
+        {
             start.value.clone_from(&name);
         }
         step.when.clone_from(&self.graph.entries[index].1.when);
@@ -471,7 +517,12 @@ impl Writer<'_, '_> {
                 }
             });
         }
-        if let Some(start) = self.graph.start.as_mut().filter(|start| start.value == name.value) {
+        if let Some(start) = self
+            .graph
+            .start
+            .as_mut()
+            .filter(|start| start.value == name.value)
+        {
             start.value = follows;
         }
     }
@@ -639,12 +690,10 @@ impl Writer<'_, '_> {
             }
             let place = self.name(index).place;
             let implementer = self.implementer(index);
-            if self.switches.security == Some(true) {
+            let security = self.compiler.surroundings.security_role.clone();
+            if let Some(value) = security.filter(|_| self.switches.security == Some(true)) {
                 let review = FileStep {
-                    role: Some(Placed {
-                        value: "security_auditor".to_owned(),
-                        place,
-                    }),
+                    role: Some(Placed { value, place }),
                     on_reject: implementer.clone(),
                     ..FileStep::default()
                 };
@@ -709,9 +758,14 @@ impl Writer<'_, '_> {
                     },
                     _ => continue,
                 };
-                self.compiler.checks.insert(name.clone(), Either::Full(full));
+                self.compiler
+                    .checks
+                    .insert(name.clone(), Either::Full(full));
             }
-            self.hook(&hook.value, &checks.into_iter().map(|(name, _)| name).collect::<Vec<_>>());
+            self.hook(
+                &hook.value,
+                &checks.into_iter().map(|(name, _)| name).collect::<Vec<_>>(),
+            );
         }
     }
 
@@ -730,7 +784,11 @@ impl Writer<'_, '_> {
                     let asks = step.person.is_some();
                     let mut targets = Vec::new();
                     each_target(step, &mut |target| targets.push(target.clone()));
-                    let published = self.graph.entries.iter().filter(|(_, s)| s.publish.is_some());
+                    let published = self
+                        .graph
+                        .entries
+                        .iter()
+                        .filter(|(_, s)| s.publish.is_some());
                     for (name, _) in published {
                         leads_to_publish |= targets.contains(&name.value);
                     }
@@ -785,11 +843,16 @@ impl Writer<'_, '_> {
             });
             let place = name.place;
             let asks = FileStep {
-                person: Some(format!("`{}` failed again and again. Try once more?", name.value)),
+                person: Some(format!(
+                    "`{}` failed again and again. Try once more?",
+                    name.value
+                )),
                 answers: answers(place, [("again", again), ("give_up", word("fail"))]),
                 ..FileStep::default()
             };
-            self.graph.entries.push((Placed { value: help, place }, asks));
+            self.graph
+                .entries
+                .push((Placed { value: help, place }, asks));
         }
     }
 
@@ -810,7 +873,10 @@ impl Writer<'_, '_> {
         };
         let person = FileStep {
             person: Some("The work is done. Open a draft pull request for it?".to_owned()),
-            answers: answers(place, [("open", word("pull_request")), ("leave", word("done"))]),
+            answers: answers(
+                place,
+                [("open", word("pull_request")), ("leave", word("done"))],
+            ),
             ..FileStep::default()
         };
         let publish = FileStep {
@@ -848,13 +914,22 @@ impl Compiler<'_> {
             if let Some(said) = said.filter(|said| *said != kind) {
                 let message = format!(
                     "the role `{}` is {}, not {}",
-                    role.value, kind.with_article(), said.with_article()
+                    role.value,
+                    kind.with_article(),
+                    said.with_article()
                 );
                 self.fault(place, message);
             }
-            let twice = members.iter().filter(|(_, _, known)| known.value == role.value).count();
+            let twice = members
+                .iter()
+                .filter(|(_, _, known)| known.value == role.value)
+                .count();
             let plain = role.value.replace('/', "-");
-            let value = if twice == 0 { plain } else { format!("{plain}-{}", twice + 1) };
+            let value = if twice == 0 {
+                plain
+            } else {
+                format!("{plain}-{}", twice + 1)
+            };
             members.push((Placed { value, place }, kind, role));
         }
         let entries = self.members(file, &members);
@@ -879,7 +954,8 @@ impl Compiler<'_> {
                 let Some(implementer) = &implementer else {
                     let message = format!("`{}` has nobody before it to go back to", name.value);
                     let fault = Fault::at(name.place, message);
-                    self.faults.push(fault.hint("put an implementer before every gatekeeper"));
+                    self.faults
+                        .push(fault.hint("put an implementer before every gatekeeper"));
                     continue;
                 };
                 step.on_reject = Some(implementer.clone());

@@ -60,7 +60,10 @@ fn chained(
     let Some(below) = find(&parent_name, above)? else {
         let message = if above > 0 {
             let names: Vec<String> = chain.iter().map(|name| format!("`{name}`")).collect();
-            format!("workflows extend each other in a circle: {} → `{parent_name}`", names.join(" → "))
+            format!(
+                "workflows extend each other in a circle: {} → `{parent_name}`",
+                names.join(" → ")
+            )
         } else {
             format!("there is no workflow `{parent_name}`")
         };
@@ -96,10 +99,22 @@ fn unwrapped(mut node: Node) -> Result<Node, Vec<Fault>> {
 /// Keys that belong somewhere else.
 fn advise(node: &Node) -> Result<(), Vec<Fault>> {
     const KNOWN: &[(&str, &str)] = &[
-        ("feature", "this is a plan: give it to `codeteam run --plan FILE`"),
-        ("tasks", "this is a plan: give it to `codeteam run --plan FILE`"),
-        ("phases", "this is a plan: give it to `codeteam run --plan FILE`"),
-        ("algorithm", "context strategies are named by a role's `context.strategy`"),
+        (
+            "feature",
+            "this is a plan: give it to `codeteam run --plan FILE`",
+        ),
+        (
+            "tasks",
+            "this is a plan: give it to `codeteam run --plan FILE`",
+        ),
+        (
+            "phases",
+            "this is a plan: give it to `codeteam run --plan FILE`",
+        ),
+        (
+            "algorithm",
+            "context strategies are named by a role's `context.strategy`",
+        ),
     ];
     let entries = node.as_map().unwrap_or_default();
     for (key, _) in entries {
@@ -122,11 +137,15 @@ fn lay_over(below: &mut Node, mut own: Node) -> Result<(), Vec<Fault>> {
         && below.get("sequence").is_some()
     {
         let message = "steps cannot be changed in a workflow that is a `sequence`";
-        return Err(vec![Fault::at(steps.place, message).hint("write your own `sequence`")]);
+        return Err(vec![
+            Fault::at(steps.place, message).hint("write your own `sequence`"),
+        ]);
     }
     let merged = merge(std::mem::replace(below, Node::empty(own.place)), own);
     *below = merged;
-    let mut graph = below.take("steps").unwrap_or_else(|| Node::empty(below.place));
+    let mut graph = below
+        .take("steps")
+        .unwrap_or_else(|| Node::empty(below.place));
     for steps in [steps, overrides].into_iter().flatten() {
         graft(&mut graph, steps)?;
     }
@@ -184,13 +203,23 @@ fn over_step(mut below: Node, above: Node) -> Node {
     let says = |keys: &[&str]| keys.iter().any(|key| above.get(key).is_some());
     let replaced: Vec<&str> = if says(&["role", "roles"]) {
         [&["role", "roles"], GATES, REST].concat()
-    } else if says(&["command", "type", "gate_type", "person", "commit", "publish", "each"]) {
+    } else if says(&[
+        "command",
+        "type",
+        "gate_type",
+        "person",
+        "commit",
+        "publish",
+        "each",
+    ]) {
         [WORK, GATES, REST, &["gate"]].concat()
     } else {
         Vec::new()
     };
     // A gate's checks are one thing, not a list that grows.
-    let replaced = replaced.into_iter().chain(says(&["gate"]).then_some("gate"));
+    let replaced = replaced
+        .into_iter()
+        .chain(says(&["gate"]).then_some("gate"));
     for key in replaced {
         below.take(key);
     }
@@ -199,11 +228,18 @@ fn over_step(mut below: Node, above: Node) -> Node {
 
 /// `after X` or `before X`.
 fn insert(graph: &mut Node, key: Key, mut step: Node, position: &Node) -> Result<(), Vec<Fault>> {
-    let words: Vec<&str> = position.as_text().unwrap_or_default().split_whitespace().collect();
+    let words: Vec<&str> = position
+        .as_text()
+        .unwrap_or_default()
+        .split_whitespace()
+        .collect();
     let (side, anchor) = match words.as_slice() {
         [side @ ("after" | "before"), anchor] => (*side, (*anchor).to_owned()),
         _ => {
-            let message = format!("expected `after` or `before` and a step, found {}", position.kind());
+            let message = format!(
+                "expected `after` or `before` and a step, found {}",
+                position.kind()
+            );
             return Err(vec![Fault::at(position.place, message)]);
         }
     };
@@ -264,7 +300,10 @@ fn leave_out(workflow: &mut Node, graph: &mut Node, name: &Node) -> Result<(), V
         let message = format!("the step `{step}` is required and cannot be left out");
         return Err(vec![Fault::at(name.place, message)]);
     }
-    let follows = removed.get("next").and_then(Node::as_text).map(str::to_owned);
+    let follows = removed
+        .get("next")
+        .and_then(Node::as_text)
+        .map(str::to_owned);
     let follows = follows.or_else(|| {
         let plain = entries.iter().all(|(_, step)| step.get("next").is_none());
         let after = entries.get(index + 1).filter(|_| plain);

@@ -12,9 +12,9 @@ use serde::de::{
     IntoDeserializer, MapAccess, SeqAccess, VariantAccess, Visitor,
 };
 
+use super::meant;
 use super::node::{Key, Node, Scalar, Value};
 use super::source::{Fault, Place};
-use super::meant;
 
 /// Turns a tree into a value, or says everything that can be said against it.
 pub fn typed<T: DeserializeOwned>(node: &Node) -> Result<T, Vec<Fault>> {

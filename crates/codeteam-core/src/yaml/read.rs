@@ -71,7 +71,10 @@ impl<'a> Reader<'a> {
             Some(Err(error)) => {
                 let marker = error.marker();
                 let place = self.at(marker.line(), marker.col());
-                Err(Fault::at(place, format!("this is no YAML: {}", error.info())))
+                Err(Fault::at(
+                    place,
+                    format!("this is no YAML: {}", error.info()),
+                ))
             }
         }
     }

@@ -140,7 +140,10 @@ fn an_alias_bomb_is_refused() {
         text = format!("{text}{name}: &{name} [{many}]\n");
     }
     let problems = parse::<serde_json::Value>("bomb.yml", &text).unwrap_err();
-    assert!(problems.to_string().contains("more than 200000 things"), "{problems}");
+    assert!(
+        problems.to_string().contains("more than 200000 things"),
+        "{problems}"
+    );
 }
 
 #[test]
@@ -160,8 +163,10 @@ fn json(node: &Node) -> serde_json::Value {
 
 #[test]
 fn layers_are_put_together_by_the_rules() {
-    let below = tree("a: 1\nmap: { x: 1, y: { deep: 1 } }\nlist: [1]\nallowed_tools: [a, b]\ngone: 1\n");
-    let above = tree("a: 2\nmap: { y: { more: 2 } }\nlist: [2]\nallowed_tools: [c]\ngone: ~\nnew: 3\n");
+    let below =
+        tree("a: 1\nmap: { x: 1, y: { deep: 1 } }\nlist: [1]\nallowed_tools: [a, b]\ngone: 1\n");
+    let above =
+        tree("a: 2\nmap: { y: { more: 2 } }\nlist: [2]\nallowed_tools: [c]\ngone: ~\nnew: 3\n");
     assert_eq!(
         json(&merge(below, above)),
         serde_json::json!({
@@ -174,8 +179,11 @@ fn layers_are_put_together_by_the_rules() {
 /// Any tree, with keys that are few enough to meet each other.
 fn any_node() -> impl Strategy<Value = Node> {
     let key = prop_oneof![
-        Just("a".to_owned()), Just("b".to_owned()), Just("roles".to_owned()),
-        Just("list".to_owned()), "[a-z #:'\"\\-]{1,6}",
+        Just("a".to_owned()),
+        Just("b".to_owned()),
+        Just("roles".to_owned()),
+        Just("list".to_owned()),
+        "[a-z #:'\"\\-]{1,6}",
     ];
     let scalar = prop_oneof![
         any::<i32>().prop_map(|n| Scalar::plain(n.to_string())),
@@ -192,7 +200,9 @@ fn any_node() -> impl Strategy<Value = Node> {
                 .prop_map(|list| Node::at(Place::NONE, super::node::Value::List(list))),
             map.prop_map(|map| {
                 let place = Place::NONE;
-                let entries = map.into_iter().map(|(name, node)| (Key { name, place }, node));
+                let entries = map
+                    .into_iter()
+                    .map(|(name, node)| (Key { name, place }, node));
                 Node::at(place, super::node::Value::Map(entries.collect()))
             }),
         ]
@@ -204,7 +214,9 @@ fn layer() -> impl Strategy<Value = Node> {
     let map = prop::collection::btree_map("[a-d]", any_node(), 0..4);
     map.prop_map(|map| {
         let place = Place::NONE;
-        let entries = map.into_iter().map(|(name, node)| (Key { name, place }, node));
+        let entries = map
+            .into_iter()
+            .map(|(name, node)| (Key { name, place }, node));
         let mut node = Node::at(place, super::node::Value::Map(entries.collect()));
         without_null(&mut node);
         node
@@ -226,14 +238,24 @@ fn same(a: &Node, b: &Node) -> bool {
     use super::node::Value;
     match (&a.value, &b.value) {
         (Value::Scalar(a), Value::Scalar(b)) => {
-            a == b || (a.is_null() && b.is_null()) || (a.text == b.text && a.plain != b.plain && {
-                let plain = Scalar::plain(&a.text);
-                !plain.is_null() && plain.as_bool().is_none() && plain.as_number().is_none() && plain.as_integer().is_none()
-            })
+            a == b
+                || (a.is_null() && b.is_null())
+                || (a.text == b.text && a.plain != b.plain && {
+                    let plain = Scalar::plain(&a.text);
+                    !plain.is_null()
+                        && plain.as_bool().is_none()
+                        && plain.as_number().is_none()
+                        && plain.as_integer().is_none()
+                })
         }
-        (Value::List(a), Value::List(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::List(a), Value::List(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+        }
         (Value::Map(a), Value::Map(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|((k, a), (l, b))| k.name == l.name && same(a, b))
+            a.len() == b.len()
+                && a.iter()
+                    .zip(b)
+                    .all(|((k, a), (l, b))| k.name == l.name && same(a, b))
         }
         _ => false,
     }
@@ -295,7 +317,9 @@ fn shapes_agree(a: &Node, b: &Node) -> bool {
     use super::node::Value;
     match (&a.value, &b.value) {
         (Value::Map(a), Value::Map(b)) => a.iter().all(|(key, node)| {
-            b.iter().filter(|(other, _)| other.name == key.name).all(|(_, other)| shapes_agree(node, other))
+            b.iter()
+                .filter(|(other, _)| other.name == key.name)
+                .all(|(_, other)| shapes_agree(node, other))
         }),
         (Value::Scalar(_), Value::Scalar(_)) | (Value::List(_), Value::List(_)) => true,
         _ => false,

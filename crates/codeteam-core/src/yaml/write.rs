@@ -123,7 +123,11 @@ fn is_block(scalar: &Scalar) -> bool {
 
 /// Whether YAML lets a character stand for itself.
 fn is_printable(c: char) -> bool {
-    !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+    !c.is_control()
+        && !matches!(
+            c,
+            '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
+        )
 }
 
 /// A scalar on one line. JSON's strings are YAML's, so quoting is left to the one writer that gets
@@ -142,7 +146,11 @@ fn scalar(value: &Scalar) -> String {
         && means_itself.as_number().is_none();
     if (value.plain && !is_text) || (simple && is_text && text != "<<") {
         // What was not quoted may stay so; an empty value is nothing.
-        return if text.is_empty() { "~".to_owned() } else { text.clone() };
+        return if text.is_empty() {
+            "~".to_owned()
+        } else {
+            text.clone()
+        };
     }
     let quoted = serde_json::to_string(text).unwrap_or_default();
     let escaped = |c: char| match u32::from(c) {

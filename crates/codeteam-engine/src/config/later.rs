@@ -30,7 +30,9 @@ pub(super) fn notes(node: &Node, sources: &Sources) -> Vec<String> {
             let is_default = harmless.is_some() && node.as_text() == *harmless;
             if !is_default && !node.is_null() {
                 let place = sources.describe(node.place);
-                notes.push(format!("`{path}` is read and checked, but not yet in force ({place})"));
+                notes.push(format!(
+                    "`{path}` is read and checked, but not yet in force ({place})"
+                ));
             }
         });
     }

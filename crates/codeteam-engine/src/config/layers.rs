@@ -8,6 +8,7 @@ use codeteam_core::yaml::{self, Fault, Key, Node, Place, Scalar, Sources, Value,
 
 use super::{Config, Error, later};
 use crate::built_in;
+use crate::env::Env;
 
 /// Where the configuration comes from.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +21,18 @@ pub struct Origins {
     pub variables: Vec<(String, String)>,
     /// What the command line sets: `limits.max_minutes=5`.
     pub set: Vec<String>,
+}
+
+impl Origins {
+    /// The usual ones of a project, whose folder need not exist.
+    pub fn of(env: &Env, folder: &Path) -> Self {
+        Self {
+            project: Some(folder.to_owned()),
+            config_home: env.config_home.clone(),
+            variables: env.settings.clone(),
+            set: Vec::new(),
+        }
+    }
 }
 
 /// All layers together.
@@ -45,7 +58,9 @@ pub(super) fn read(origins: &Origins) -> Result<(Config, Layers), Error> {
     let roles = rest.take("roles");
     let config: Result<Config, Vec<Fault>> = typed(&rest);
     let mut config = config.map_err(|faults| sources.problems(advised(faults)))?;
-    config.checked(&node, &mine).map_err(|faults| sources.problems(faults))?;
+    config
+        .checked(&node, &mine)
+        .map_err(|faults| sources.problems(faults))?;
     config.flow = flow.filter(|node| !node.is_null());
     config.roles = roles;
     config.notes = later::notes(&node, &sources);
@@ -67,7 +82,10 @@ impl From<Fault> for Trouble {
 /// All layers put together, and what the project alone says.
 fn gather(origins: &Origins, sources: &mut Sources) -> Result<(Node, Node), Trouble> {
     let built_in = yaml::read(sources, "built-in configuration", built_in::config())?;
-    let user = origins.config_home.as_ref().map(|home| home.join("codeteam"));
+    let user = origins
+        .config_home
+        .as_ref()
+        .map(|home| home.join("codeteam"));
     let user = layer(sources, user.as_deref())?;
     let mut project = layer(sources, origins.project.as_deref())?;
     let mine = project.clone();
@@ -79,7 +97,9 @@ fn gather(origins: &Origins, sources: &mut Sources) -> Result<(Node, Node), Trou
     let mut node = merge(below, project);
     if let Some(prices) = prices {
         // What something costs the user, the user knows best.
-        let all = node.take("prices").unwrap_or_else(|| Node::empty(prices.place));
+        let all = node
+            .take("prices")
+            .unwrap_or_else(|| Node::empty(prices.place));
         node.set("prices", merge(all, prices));
     }
     for (name, value) in &origins.variables {
@@ -95,9 +115,14 @@ fn gather(origins: &Origins, sources: &mut Sources) -> Result<(Node, Node), Trou
                 ..Place::NONE
             };
             let fault = Fault::at(place, format!("`--set {set}` sets nothing"));
-            return Err(fault.hint("write it as `--set limits.max_minutes=30`").into());
+            return Err(fault
+                .hint("write it as `--set limits.max_minutes=30`")
+                .into());
         };
-        node = merge(node, said(sources, "command line (`--set`)", path.trim(), value)?);
+        node = merge(
+            node,
+            said(sources, "command line (`--set`)", path.trim(), value)?,
+        );
     }
     sandbox_in_full(&mut node);
     Ok((node, mine))
@@ -114,7 +139,10 @@ fn said(sources: &mut Sources, source: &str, path: &str, value: &str) -> Result<
     let place = node.place;
     for part in path.rsplit('.') {
         if part.is_empty() {
-            return Err(Fault::at(place, format!("`{path}` is no key of the configuration")));
+            return Err(Fault::at(
+                place,
+                format!("`{path}` is no key of the configuration"),
+            ));
         }
         let key = Key {
             name: part.to_owned(),
@@ -165,7 +193,9 @@ fn keep_keys_home(user: &Node, project: &mut Node) {
         return;
     };
     for (name, worker) in workers {
-        let own = user.get("workers").and_then(|workers| workers.get(&name.name));
+        let own = user
+            .get("workers")
+            .and_then(|workers| workers.get(&name.name));
         let decides = ["base_url", "key", "program", "login"];
         if own.is_some_and(|own| decides.iter().any(|key| own.get(key).is_some())) {
             worker.take("dialect");
@@ -178,17 +208,41 @@ fn keep_keys_home(user: &Node, project: &mut Node) {
 fn advised(faults: Vec<Fault>) -> Vec<Fault> {
     const KNOWN: &[(&str, &str)] = &[
         ("steps", "steps belong to a workflow: `workflow.overrides`"),
-        ("sequence", "a sequence belongs to a workflow: `workflow.sequence`"),
-        ("settings", "settings belong to a workflow: `workflow.settings`"),
-        ("phase_output", "this is what a tech lead submits, no configuration"),
-        ("feature", "this is a plan: give it to `codeteam run --plan FILE`"),
-        ("tasks", "this is a plan: give it to `codeteam run --plan FILE`"),
-        ("extends", "this is a role or a workflow: put it into `.codeteam/roles` or `.codeteam/workflows`"),
-        ("algorithm", "context strategies are named by a role's `context.strategy`"),
+        (
+            "sequence",
+            "a sequence belongs to a workflow: `workflow.sequence`",
+        ),
+        (
+            "settings",
+            "settings belong to a workflow: `workflow.settings`",
+        ),
+        (
+            "phase_output",
+            "this is what a tech lead submits, no configuration",
+        ),
+        (
+            "feature",
+            "this is a plan: give it to `codeteam run --plan FILE`",
+        ),
+        (
+            "tasks",
+            "this is a plan: give it to `codeteam run --plan FILE`",
+        ),
+        (
+            "extends",
+            "this is a role or a workflow: put it into `.codeteam/roles` or `.codeteam/workflows`",
+        ),
+        (
+            "algorithm",
+            "context strategies are named by a role's `context.strategy`",
+        ),
         ("agent", "the roles' own settings are below `agents`"),
     ];
     let advise = |fault: Fault| {
-        let key = fault.message.strip_prefix("unknown key `").and_then(|m| m.strip_suffix('`'));
+        let key = fault
+            .message
+            .strip_prefix("unknown key `")
+            .and_then(|m| m.strip_suffix('`'));
         let advice = KNOWN.iter().find(|(known, _)| Some(*known) == key);
         match advice {
             Some((_, advice)) => fault.hint(*advice),
@@ -197,4 +251,3 @@ fn advised(faults: Vec<Fault>) -> Vec<Fault> {
     };
     faults.into_iter().map(advise).collect()
 }
-

@@ -40,7 +40,9 @@ pub fn schema(of: Schema) -> Value {
     let mut schema = match of {
         Schema::Config => config(),
         Schema::Role => generator().into_root_schema_for::<RoleFile>().to_value(),
-        Schema::Workflow => generator().into_root_schema_for::<WorkflowFile>().to_value(),
+        Schema::Workflow => generator()
+            .into_root_schema_for::<WorkflowFile>()
+            .to_value(),
     };
     schema["title"] = json!(format!("codeteam {}", of.as_str()));
     schema
@@ -53,7 +55,8 @@ fn config() -> Value {
     let role = generator.subschema_for::<RoleFile>().to_value();
     let mut schema = generator.into_root_schema_for::<Config>().to_value();
     let mut workflow = workflow;
-    workflow["description"] = json!("The workflow a run follows: a name, or changes to one, or one of its own.");
+    workflow["description"] =
+        json!("The workflow a run follows: a name, or changes to one, or one of its own.");
     schema["properties"]["workflow"] = workflow;
     schema["properties"]["roles"] = json!({
         "description": "Roles, and changes to roles.",

@@ -42,7 +42,10 @@ impl Folders {
 #[test]
 fn a_missing_file_is_an_empty_one_and_a_wrong_key_has_its_place() {
     assert!(folders().load().unwrap().checks().is_empty());
-    let error = folders().project("verification:\n  comands: []\n").load().unwrap_err();
+    let error = folders()
+        .project("verification:\n  comands: []\n")
+        .load()
+        .unwrap_err();
     assert_eq!(
         error,
         "project/config.yml:2:3: unknown key `comands` (did you mean `commands`?)\n    \
@@ -63,8 +66,10 @@ fn layers_count_more_from_the_built_in_to_the_command_line() {
     let mut folders = folders()
         .user("limits: { max_minutes: 1, max_tokens: 1, max_tasks: 1, max_disk_mb: 1 }\nrules: [user]\n")
         .project("limits: { max_tokens: 2, max_tasks: 2, max_disk_mb: 2 }\nrules: [project]\n");
-    folders.origins.variables = vec![("LIMITS__MAX_TASKS".to_owned(), "3".to_owned()),
-        ("LIMITS__MAX_DISK_MB".to_owned(), "3".to_owned())];
+    folders.origins.variables = vec![
+        ("LIMITS__MAX_TASKS".to_owned(), "3".to_owned()),
+        ("LIMITS__MAX_DISK_MB".to_owned(), "3".to_owned()),
+    ];
     folders.origins.set = vec!["limits.max_disk_mb=4".to_owned(), "rules=[line]".to_owned()];
     let config = folders.load().unwrap();
     let limits = &config.limits;
@@ -86,7 +91,10 @@ fn what_the_environment_and_the_command_line_say_wrongly_is_named_so() {
     folders.origins.variables.clear();
     folders.origins.set = vec!["limits.max_minutes=long".to_owned()];
     let error = folders.load().unwrap_err();
-    assert!(error.contains("command line (`--set`): expected a whole number, found `long`"), "{error}");
+    assert!(
+        error.contains("command line (`--set`): expected a whole number, found `long`"),
+        "{error}"
+    );
     folders.origins.set = vec!["limits.max_minutes".to_owned()];
     assert!(folders.load().unwrap_err().contains("sets nothing"));
 }
@@ -108,12 +116,24 @@ fn a_repository_sends_no_other_key_to_a_server_of_the_users() {
 #[test]
 fn what_only_the_user_may_say_the_repository_cannot() {
     for (text, key) in [
-        ("workers: { claude: { program: ./evil } }\n", "workers.claude.program"),
-        ("sandbox: { allow_files: [CLAUDE.md] }\n", "sandbox.allow_files"),
-        ("sandbox: { hosts: [{ host: db.corp, private: true }] }\n", "db.corp"),
+        (
+            "workers: { claude: { program: ./evil } }\n",
+            "workers.claude.program",
+        ),
+        (
+            "sandbox: { allow_files: [CLAUDE.md] }\n",
+            "sandbox.allow_files",
+        ),
+        (
+            "sandbox: { hosts: [{ host: db.corp, private: true }] }\n",
+            "db.corp",
+        ),
     ] {
         let error = folders().project(text).load().unwrap_err();
-        assert!(error.starts_with("project/config.yml:1:") && error.contains(key), "{error}");
+        assert!(
+            error.starts_with("project/config.yml:1:") && error.contains(key),
+            "{error}"
+        );
         assert!(folders().user(text).load().is_ok());
     }
 }
@@ -134,25 +154,37 @@ fn a_sandbox_by_its_name_alone_merges_too() {
         .user("sandbox: container\n")
         .project("sandbox: { hosts: [a.org] }\n");
     let sandbox = folders.load().unwrap().sandbox;
-    assert_eq!(sandbox.backend, Some(codeteam_core::event::Sandbox::Container));
+    assert_eq!(
+        sandbox.backend,
+        Some(codeteam_core::event::Sandbox::Container)
+    );
     assert_eq!(sandbox.hosts.len(), 1);
 }
 
 #[test]
 fn branches_are_named_by_the_pattern() {
-    let run = "20250108-153042-add-password-reset";
+    let run = "2025-01-08_153042_add-password-reset";
     let git = |pattern: &str| Git {
         branch_pattern: pattern.to_owned(),
         ..Git::default()
     };
-    assert_eq!(git("ai/{task_id}-{description}").branch(run), "ai/20250108-153042-add-password-reset");
-    assert_eq!(git("{date}/{slug}/{stamp}").branch(run), "20250108/add-password-reset/20250108-153042");
+    assert_eq!(
+        git("ai/{task_id}-{description}").branch(run),
+        "ai/2025-01-08_153042-add-password-reset"
+    );
+    assert_eq!(
+        git("{date}/{slug}/{stamp}").branch(run),
+        "2025-01-08/add-password-reset/2025-01-08_153042"
+    );
     let prefixed = Git {
         branch_prefix: Some("team/".to_owned()),
         ..Git::default()
     };
     assert_eq!(prefixed.branch(run), format!("team/{run}"));
-    let error = folders().project("git: { branch_pattern: ai/{slug} }\n").load().unwrap_err();
+    let error = folders()
+        .project("git:\n  branch_pattern: ai/{slug}\n")
+        .load()
+        .unwrap_err();
     assert!(error.contains("the same branch for every run"), "{error}");
 }
 
@@ -161,7 +193,10 @@ fn what_is_not_yet_in_force_is_said() {
     let text = "verification: { metrics: { max_file_lines: 500 } }\ngit: { mode: current }\n";
     let notes = folders().project(text).load().unwrap().notes;
     assert_eq!(notes.len(), 2, "{notes:?}");
-    assert!(notes[0].starts_with("`verification.metrics` is read and checked"), "{notes:?}");
+    assert!(
+        notes[0].starts_with("`verification.metrics` is read and checked"),
+        "{notes:?}"
+    );
     assert!(notes[1].contains("config.yml:2"), "{notes:?}");
     assert!(folders().load().unwrap().notes.is_empty());
 }
@@ -174,7 +209,16 @@ fn the_schemas_know_every_key_and_refuse_others() {
         assert!(schema["properties"].as_object().unwrap().len() > 10);
     }
     let config = schema(Schema::Config);
-    for key in ["workflow", "roles", "verification", "verifier_instances", "approval_gates"] {
-        assert!(config["properties"][key]["description"].is_string(), "{key}");
+    for key in [
+        "workflow",
+        "roles",
+        "verification",
+        "verifier_instances",
+        "approval_gates",
+    ] {
+        assert!(
+            config["properties"][key]["description"].is_string(),
+            "{key}"
+        );
     }
 }
