@@ -1,5 +1,7 @@
 //! Roles: what a worker is asked to be. The kernel knows kinds and contracts, never names.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{RoleName, WorkerName};
@@ -149,6 +151,15 @@ pub struct Role {
     /// With what it is carried out.
     #[serde(default, skip_serializing_if = "is_default")]
     pub means: Means,
+    /// The attitude it is to take, in a word or two; empty if none is asked for.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub stance: String,
+    /// What its prompt may refer to, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub config: BTreeMap<String, serde_json::Value>,
+    /// The template of its assignments, if not the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
 }
 
 impl Role {

@@ -126,6 +126,9 @@ impl Compiler<'_> {
                 use_planner: raw.use_planner,
                 provider: raw.provider,
             },
+            stance: String::new(),
+            config: BTreeMap::new(),
+            template: None,
         };
         self.roles.insert(role.name.clone(), role);
     }
