@@ -13,6 +13,7 @@ pub mod dialect;
 pub mod driver;
 pub mod engine;
 pub mod env;
+mod gather;
 pub mod git;
 pub mod logins;
 pub mod maintenance;

@@ -21,6 +21,7 @@ pub use self::reach::Reach;
 pub(crate) use self::reach::{placed, said};
 pub(crate) use self::worker::{replayed, spent};
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -59,6 +60,8 @@ pub struct Job {
     pub change: Option<BodyId>,
     /// What confines the run's workers and gates.
     pub sandbox: Sandbox,
+    /// The templates of prompts that the run has pinned.
+    pub templates: Arc<BTreeMap<String, String>>,
     /// What to do.
     pub what: What,
 }
@@ -163,6 +166,9 @@ pub enum Error {
     /// The job was ended before it had begun.
     #[error("it was cancelled")]
     Cancelled,
+    /// There is no prompt.
+    #[error(transparent)]
+    Prompt(#[from] crate::prompt::Error),
     /// Nobody speaks to this worker.
     #[error("codeteam does not know the worker `{0}`")]
     UnknownWorker(String),
@@ -227,6 +233,7 @@ pub fn job(run: &Run, effect: &Effect) -> Option<Job> {
         task: task_name(frame),
         change: frame.change.as_ref().map(|change| change.diff.clone()),
         sandbox: run.sandbox,
+        templates: Arc::clone(&run.templates),
         what,
     })
 }
