@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use codeteam_core::assignment::Assignment;
 use codeteam_core::yaml::nearest;
@@ -223,7 +223,7 @@ fn included(text: &str) -> Vec<String> {
 }
 
 /// The templates of a folder, by name.
-fn files(folder: &std::path::Path) -> Result<BTreeMap<String, PathBuf>, Error> {
+fn files(folder: &Path) -> Result<BTreeMap<String, PathBuf>, Error> {
     let failed = |source| Error::Read {
         path: folder.to_owned(),
         source,
@@ -239,7 +239,7 @@ fn files(folder: &std::path::Path) -> Result<BTreeMap<String, PathBuf>, Error> {
     for entry in entries {
         let path = entry.map_err(failed)?.path();
         let name = path.file_name().and_then(|name| name.to_str());
-        if let Some(name) = name.filter(|name| name.ends_with(".j2") && path.is_file()) {
+        if let Some(name) = name.filter(|_| is_template(&path)) {
             found.insert(name.to_owned(), path.clone());
         }
         if found.len() > MAX_FILES {
@@ -247,4 +247,8 @@ fn files(folder: &std::path::Path) -> Result<BTreeMap<String, PathBuf>, Error> {
         }
     }
     Ok(found)
+}
+
+fn is_template(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "j2") && path.is_file()
 }

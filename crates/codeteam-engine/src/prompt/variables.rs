@@ -240,3 +240,30 @@ pub const FILTERS: &[Filter] = &[
 pub fn variable(name: &str) -> Option<&'static Variable> {
     VARIABLES.iter().find(|variable| variable.name == name)
 }
+
+/// The tables as the reference has them.
+pub fn reference() -> String {
+    let mut text = String::from("\n| variable | what |\n|---|---|\n");
+    for variable in VARIABLES {
+        let Variable {
+            name,
+            fields,
+            many,
+            meaning,
+        } = variable;
+        let fields: Vec<String> = fields.iter().map(|field| format!("`{field}`")).collect();
+        let made_of = match (many, fields.is_empty()) {
+            (false, true) => String::new(),
+            (true, true) => "; a list".to_owned(),
+            (false, false) => format!("; it has {}", fields.join(", ")),
+            (true, false) => format!("; a list, each with {}", fields.join(", ")),
+        };
+        text.push_str(&format!("| `{name}` | {meaning}{made_of} |\n"));
+    }
+    text.push_str("\n| filter | what |\n|---|---|\n");
+    for Filter { name, meaning } in FILTERS {
+        text.push_str(&format!("| `{name}` | {meaning} |\n"));
+    }
+    text.push('\n');
+    text
+}
