@@ -108,6 +108,7 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
         base: base.as_ref().map(|(_, tip)| tip.clone()),
         limits: args.limits.budget(),
         sandbox: args.no_sandbox.then_some(Sandbox::None),
+        rules: Vec::new(),
     })?;
     if prepared.lacks_script() {
         // What the demo does has no place in a project of the user's.
