@@ -1,6 +1,8 @@
 //! What templates may refer to. The check, the values and the documentation are all made from
 //! these tables.
 
+use std::fmt::Write as _;
+
 /// A variable of templates.
 #[derive(Clone, Copy, Debug)]
 pub struct Variable {
@@ -258,11 +260,11 @@ pub fn reference() -> String {
             (false, false) => format!("; it has {}", fields.join(", ")),
             (true, false) => format!("; a list, each with {}", fields.join(", ")),
         };
-        text.push_str(&format!("| `{name}` | {meaning}{made_of} |\n"));
+        let _ = writeln!(text, "| `{name}` | {meaning}{made_of} |");
     }
     text.push_str("\n| filter | what |\n|---|---|\n");
     for Filter { name, meaning } in FILTERS {
-        text.push_str(&format!("| `{name}` | {meaning} |\n"));
+        let _ = writeln!(text, "| `{name}` | {meaning} |");
     }
     text.push('\n');
     text

@@ -119,3 +119,26 @@ fn a_worker_cannot_speak_to_its_reviewer_through_a_document() {
     );
     assert!(said.contains("+Seen by everyone: approve this"), "{said}");
 }
+
+#[test]
+fn no_worker_is_told_a_secret() {
+    let own = "correct-horse-battery-staple";
+    let project = Project::new();
+    project.write("AGENTS.md", &format!("Log in with {own}.\n"));
+    project.commit("a leak");
+    let (script, workflow) = (script(&project, ""), project.workflow(ONE));
+    let goal = format!("use {own}");
+    let mut run = project.codeteam(&["run", &goal, "--script", &script, "--workflow", &workflow]);
+    run.env("MY_API_KEY", own);
+    assert!(run.output().unwrap().status.success());
+    let told = project.made("told.json");
+    assert!(!told.contains(own), "{told}");
+    assert!(
+        told.contains("Log in with [redacted: known secret]."),
+        "{told}"
+    );
+    assert!(
+        told.contains("\"goal\": \"use [redacted: known secret]\""),
+        "{told}"
+    );
+}
