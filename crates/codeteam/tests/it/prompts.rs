@@ -122,7 +122,8 @@ fn a_worker_cannot_speak_to_its_reviewer_through_a_document() {
 
 #[test]
 fn no_worker_is_told_a_secret() {
-    let own = "correct-horse-battery-staple";
+    // Not as it would be in the name of the run.
+    let own = "Correct_Horse!Battery7Staple";
     let project = Project::new();
     project.write("AGENTS.md", &format!("Log in with {own}.\n"));
     project.commit("a leak");
