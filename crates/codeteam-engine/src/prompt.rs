@@ -20,6 +20,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use codeteam_context::redact::Redactor;
+use codeteam_context::tokens;
 use codeteam_core::assignment::Assignment;
 use codeteam_core::yaml::Problems;
 use minijinja::value::Serde;
@@ -36,6 +37,13 @@ pub struct Prompt {
     pub system: String,
     /// What it is to do now.
     pub user: String,
+}
+
+impl Prompt {
+    /// About how many tokens it is.
+    pub fn tokens(&self) -> usize {
+        tokens::count(&self.system) + tokens::count(&self.user)
+    }
 }
 
 /// What an assignment refers to.

@@ -57,6 +57,7 @@ impl Project {
         };
         let assignment = prompt::first(role, asked);
         let templates = self.templates()?;
+        templates.check([role])?;
         let place = Place {
             repo: &self.repo,
             base: tree,
@@ -173,6 +174,19 @@ mod tests {
             "{user}"
         );
         assert!(!user.contains("No document."), "{user}");
+
+        // What a plan may say of files is any text.
+        let many = vec!["*"; 3_000];
+        for files in [
+            &["../x", "/etc/passwd", "a\0b", ":(glob)**", "-z", "", "*"][..],
+            &many,
+        ] {
+            let user = project.preview(&coder, preview(files)).unwrap().user;
+            assert!(
+                user.contains("Of all.") && !user.contains("Of the source."),
+                "{user}"
+            );
+        }
 
         // Each file has its own; a link is none, so the one above it counts.
         let files = ["src/deep/a.rs", "docs/a.md", "new/"];

@@ -17,6 +17,10 @@ const MAX_ONE: usize = 32 << 10;
 const MAX_ALL: usize = 128 << 10;
 /// A blob that is longer is not even read.
 const MAX_BLOB: u64 = 4 << 20;
+/// In how many places of the tree is looked.
+const MAX_PLACES: usize = 1_000;
+/// No file of a tree has a longer name.
+const MAX_NAME: usize = 4_096;
 /// How many documents there may be.
 const MAX_FILES: usize = 100;
 
@@ -32,7 +36,7 @@ pub(super) fn read(
     let files = assignment.task.as_ref().map(|task| task.files.as_slice());
     let places = candidates(files.unwrap_or_default());
     let asked: BTreeSet<PathBuf> = places.iter().flatten().cloned().collect();
-    let asked: Vec<PathBuf> = asked.into_iter().collect();
+    let asked: Vec<PathBuf> = asked.into_iter().take(MAX_PLACES).collect();
     let there = place.repo.files_of(place.base, &asked)?;
     let nearest: BTreeSet<&Path> = places
         .iter()
@@ -73,9 +77,11 @@ fn candidates(files: &[String]) -> Vec<Vec<PathBuf>> {
     }
     let of_file = |file: &String| {
         let path = Path::new(file);
-        let is_plain = path
-            .components()
-            .all(|part| matches!(part, Component::Normal(_)));
+        let is_plain = file.len() <= MAX_NAME
+            && !file.contains(char::is_control)
+            && path
+                .components()
+                .all(|part| matches!(part, Component::Normal(_)));
         let path = if is_plain { path } else { Path::new("") };
         // `docs/` is a folder; `docs/a.md` is a file in it.
         let folders = path

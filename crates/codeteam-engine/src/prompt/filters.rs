@@ -1,8 +1,10 @@
 //! The filters of templates. None of them makes a text that is too long to be told.
 
 use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use minijinja::value::{Rest, ValueKind};
+use minijinja::value::ValueKind;
 use minijinja::{Environment, Error, ErrorKind, Value, tests};
 
 /// No attachment is told at a greater length; the middle is left out.
@@ -10,22 +12,50 @@ const MAX_ATTACHED: usize = 200_000;
 /// No filter makes a longer text.
 const MAX_TEXT: usize = super::MAX_PROMPT;
 
-/// Adds all of them, and the tests.
+/// How much text filters may make in one prompt, all of it counted, told or not.
+const MAX_MADE: usize = 16 * MAX_TEXT;
+
+/// Counts what filters make.
+#[derive(Clone, Default)]
+struct Meter(Arc<AtomicUsize>);
+
+impl Meter {
+    fn made(&self, text: String) -> Result<String, Error> {
+        let all = self.0.fetch_add(text.len(), Ordering::Relaxed) + text.len();
+        if text.len() <= MAX_TEXT && all <= MAX_MADE {
+            return Ok(text);
+        }
+        Err(Error::new(
+            ErrorKind::InvalidOperation,
+            "the text is too long",
+        ))
+    }
+}
+
+/// Adds all of them, and the tests, to an environment that renders one prompt.
 pub(super) fn add(env: &mut Environment<'_>) {
-    env.add_filter("fenced", |value: &Value, language: Option<&str>| {
-        let text = text(value)?;
-        Ok::<_, Error>(fenced(language.unwrap_or(""), &text))
+    let meter = Meter::default();
+    let mut texts = |name: &'static str, make: fn(&str) -> String| {
+        let meter = meter.clone();
+        env.add_filter(name, move |value: &Value| meter.made(make(&text(value)?)));
+    };
+    texts("item", item);
+    texts("name", name);
+    texts("trim", |text| text.trim().to_owned());
+    texts("lower", str::to_lowercase);
+    texts("upper", str::to_uppercase);
+    let made = meter.clone();
+    env.add_filter("fenced", move |value: &Value, language: Option<&str>| {
+        made.made(fenced(language.unwrap_or(""), &text(value)?))
     });
-    env.add_filter("item", |value: &Value| bounded(item(&text(value)?)));
-    env.add_filter("name", |value: &Value| bounded(name(&text(value)?)));
-    env.add_filter("trim", |value: &Value| {
-        Ok::<_, Error>(text(value)?.trim().to_owned())
+    let made = meter.clone();
+    env.add_filter("join", move |value: &Value, between: Option<&str>| {
+        made.made(join(value, between.unwrap_or(""))?)
     });
-    env.add_filter("lower", |value: &Value| {
-        bounded(text(value)?.to_lowercase())
-    });
-    env.add_filter("upper", |value: &Value| {
-        bounded(text(value)?.to_uppercase())
+    env.add_filter("tojson", move |value: &Value| {
+        let json = serde_json::to_string_pretty(value)
+            .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))?;
+        meter.made(json)
     });
     env.add_filter("length", minijinja::filters::length);
     env.add_filter("first", minijinja::filters::first);
@@ -37,15 +67,6 @@ pub(super) fn add(env: &mut Environment<'_>) {
         let is_missing = value.is_undefined() || value.is_none();
         let other = other.unwrap_or_else(|| Value::from(""));
         if is_missing { other } else { value.clone() }
-    });
-    env.add_filter("join", |value: &Value, between: Option<&str>| {
-        join(value, between.unwrap_or(""))
-    });
-    env.add_filter("tojson", |value: &Value, more: Rest<Value>| {
-        drop(more);
-        let json = serde_json::to_string_pretty(value)
-            .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))?;
-        bounded(json)
     });
     env.add_test("defined", tests::is_defined);
     env.add_test("undefined", tests::is_undefined);
@@ -67,16 +88,6 @@ fn text(value: &Value) -> Result<Cow<'_, str>, Error> {
     }
 }
 
-fn bounded(text: String) -> Result<String, Error> {
-    if text.len() <= MAX_TEXT {
-        return Ok(text);
-    }
-    Err(Error::new(
-        ErrorKind::InvalidOperation,
-        "the text is too long",
-    ))
-}
-
 fn join(value: &Value, between: &str) -> Result<String, Error> {
     let mut joined = String::new();
     for (i, item) in value.try_iter()?.enumerate() {
@@ -84,11 +95,12 @@ fn join(value: &Value, between: &str) -> Result<String, Error> {
             joined.push_str(between);
         }
         joined.push_str(&text(&item)?);
+        // What is too long is refused; how much too long does not matter.
         if joined.len() > MAX_TEXT {
             break;
         }
     }
-    bounded(joined)
+    Ok(joined)
 }
 
 /// A text that is someone else's, fenced so that nothing in it can end it.
@@ -100,7 +112,6 @@ pub(super) fn fenced(language: &str, text: &str) -> String {
         longest = longest.max(ticks);
     }
     let fence = "`".repeat(longest + 1);
-    let text = shortened(text);
     format!(
         "{fence}{language}\n{}\n{fence}",
         text.trim_end_matches('\n')
@@ -108,7 +119,7 @@ pub(super) fn fenced(language: &str, text: &str) -> String {
 }
 
 /// The text, or its beginning and its end if it is too long.
-fn shortened(text: &str) -> Cow<'_, str> {
+pub(super) fn shortened(text: &str) -> Cow<'_, str> {
     if text.len() <= MAX_ATTACHED {
         return text.into();
     }

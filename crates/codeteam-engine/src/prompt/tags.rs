@@ -2,8 +2,8 @@
 //! refuse what could make a small template a large text.
 //!
 //! **A template chooses and prints; it makes no values.** Fuel counts steps, not bytes, so what
-//! could double a text or a list at each step (`~`, `+`, `*`, lists of variables, captured blocks,
-//! macros) is refused. Then every value is a part of what templates are given, every step costs at
+//! could double a text or a list at each step, or keep it (`~`, `+`, `*`, lists of variables, `set`,
+//! captured blocks, macros) is refused. Then every value is a part of what templates are given, every step costs at
 //! most that much, and all output goes through one bounded writer.
 
 use std::ops::Range;
@@ -41,13 +41,11 @@ pub(super) enum Kind {
 
 /// Words that are no values.
 const KEYWORDS: &[&str] = &[
-    "and", "else", "elif", "for", "if", "in", "include", "is", "not", "or", "set",
+    "and", "else", "elif", "for", "if", "in", "include", "is", "not", "or",
 ];
 
 /// Statements that choose and print.
-const STATEMENTS: &[&str] = &[
-    "if", "elif", "else", "endif", "for", "endfor", "include", "set",
-];
+const STATEMENTS: &[&str] = &["if", "elif", "else", "endif", "for", "endfor", "include"];
 
 impl Token<'_> {
     pub(super) fn range(&self) -> Range<usize> {
@@ -244,7 +242,7 @@ impl<'t> Tag<'t> {
             return Some(refuse(
                 first,
                 &format!("`{}` cannot be used here", first.text),
-                "there are `if`, `for`, `include`, `set` and `raw`",
+                "there are `if`, `for`, `include` and `raw`",
             ));
         }
         let last = self.tokens.last()?;
@@ -253,13 +251,6 @@ impl<'t> Tag<'t> {
                 last,
                 "a loop cannot be recursive",
                 "include a template instead",
-            ));
-        }
-        if first.is_word("set") && !self.tokens.iter().any(|token| token.is("=")) {
-            return Some(refuse(
-                first,
-                "`set` needs a `=`",
-                "write `{% set name = value %}`",
             ));
         }
         let named = self.tokens.get(1);
@@ -314,7 +305,7 @@ mod tests {
         for source in [
             "{{ a }}{{ a.b }}{{ a[0] }}{{ a[-1] }}{{ config[\"k-e~y\"] | default(\"a + b\") }}",
             "{%- if kind in [\"a\", 'b', 1, -1, true] and not (x or y) -%}{% elif a == 1 %}{% endif %}",
-            "{% for a, b in c %}{{ loop.index }}{% else %}{% endfor %}{% set x = a.b %}",
+            "{% for a, b in c %}{{ loop.index }}{% else %}{% endfor %}",
             "{% include \"a\" %}{{ a | join(\", \") }}{{ \"x\" if a else \"y\" }}",
             "{# a ~ b #}{% raw %}{{ a ~ b }}{% macro %}{% endraw %}{ ~ + }",
         ] {
@@ -332,7 +323,8 @@ mod tests {
             ("{{ [a, a] }}", "a"),
             ("{% for b in [[1], [1]] %}{% endfor %}", "["),
             ("{{ (a, a) }}", ","),
-            ("{% set b = a, a %}", ","),
+            ("{% for b in a, a %}{% endfor %}", ","),
+            ("{% set b = a %}", "set"),
             ("{{ {'a': b} }}", "{"),
             ("{% set a %}x{% endset %}", "set"),
             ("{% macro m() %}{% endmacro %}", "macro"),

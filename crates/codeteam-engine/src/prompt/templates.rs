@@ -39,10 +39,10 @@ pub const BUILT_IN: &[(&str, &str)] = built_in![
     "answer.md.j2",
 ];
 
-/// How many steps a template may take: some hundred times what the built-in ones need.
-const FUEL: u64 = 1_000_000;
-/// How deep templates may be in each other, loops counted too.
-const DEPTH: usize = 32;
+/// How many steps a template may take: many times what the built-in ones need.
+const FUEL: u64 = 200_000;
+/// How deep templates may be in each other: a loop counts once, an include ten times.
+const DEPTH: usize = 100;
 /// How long a template may be.
 pub(super) const MAX_BYTES: u64 = 64 << 10;
 /// How many files of templates one folder may have.

@@ -221,6 +221,15 @@ fn a_roles_prompt_is_a_template_too() {
     let said = says("", &serde_json::json!({ "template": "reveiw" }));
     assert_eq!(said, "there is no template `reveiw`");
 
+    let default = role(
+        "scribe",
+        "{{ config.limit | default(\"80\") }}{% if config.limit is defined %}x{% endif %}",
+        &none,
+    );
+    templates(&[]).check([&default]).unwrap();
+    let system = told(&first(&default, Asked::default()), &Attached::default()).system;
+    assert!(system.starts_with("80\n\nYou work"), "{system}");
+
     let config = serde_json::json!({ "config": { "limit": 72 }, "stance": "paranoid" });
     let scribe = role(
         "scribe",
@@ -373,6 +382,15 @@ fn no_template_goes_on_for_ever() {
         said.contains("loop.j2:1") && said.contains("recursion"),
         "{said}"
     );
+
+    // Each includes the next one ten times.
+    let names: Vec<String> = (0..8).map(|i| format!("t{i}.j2")).collect();
+    let texts = (1..8).map(|i| format!("{{% include \"t{i}.j2\" %}}").repeat(10));
+    let texts: Vec<String> = texts.chain(["x".to_owned()]).collect();
+    let all = names.iter().map(String::as_str);
+    let all: Vec<(&str, &str)> = all.zip(texts.iter().map(String::as_str)).collect();
+    let said = render("t0", &templates(&all), &Attached::default());
+    assert!(said.contains("too many steps"), "{said}");
 
     let many = Attached {
         others: vec!["x".repeat(40); 1_000],

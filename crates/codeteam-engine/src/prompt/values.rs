@@ -1,5 +1,6 @@
 //! The values of templates' variables: what an assignment says, as data.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use codeteam_context::redact::Redactor;
@@ -9,7 +10,7 @@ use codeteam_core::plan::{Plan, Task};
 use codeteam_core::role::Kind;
 use serde_json::{Map, Value, json};
 
-use super::{Attached, variables};
+use super::{Attached, filters, variables};
 
 /// What is codeteam's own and must stay as it is.
 const OWN: &[&str] = &["schema", "example", "kind", "contract", "mode", "owed"];
@@ -24,15 +25,19 @@ pub(super) fn of(
     let mut put = |name: &str, value: Value| drop(values.insert(name.to_owned(), value));
     place(assignment, &mut put);
     matter(assignment, &mut put);
-    shown(attached, redactor, &mut put);
+    shown(attached, &mut put);
     for name in [variables::VERIFICATION_FEEDBACK, "prompt"] {
         put(name, json!(""));
     }
     for (name, value) in &mut values {
         if !OWN.contains(&name.as_str()) {
             redact(value, redactor);
+            shorten(value);
         }
     }
+    // Made of quotations, each of them redacted and cut by itself.
+    let relevant = json!(relevant(attached, redactor));
+    values.insert(variables::RELEVANT_FILES_CONTENT.to_owned(), relevant);
     values
 }
 
@@ -40,7 +45,7 @@ pub(super) fn of(
 pub(crate) fn redact(value: &mut Value, redactor: &Redactor) {
     match value {
         Value::String(text) => {
-            if let std::borrow::Cow::Owned(redacted) = redactor.redact(text).text {
+            if let Cow::Owned(redacted) = redactor.redact(text).text {
                 *text = redacted;
             }
         }
@@ -50,6 +55,20 @@ pub(crate) fn redact(value: &mut Value, redactor: &Redactor) {
                 .values_mut()
                 .for_each(|field| redact(field, redactor));
         }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Leaves out the middle of every text that is too long, where it is one text.
+fn shorten(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(short) = filters::shortened(text) {
+                *text = short;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(shorten),
+        Value::Object(fields) => fields.values_mut().for_each(shorten),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
@@ -127,7 +146,7 @@ fn matter(assignment: &Assignment, put: &mut impl FnMut(&str, Value)) {
 }
 
 /// What lies in bodies and files.
-fn shown(attached: &Attached, redactor: &Redactor, put: &mut impl FnMut(&str, Value)) {
+fn shown(attached: &Attached, put: &mut impl FnMut(&str, Value)) {
     // A change that changes nothing is shown as such.
     let diff = attached
         .diff
@@ -150,10 +169,6 @@ fn shown(attached: &Attached, redactor: &Redactor, put: &mut impl FnMut(&str, Va
     put("documents", documents.collect());
     put("unshown", json!(attached.unshown));
     put(variables::REPO_MAP, json!(attached.repo_map));
-    put(
-        variables::RELEVANT_FILES_CONTENT,
-        json!(relevant(attached, redactor)),
-    );
 }
 
 fn told_task(task: &Task) -> Value {
@@ -203,10 +218,13 @@ fn finding(finding: &Finding) -> Value {
 /// The files that the task names, each under its path.
 fn relevant(attached: &Attached, redactor: &Redactor) -> String {
     let files = attached.relevant.iter().map(|(path, content)| {
-        let path = super::filters::name(path);
+        let path = filters::name(path);
         let content = match content {
             // Before it is fenced: a key that has no end must not take the fence with it.
-            Some(content) => super::filters::fenced("", &redactor.redact(content).text),
+            Some(content) => {
+                let content = redactor.redact(content).text;
+                filters::fenced("", &filters::shortened(&content))
+            }
             None => "It is not there yet.".to_owned(),
         };
         format!("### FILE: {path}\n\n{content}")
