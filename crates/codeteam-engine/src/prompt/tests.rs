@@ -345,12 +345,15 @@ fn nobody_is_told_a_secret() {
         }],
         ..Attached::default()
     };
-    let own = templates(&[("head.md.j2", &format!("{said} {{{{ config.k }}}}\n"))]);
+    let own = templates(&[(
+        "head.md.j2",
+        &format!("{said} {{{{ config.k }}}} {{{{ goal | upper }}}}\n"),
+    )]);
     let assignment = assignment("gatekeeper", &more);
     let Prompt { system, user } = render(&assignment, &attached, &own, &redactor()).unwrap();
     for told in [&system, &user] {
         assert!(
-            !told.contains(&key) && !told.contains("correct-horse"),
+            !told.contains(&key) && !told.to_lowercase().contains("correct-horse"),
             "{told}"
         );
         assert!(told.contains("[redacted: "), "{told}");

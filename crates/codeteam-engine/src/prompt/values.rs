@@ -220,7 +220,7 @@ fn relevant(attached: &Attached, redactor: &Redactor) -> String {
     let files = attached.relevant.iter().map(|(path, content)| {
         let path = filters::name(path);
         let content = match content {
-            // Before it is fenced: a key that has no end must not take the fence with it.
+            // Before it is cut: half a secret is not known for what it is.
             Some(content) => {
                 let content = redactor.redact(content).text;
                 filters::fenced("", &filters::shortened(&content))
