@@ -2,9 +2,11 @@
 
 mod confined;
 mod names;
+mod preview;
 mod project;
 
 use self::names::slug;
+pub use self::preview::Preview;
 pub use self::project::{Cast, Prepared, Project};
 
 use std::collections::BTreeMap;
@@ -127,6 +129,10 @@ pub enum Error {
     NoScript(PathBuf),
     #[error("there is no plan `{}`", .0.display())]
     NoPlan(PathBuf),
+    #[error(transparent)]
+    Prompt(#[from] crate::prompt::Error),
+    #[error("the plan has no task `{0}`")]
+    NoTask(String),
     #[error("workers and gates cannot be confined here")]
     Sandbox(#[from] Missing),
 }
@@ -260,6 +266,8 @@ impl Engine {
             sandbox: prepared.sandbox,
             resting: self.resting(&prepared.accounts, at),
             accounts: prepared.accounts,
+            rules: prepared.rules,
+            templates: prepared.templates,
         })
     }
 
@@ -422,8 +430,8 @@ impl Untouched {
 
 /// `.codeteam`, with a `.gitignore` that keeps what codeteam writes out of the user's commits.
 fn make_folder(folder: &Path) -> Result<(), Error> {
-    const IGNORE: &str = "# Written by codeteam. What people write (configuration, roles, workflows, context) is\n\
-        # not ignored; what codeteam writes is.\n/*\n!/config.yml\n!/config.yaml\n!/roles/\n\
+    const IGNORE: &str = "# Written by codeteam. What people write (configuration, roles, workflows, context,\n\
+        # prompts) is not ignored; what codeteam writes is.\n/*\n!/config.yml\n!/config.yaml\n!/roles/\n\
         !/agents/\n!/workflows/\n!/context/\n!/prompts/\n!/schema/\n";
     let io = |doing, path: &Path| {
         let path = path.to_owned();

@@ -14,6 +14,7 @@ pub mod dialect;
 pub mod driver;
 pub mod engine;
 pub mod env;
+mod gather;
 pub mod git;
 pub mod library;
 pub mod logins;

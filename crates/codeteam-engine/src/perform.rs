@@ -21,6 +21,7 @@ pub use self::reach::Reach;
 pub(crate) use self::reach::{placed, said};
 pub(crate) use self::worker::{replayed, spent};
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -61,6 +62,8 @@ pub struct Job {
     pub changed: Vec<String>,
     /// What confines the run's workers and gates.
     pub sandbox: Sandbox,
+    /// The templates of prompts that the run has pinned.
+    pub templates: Arc<BTreeMap<String, String>>,
     /// What to do.
     pub what: What,
 }
@@ -165,6 +168,9 @@ pub enum Error {
     /// The job was ended before it had begun.
     #[error("it was cancelled")]
     Cancelled,
+    /// There is no prompt.
+    #[error(transparent)]
+    Prompt(#[from] crate::prompt::Error),
     /// Nobody speaks to this worker.
     #[error("codeteam does not know the worker `{0}`")]
     UnknownWorker(String),
@@ -234,6 +240,7 @@ pub fn job(run: &Run, effect: &Effect) -> Option<Job> {
             .map(|change| change.files.clone())
             .unwrap_or_default(),
         sandbox: run.sandbox,
+        templates: Arc::clone(&run.templates),
         what,
     })
 }

@@ -49,6 +49,8 @@ pub struct Prepared {
     pub(super) max_tasks: usize,
     pub(super) sandbox: Sandbox,
     pub(super) accounts: BTreeMap<WorkerName, Account>,
+    pub(super) rules: Vec<String>,
+    pub(super) templates: BTreeMap<String, String>,
 }
 
 /// Who carries a role out.
@@ -146,11 +148,15 @@ impl Project {
             .filter(|(_, status)| status.satisfies())
             .collect();
         let compiled = self.compiled(request)?;
+        let templates = self.templates()?;
+        templates.check(compiled.roles.values())?;
         Ok(Prepared {
             goal: goal.to_owned(),
             accounts: workers::accounts(&self.config, compiled.roles.values()),
             compiled,
             plan,
+            rules: self.config.rules.clone(),
+            templates: templates.to_pin(),
             earlier,
             base: match &request.base {
                 Some(commit) => tip(commit, &self.repo.tree_of(commit)?),

@@ -212,6 +212,7 @@ fn gate(bench: &Bench, command: &str) -> String {
         task: "run".to_owned(),
         change: None,
         changed: Vec::new(),
+        templates: std::sync::Arc::default(),
         sandbox: Sandbox::Bubblewrap,
         what: What::Check {
             tree: tip.tree,

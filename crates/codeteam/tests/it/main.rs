@@ -21,6 +21,7 @@ mod misbehaviour;
 mod owners;
 mod people;
 mod project;
+mod prompts;
 mod redaction;
 mod run;
 mod samples;
