@@ -285,10 +285,27 @@ mod tests {
             let error = read(text).unwrap_err();
             expected.assert_eq(error.lines().next().unwrap());
         };
-        check("bublewrap", expect!["config.yml:1:1: unknown word `bublewrap` (did you mean `bubblewrap`?)"]);
-        check("backend: bublewrap", expect!["config.yml:1:10: unknown word `bublewrap` (did you mean `bubblewrap`?)"]);
-        check("hots: []", expect!["config.yml:1:1: unknown key `hots` (did you mean `hosts`?)"]);
-        check("hosts: [{ hots: a }]", expect!["config.yml:1:11: unknown key `hots` (did you mean `host`?)"]);
-        check("[1]", expect!["config.yml:1:1: invalid type: sequence, expected `bubblewrap`, `container`, `none`, or a mapping"]);
+        check(
+            "bublewrap",
+            expect!["config.yml:1:1: unknown word `bublewrap` (did you mean `bubblewrap`?)"],
+        );
+        check(
+            "backend: bublewrap",
+            expect!["config.yml:1:10: unknown word `bublewrap` (did you mean `bubblewrap`?)"],
+        );
+        check(
+            "hots: []",
+            expect!["config.yml:1:1: unknown key `hots` (did you mean `hosts`?)"],
+        );
+        check(
+            "hosts: [{ hots: a }]",
+            expect!["config.yml:1:11: unknown key `hots` (did you mean `host`?)"],
+        );
+        check(
+            "[1]",
+            expect![
+                "config.yml:1:1: invalid type: sequence, expected `bubblewrap`, `container`, `none`, or a mapping"
+            ],
+        );
     }
 }

@@ -212,6 +212,7 @@ fn gate(bench: &Bench, command: &str) -> String {
         task: "run".to_owned(),
         change: None,
         changed: Vec::new(),
+        audit: false,
         templates: std::sync::Arc::default(),
         sandbox: Sandbox::Bubblewrap,
         what: What::Check {
