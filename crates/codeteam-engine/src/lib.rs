@@ -20,6 +20,7 @@ pub mod perform;
 pub mod process;
 pub mod prompt;
 pub mod rebuild;
+pub mod rehearsals;
 pub mod store;
 pub mod tell;
 pub mod workers;

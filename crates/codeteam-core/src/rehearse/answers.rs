@@ -270,6 +270,14 @@ impl Reading<'_> {
             }
             value => (scalar(value), String::new()),
         };
+        // YAML reads a bare `yes` as what is true.
+        let bare = match answer.as_deref() {
+            Some("true") => YES,
+            Some("false") => NO,
+            _ => &[],
+        };
+        let meant = answers.iter().find(|a| bare.contains(&a.name.as_str()));
+        let answer = meant.map(|a| a.name.clone()).or(answer);
         let Some(answer) = answer else {
             let known = "the name of an answer, or `{ answer: name, note: text }`";
             return Err(self.unknown(value, "a person", known));
@@ -401,6 +409,9 @@ impl Reading<'_> {
         })
     }
 }
+
+const YES: &[&str] = &["yes", "y", "on", "true"];
+const NO: &[&str] = &["no", "n", "off", "false"];
 
 /// What a person says who ends the run instead of answering.
 pub(super) const ABORT: &str = "abort";

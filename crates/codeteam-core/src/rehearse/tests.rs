@@ -248,6 +248,21 @@ fn a_run_without_an_end_is_told() {
 }
 
 #[test]
+fn a_bare_yes_is_a_yes() {
+    let flow = compiled(
+        "start: a\nsteps:\n  a: { person: Well?, answers: { \"yes\": done, \"no\": fail } }\n",
+    );
+    for (said, ends) in [
+        ("yes", "completed"),
+        ("no", "failed"),
+        ("\"yes\"", "completed"),
+    ] {
+        let case = case(&format!("    answers: {{ a: {said} }}\n    ends: {ends}\n"));
+        assert!(case.run(&flow).passed(), "{said}");
+    }
+}
+
+#[test]
 fn the_same_script_takes_the_same_path() {
     let text = "    answers: { test: [fail, pass], accept: [reject, approve] }\n";
     assert_eq!(outcome(text).path, outcome(text).path);
