@@ -5,6 +5,7 @@
 
 mod check;
 mod glob;
+pub mod graph;
 mod yaml;
 
 use std::collections::BTreeMap;

@@ -1,0 +1,82 @@
+//! A workflow as a Mermaid flowchart, for Mermaid 10 and 11.
+//!
+//! Ids are made up and labels hold nothing but letters, digits, blanks and entities, so that no name
+//! can end a label, start a comment or a directive, or be taken for Markdown.
+
+use std::fmt::Write as _;
+
+use super::{End, Graph, Node, Scope, Shape};
+
+pub(super) fn write(graph: &Graph) -> String {
+    let mut out = String::from("flowchart TD\n");
+    scope(&mut out, &graph.root, "n", 1);
+    out
+}
+
+/// `prefix` makes the ids of a scope its own.
+fn scope(out: &mut String, scope: &Scope, prefix: &str, depth: usize) {
+    let indent = "  ".repeat(depth);
+    let _ = writeln!(out, "{indent}{prefix}start((\" \"))");
+    for (i, node) in scope.nodes.iter().enumerate() {
+        let id = format!("{prefix}{i}");
+        let Some(inner) = &node.inner else {
+            let _ = writeln!(out, "{indent}{id}{}", shaped(node));
+            continue;
+        };
+        let _ = writeln!(out, "{indent}subgraph {id}[\"{}\"]", label(node));
+        let _ = writeln!(out, "{indent}  direction TB");
+        self::scope(out, inner, &format!("{id}_"), depth + 1);
+        let _ = writeln!(out, "{indent}end");
+    }
+    let merged = scope.merged();
+    for (end, word) in [(End::Done, "done"), (End::Fail, "fail")] {
+        if merged.iter().any(|(_, to, ..)| *to == end) {
+            let _ = writeln!(out, "{indent}{prefix}{word}([\"{word}\"])");
+        }
+    }
+    let _ = writeln!(out, "{indent}{prefix}start --> {prefix}0");
+    for (from, to, back, label) in merged {
+        let to = match to {
+            End::Node(i) => i.to_string(),
+            End::Done => "done".to_owned(),
+            End::Fail => "fail".to_owned(),
+        };
+        let arrow = if back { "-.->" } else { "-->" };
+        let label = label.map(|text| format!("|\"{}\"|", escaped(&text)));
+        let label = label.unwrap_or_default();
+        let _ = writeln!(out, "{indent}{prefix}{from} {arrow}{label} {prefix}{to}");
+    }
+}
+
+fn shaped(node: &Node) -> String {
+    let text = label(node);
+    match node.shape {
+        Shape::Role | Shape::Each => format!("[\"{text}\"]"),
+        Shape::Gate => format!("{{{{\"{text}\"}}}}"),
+        Shape::Person => format!("([\"{text}\"])"),
+        Shape::Commit => format!("[[\"{text}\"]]"),
+        Shape::Publish => format!("[/\"{text}\"/]"),
+    }
+}
+
+fn label(node: &Node) -> String {
+    let mut text = escaped(&node.id);
+    let _ = write!(text, "<br/>{}", escaped(&node.does));
+    if let Some(when) = &node.when {
+        let _ = write!(text, "<br/>{}", escaped(&format!("only if {when}")));
+    }
+    text
+}
+
+/// Everything that could mean something to Mermaid, or to HTML, by its number.
+fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        if c.is_alphanumeric() || matches!(c, ' ' | ',' | '.' | '-' | '_' | '?' | '(' | ')') {
+            out.push(c);
+        } else {
+            let _ = write!(out, "#{};", u32::from(c));
+        }
+    }
+    out
+}

@@ -1,0 +1,54 @@
+//! `codeteam workflow validate`: whether workflows could be followed to their ends.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::load::Library;
+use crate::cli::Scene;
+use crate::exit::Exit;
+use crate::output::{self, Style, out_line};
+use crate::problem::Problem;
+use crate::progress::Detail;
+
+/// Arguments of `workflow validate`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Workflows: their names or files. All there are if left out.
+    #[arg(value_name = "NAME|FILE")]
+    workflows: Vec<String>,
+}
+
+pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+    let library = Library::open(scene)?;
+    let names = if args.workflows.is_empty() {
+        library.names()
+    } else {
+        let said = args.workflows.iter();
+        said.map(|name| library.name(Some(name), &scene.folder))
+            .collect()
+    };
+    let (mut rows, mut exit) = (Vec::<Value>::new(), Exit::Done);
+    for name in names {
+        match library.compile(&name, &BTreeMap::new()) {
+            Ok(compiled) => {
+                let steps = compiled.workflow.steps.len();
+                rows.push(json!({"name": name, "valid": true, "steps": steps}));
+                if !scene.json && scene.detail > Detail::Quiet {
+                    out_line(&format!("ok  {name}: {steps} steps"))?;
+                }
+            }
+            Err(problem) => {
+                exit = Exit::Usage;
+                rows.push(json!({"name": name, "valid": false, "problem": problem.what()}));
+                if !scene.json {
+                    problem.print(Style::detect());
+                }
+            }
+        }
+    }
+    if scene.json {
+        output::json(&rows)?;
+    }
+    Ok(exit)
+}
