@@ -97,6 +97,18 @@ struct Edge {
     back: bool,
 }
 
+/// All ways from one step to another.
+#[derive(Clone, Debug)]
+struct Merged {
+    from: usize,
+    to: End,
+    back: bool,
+    /// Whether `next` is among them.
+    usual: bool,
+    /// The words beside them, if there are any.
+    label: Option<String>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum End {
     Node(usize),
@@ -167,9 +179,8 @@ impl Scope {
         self.edges.iter().filter(move |edge| edge.from == node)
     }
 
-    /// The edges with those merged that lead from the same step to the same one: where from, where
-    /// to, whether back, and the words beside it.
-    fn merged(&self) -> Vec<(usize, End, bool, Option<String>)> {
+    /// The edges, with those merged that lead from the same step to the same one.
+    fn merged(&self) -> Vec<Merged> {
         let mut merged: BTreeMap<(usize, End), (bool, Vec<&Way>)> = BTreeMap::new();
         for edge in &self.edges {
             let entry = merged.entry((edge.from, edge.to)).or_default();
@@ -185,9 +196,15 @@ impl Scope {
             });
             words.collect::<Option<Vec<String>>>().map(|w| w.join(", "))
         };
+        let merged = merged.into_iter();
         merged
-            .into_iter()
-            .map(|((from, to), (back, ways))| (from, to, back, label(&ways)))
+            .map(|((from, to), (back, ways))| Merged {
+                from,
+                to,
+                back,
+                usual: ways.contains(&&Way::Next),
+                label: label(&ways),
+            })
             .collect()
     }
 }

@@ -46,13 +46,19 @@ impl Rect {
     }
 }
 
-/// An edge that leads down, and how wide its word is.
+/// An edge that leads down.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Down {
     pub from: usize,
     pub to: usize,
+    /// How wide its word is.
     pub word: Option<f64>,
+    /// Whether it is the usual way, which is to be straight.
+    pub usual: bool,
 }
+
+/// What is kept free at the left and the right of a box.
+pub(super) type Free = (f64, f64);
 
 /// Where everything is.
 #[derive(Clone, Debug, Default)]
@@ -85,14 +91,18 @@ struct Item {
     /// Its middle.
     x: f64,
     /// The items above and below it that it is connected with.
-    up: Vec<usize>,
-    down: Vec<usize>,
+    up: Vec<(usize, Pull)>,
+    down: Vec<(usize, Pull)>,
     is_box: bool,
+    free: Free,
 }
 
+/// How many times an edge counts when its ends look for their places.
+type Pull = usize;
+
 /// Lays boxes out. `edges` must not close a circle, and lead from lower to higher numbers.
-pub(super) fn lay(sizes: &[Size], edges: &[Down]) -> Layout {
-    let mut plan = Plan::new(sizes, edges);
+pub(super) fn lay(sizes: &[Size], free: &[Free], edges: &[Down]) -> Layout {
+    let mut plan = Plan::new(sizes, free, edges);
     plan.order();
     plan.spread();
     plan.finish(edges)
@@ -107,7 +117,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(sizes: &[Size], edges: &[Down]) -> Self {
+    fn new(sizes: &[Size], free: &[Free], edges: &[Down]) -> Self {
         let mut rank = vec![0_usize; sizes.len()];
         for from in 0..sizes.len() {
             for edge in edges.iter().filter(|e| e.from == from) {
@@ -121,9 +131,13 @@ impl Plan {
             up: Vec::new(),
             down: Vec::new(),
             is_box,
+            free: (0.0, 0.0),
         };
         let boxed = sizes.iter().zip(&rank);
         let mut items: Vec<Item> = boxed.map(|(s, rank)| item(*s, *rank, true)).collect();
+        for (item, free) in items.iter_mut().zip(free) {
+            item.free = *free;
+        }
         let mut chains = Vec::new();
         for edge in edges {
             let mut chain = vec![edge.from];
@@ -138,8 +152,15 @@ impl Plan {
             }
             chain.push(edge.to);
             for pair in chain.windows(2) {
-                items[pair[0]].down.push(pair[1]);
-                items[pair[1]].up.push(pair[0]);
+                // A line that passes pulls more than a box: long edges are to be straight.
+                let passes = pair.iter().all(|i| !items[*i].is_box);
+                let pull = match (edge.usual, passes) {
+                    (true, _) => 12,
+                    (false, true) => 4,
+                    (false, false) => 1,
+                };
+                items[pair[0]].down.push((pair[1], pull));
+                items[pair[1]].up.push((pair[0], pull));
             }
             chains.push(chain);
         }
@@ -181,7 +202,7 @@ impl Plan {
             .map(|(place, &i)| {
                 let item = &self.items[i];
                 let beside = if down { &item.up } else { &item.down };
-                let at = beside.iter().map(|n| count(places[*n]));
+                let at = beside.iter().map(|(n, _)| count(places[*n]));
                 (mean(at).unwrap_or(count(place)), i)
             })
             .collect();
@@ -206,7 +227,7 @@ impl Plan {
         for layer in &self.layers {
             let edges = layer.iter().flat_map(|&i| {
                 let down = self.items[i].down.iter();
-                down.map(move |&to| (i, to))
+                down.map(move |&(to, _)| (i, to))
             });
             let ends: Vec<(usize, usize)> = edges.map(|(a, b)| (places[a], places[b])).collect();
             for (n, a) in ends.iter().enumerate() {
@@ -225,33 +246,26 @@ impl Plan {
             let wanted = vec![0.0; self.layers[layer].len()];
             self.settle(layer, &wanted);
         }
-        for sweep in 0..2 * SWEEPS {
+        // The last one goes down: what follows stands below what it follows.
+        for sweep in 0..=2 * SWEEPS {
             let count = self.layers.len();
             for n in 0..count {
                 let down = sweep % 2 == 0;
                 let layer = if down { n } else { count - 1 - n };
                 let wanted: Vec<f64> = self.layers[layer]
                     .iter()
-                    .map(|&i| self.wanted(i, down, sweep + 2 >= 2 * SWEEPS))
+                    .map(|&i| self.wanted(i, down))
                     .collect();
                 self.settle(layer, &wanted);
             }
         }
     }
 
-    fn wanted(&self, i: usize, down: bool, both: bool) -> f64 {
+    fn wanted(&self, i: usize, down: bool) -> f64 {
         let item = &self.items[i];
-        let above = item.up.iter().filter(|_| down || both);
-        let below = item.down.iter().filter(|_| !down || both);
-        // A line that passes pulls more than a box: long edges are to be straight.
-        let pulls = above.chain(below).flat_map(|&n| {
-            let times = if self.items[n].is_box || item.is_box {
-                1
-            } else {
-                4
-            };
-            std::iter::repeat_n(self.items[n].x, times)
-        });
+        let beside = if down { &item.up } else { &item.down };
+        let pulls = beside.iter();
+        let pulls = pulls.flat_map(|(n, pull)| std::iter::repeat_n(self.items[*n].x, *pull));
         mean(pulls).unwrap_or(item.x)
     }
 
@@ -262,30 +276,40 @@ impl Plan {
         for n in 1..items.len() {
             let (a, b) = (&self.items[items[n - 1]], &self.items[items[n]]);
             let apart = if a.is_box && b.is_box { APART } else { NEAR };
-            offsets[n] = offsets[n - 1] + f64::midpoint(a.size.w, b.size.w) + apart;
+            let free = a.free.1 + b.free.0;
+            offsets[n] = offsets[n - 1] + f64::midpoint(a.size.w, b.size.w) + apart + free;
         }
-        // Neighbours that want to be nearer than they may move as one.
-        let mut groups: Vec<(f64, usize)> = Vec::new();
-        for (want, offset) in wanted.iter().zip(&offsets) {
-            let mut group = (want - offset, 1);
-            while let Some(&(at, size)) = groups.last() {
+        // Neighbours that want to be nearer than they may move as one; who is pulled more, less.
+        let mut groups: Vec<(f64, f64, usize)> = Vec::new();
+        for (n, (want, offset)) in wanted.iter().zip(&offsets).enumerate() {
+            let mut group = (want - offset, self.weight(items[n]), 1);
+            while let Some(&(at, weight, size)) = groups.last() {
                 if at <= group.0 {
                     break;
                 }
                 groups.pop();
-                let (a, b) = (count(size), count(group.1));
-                group = ((at * a + group.0 * b) / (a + b), size + group.1);
+                let both = weight + group.1;
+                let at = (at * weight + group.0 * group.1) / both;
+                group = (at, both, size + group.2);
             }
             groups.push(group);
         }
         let placed = groups
             .into_iter()
-            .flat_map(|(at, size)| std::iter::repeat_n(at, size));
+            .flat_map(|(at, _, size)| std::iter::repeat_n(at, size));
         let placed: Vec<f64> = placed.zip(&offsets).map(|(at, o)| at + o).collect();
         for (n, x) in placed.into_iter().enumerate() {
             let i = self.layers[layer][n];
             self.items[i].x = x;
         }
+    }
+
+    /// How much an item is pulled, one way and the other.
+    fn weight(&self, i: usize) -> f64 {
+        let item = &self.items[i];
+        let pulls = item.up.iter().chain(&item.down).map(|(_, pull)| *pull);
+        let most = pulls.max().unwrap_or(1);
+        count(most * most)
     }
 
     fn finish(mut self, edges: &[Down]) -> Layout {
@@ -331,9 +355,9 @@ impl Plan {
     }
 
     fn lines(&self, edges: &[Down], boxes: &[Rect], layers: &[(f64, f64)]) -> Vec<Line> {
-        let start = |n: usize| self.port(n, &|e| (edges[e].from, self.chains[e][1]));
+        let start = |n: usize| self.port(n, edges, &|e| (edges[e].from, self.chains[e][1]));
         let end = |n: usize| {
-            self.port(n, &|e| {
+            self.port(n, edges, &|e| {
                 let chain = &self.chains[e];
                 (edges[e].to, chain[chain.len() - 2])
             })
@@ -361,20 +385,24 @@ impl Plan {
         lines
     }
 
-    /// How far from the middle of its box an edge starts or ends: those at the same box side by
-    /// side, in the order of where they come from or go. `of` names an edge's box and its neighbour.
-    fn port(&self, edge: usize, of: &dyn Fn(usize) -> (usize, usize)) -> f64 {
-        let (at, beside) = of(edge);
-        let mut same: Vec<(f64, usize)> = (0..self.chains.len())
-            .filter(|e| of(*e).0 == at)
-            .map(|e| (self.items[of(e).1].x, e))
-            .collect();
-        same.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let mine = (self.items[beside].x, edge);
-        let place = same.iter().position(|e| *e == mine).unwrap_or(0);
-        let width = self.items[at].size.w;
-        let apart = PORT.min(width / (count(same.len()) + 1.0));
-        (count(place) - (count(same.len()) - 1.0) / 2.0) * apart
+    /// How far from the middle of its box an edge starts or ends: the usual one in the middle,
+    /// those at the same box side by side, in the order of where they come from or go. `of` names an
+    /// edge's box and its neighbour.
+    fn port(&self, edge: usize, edges: &[Down], of: &dyn Fn(usize) -> (usize, usize)) -> f64 {
+        let (at, _) = of(edge);
+        let mut same: Vec<usize> = (0..edges.len()).filter(|e| of(*e).0 == at).collect();
+        same.sort_by(|a, b| {
+            let (x, y) = (self.items[of(*a).1].x, self.items[of(*b).1].x);
+            x.total_cmp(&y).then(a.cmp(b))
+        });
+        let place = same.iter().position(|e| *e == edge).unwrap_or(0);
+        let usual: Vec<usize> = (0..same.len()).filter(|n| edges[same[*n]].usual).collect();
+        let middle = match usual[..] {
+            [usual] => count(usual),
+            _ => (count(same.len()) - 1.0) / 2.0,
+        };
+        let apart = PORT.min(self.items[at].size.w / 2.0 / count(same.len()).max(1.0));
+        (count(place) - middle) * apart
     }
 }
 

@@ -30,19 +30,20 @@ fn scope(out: &mut String, scope: &Scope, prefix: &str, depth: usize) {
     }
     let merged = scope.merged();
     for (end, word) in [(End::Done, "done"), (End::Fail, "fail")] {
-        if merged.iter().any(|(_, to, ..)| *to == end) {
+        if merged.iter().any(|edge| edge.to == end) {
             let _ = writeln!(out, "{indent}{prefix}{word}([\"{word}\"])");
         }
     }
     let _ = writeln!(out, "{indent}{prefix}start --> {prefix}0");
-    for (from, to, back, label) in merged {
-        let to = match to {
+    for edge in merged {
+        let from = edge.from;
+        let to = match edge.to {
             End::Node(i) => i.to_string(),
             End::Done => "done".to_owned(),
             End::Fail => "fail".to_owned(),
         };
-        let arrow = if back { "-.->" } else { "-->" };
-        let label = label.map(|text| format!("|\"{}\"|", escaped(&text)));
+        let arrow = if edge.back { "-.->" } else { "-->" };
+        let label = edge.label.map(|text| format!("|\"{}\"|", escaped(&text)));
         let label = label.unwrap_or_default();
         let _ = writeln!(out, "{indent}{prefix}{from} {arrow}{label} {prefix}{to}");
     }
@@ -68,11 +69,22 @@ fn label(node: &Node) -> String {
     text
 }
 
-/// Everything that could mean something to Mermaid, or to HTML, by its number.
+/// Everything that could mean something to Mermaid, to Markdown or to HTML, by its number.
 fn escaped(text: &str) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    let plain = |at: Option<usize>| {
+        let letter = at.and_then(|at| letters.get(at));
+        letter.is_some_and(|c| c.is_alphanumeric())
+    };
     let mut out = String::new();
-    for c in text.chars() {
-        if c.is_alphanumeric() || matches!(c, ' ' | ',' | '.' | '-' | '_' | '?' | '(' | ')') {
+    for (i, &c) in letters.iter().enumerate() {
+        let safe = match c {
+            ' ' | ',' | '?' => true,
+            // Within a word they mean nothing.
+            '-' | '_' | '.' => plain(i.checked_sub(1)) && plain(Some(i + 1)),
+            c => c.is_alphanumeric(),
+        };
+        if safe {
             out.push(c);
         } else {
             let _ = write!(out, "#{};", u32::from(c));

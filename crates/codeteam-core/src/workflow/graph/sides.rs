@@ -7,6 +7,8 @@ use super::layers::{Layout, count};
 
 /// Between two lanes.
 const LANE: f64 = 14.0;
+/// Between two lines along the same layer.
+const STEP: f64 = 5.0;
 /// Between a box and its word, and a word and the first lane.
 const NEAR: f64 = 7.0;
 /// How far from a layer a line goes along it.
@@ -51,6 +53,22 @@ pub(super) fn height(box_index: usize, ups: &[Up]) -> f64 {
     count(out + into + 1) * 15.0
 }
 
+/// What each box keeps free at its sides for the words of the edges that leave it there.
+pub(super) fn free(layout: &Layout, ups: &[Up]) -> Vec<(f64, f64)> {
+    let router = Router { layout, ups };
+    let mut free = vec![(0.0_f64, 0.0_f64); layout.boxes.len()];
+    for up in ups {
+        let side = router.side(up);
+        let words = up.word + 2.0 * NEAR;
+        match side {
+            _ if !router.leaves(up.from, side) => {}
+            Side::Left => free[up.from].0 = free[up.from].0.max(words),
+            Side::Right => free[up.from].1 = free[up.from].1.max(words),
+        }
+    }
+    free
+}
+
 /// Finds the ways back. `inset` says how far within its rectangle the outline of a box is, at a
 /// side and a share of its height.
 pub(super) fn route(layout: &Layout, ups: &[Up], inset: &dyn Fn(usize, Side, f64) -> f64) -> Sides {
@@ -88,15 +106,15 @@ pub(super) fn route(layout: &Layout, ups: &[Up], inset: &dyn Fn(usize, Side, f64
         points.push((x, y));
         points.push((x, way_in[0].1));
         let start = points[if points.len() > 3 { 1 } else { 0 }];
+        // Words of edges that go along below a layer stand side by side.
+        let along = router.along(n, &sides);
+        let before = along.iter().map(|n| ups[*n].word + NEAR);
+        let before: f64 = before.sum::<f64>() + NEAR;
         let word = match side {
-            _ if router.leaves(up.from, side) => (start.0, y - 4.0),
-            Side::Left => (x + NEAR + up.word, y - 3.0),
-            Side::Right => (x - NEAR - up.word, y - 3.0),
-        };
-        let word = match side {
-            Side::Left if router.leaves(up.from, side) => (word.0 - NEAR, word.1),
-            Side::Right if router.leaves(up.from, side) => (word.0 + NEAR, word.1),
-            _ => word,
+            Side::Left if router.leaves(up.from, side) => (start.0 - NEAR, y - 4.0),
+            Side::Right if router.leaves(up.from, side) => (start.0 + NEAR, y - 4.0),
+            Side::Left => (lane_x(0, side) + before + up.word, y - 4.0),
+            Side::Right => (lane_x(0, side) - before - up.word, y - 4.0),
         };
         points.extend(way_in);
         routes.push(Route { points, word, side });
@@ -210,8 +228,25 @@ impl Router<'_> {
             return vec![(x, y)];
         }
         let (_, bottom) = self.layout.layers[self.layout.layer_of[node]];
-        let x = rect.centre() + ENTRY.min(rect.w / 3.0);
-        vec![(x, rect.bottom()), (x, bottom + ALONG)]
+        let beside = count(self.along(n, sides).len());
+        let x = rect.centre() + ENTRY.min(rect.w / 3.0) + beside * STEP;
+        let x = x.min(rect.right() - STEP);
+        vec![
+            (x, rect.bottom()),
+            (x, bottom + ALONG + STEP.min(beside * STEP)),
+        ]
+    }
+
+    /// The edges before this one that go along below the same layer to the same side.
+    fn along(&self, n: usize, sides: &[Side]) -> Vec<usize> {
+        let layer = |n: usize| self.layout.layer_of[self.ups[n].from];
+        let same = |other: &usize| {
+            let side = sides[*other];
+            side == sides[n]
+                && layer(*other) == layer(n)
+                && !self.leaves(self.ups[*other].from, side)
+        };
+        (0..n).filter(same).collect()
     }
 
     /// From the lane into a box.

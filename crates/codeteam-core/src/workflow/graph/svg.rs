@@ -114,20 +114,29 @@ impl<'a> Laid<'a> {
         let (mut downs, mut ups) = (Vec::new(), Vec::new());
         let (mut words, mut back_words) = (Vec::new(), Vec::new());
         if steps > 0 {
-            let (from, to, word) = (0, 1, None);
-            downs.push(Down { from, to, word });
+            downs.push(Down {
+                from: 0,
+                to: 1,
+                word: None,
+                usual: true,
+            });
             words.push(None);
         }
-        for (from, to, back, label) in merged {
-            let (from, to) = (from + 1, place(to));
+        for edge in merged {
+            let (from, to, usual, label) = (edge.from + 1, place(edge.to), edge.usual, edge.label);
             let width = |label: &String| count(columns(label)) * SMALL;
-            if back {
+            if edge.back {
                 let word = label.as_ref().map_or(0.0, width);
                 ups.push(Up { from, to, word });
                 back_words.push(label.unwrap_or_default());
             } else {
                 let word = label.as_ref().map(|label| width(label) + 6.0);
-                downs.push(Down { from, to, word });
+                downs.push(Down {
+                    from,
+                    to,
+                    word,
+                    usual,
+                });
                 words.push(label);
             }
         }
@@ -137,7 +146,9 @@ impl<'a> Laid<'a> {
             Size { h, ..size }
         });
         let sizes: Vec<Size> = sized.collect();
-        let layout = layers::lay(&sizes, &downs);
+        // Words at the sides need room, and which side that is shows only when all has its place.
+        let layout = layers::lay(&sizes, &[], &downs);
+        let layout = layers::lay(&sizes, &sides::free(&layout, &ups), &downs);
         let inset = |i: usize, side: Side, share: f64| match &figures[i] {
             Figure::Step(node, ..) => inset(node.shape, layout.boxes[i], side, share),
             Figure::Start | Figure::End(_) => 0.0,

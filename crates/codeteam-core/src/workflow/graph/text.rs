@@ -45,11 +45,11 @@ fn scope(out: &mut String, scope: &Scope, margin: &str) {
         }
         head(out, node, margin, name, line, &lines);
         if let Some(inner) = &node.inner {
-            let _ = writeln!(out, "{margin}│ ┌");
-            self::scope(out, inner, &format!("{margin}│ │ "));
-            let _ = writeln!(out, "{margin}│ └");
-            let pad = " ".repeat(name + 1);
-            for text in exits.iter().flat_map(|e| hung(e, room(margin, name))) {
+            self::scope(out, inner, &format!("{margin}│ "));
+            let pad = " ".repeat(name + 2);
+            let texts = exits.iter().flat_map(|e| hung(e, room(margin, name)));
+            for (n, text) in texts.enumerate() {
+                let line = if n == 0 { "└" } else { line };
                 let _ = writeln!(out, "{margin}{line} {pad}{text}");
             }
         }
@@ -60,12 +60,12 @@ fn scope(out: &mut String, scope: &Scope, margin: &str) {
 fn head(out: &mut String, node: &Node, margin: &str, name: usize, line: &str, lines: &[String]) {
     let mark = mark(node.shape);
     let line = if node.inner.is_some() { "│" } else { line };
-    let pad = " ".repeat(name + 1);
+    let pad = " ".repeat(name + 2);
     let mut lines = lines.iter();
     if columns(&node.id) > name {
         let _ = writeln!(out, "{margin}{mark} {}", node.id);
     } else {
-        let fill = " ".repeat(name + 1 - columns(&node.id));
+        let fill = " ".repeat(name + 2 - columns(&node.id));
         let first = lines.next().map_or("", String::as_str);
         let _ = writeln!(out, "{margin}{mark} {}{fill}{first}", node.id);
     }
@@ -75,7 +75,7 @@ fn head(out: &mut String, node: &Node, margin: &str, name: usize, line: &str, li
 }
 
 fn room(margin: &str, name: usize) -> usize {
-    WIDTH.saturating_sub(columns(margin) + name + 3).max(ROOM)
+    WIDTH.saturating_sub(columns(margin) + name + 4).max(ROOM)
 }
 
 fn mark(shape: Shape) -> char {
