@@ -75,16 +75,18 @@ pub(super) fn route(layout: &Layout, ups: &[Up], inset: &dyn Fn(usize, Side, f64
     let router = Router { layout, ups };
     let sides: Vec<Side> = ups.iter().map(|up| router.side(up)).collect();
     let lanes = router.lanes(&sides);
+    // Words of edges that go along below a layer stand side by side, beyond all boxes.
+    let before = |n: usize| {
+        let along = router.along(n, &sides).into_iter();
+        along.map(|n| ups[n].word + NEAR).sum::<f64>() + NEAR
+    };
     let reach = |side: Side| {
-        let mine = ups.iter().zip(&sides).filter(|(_, s)| **s == side);
-        let ends = mine.map(|(up, _)| {
-            let out = router.leaves(up.from, side);
-            let from = if out {
-                layout.boxes[up.from]
-            } else {
-                router.whole()
-            };
+        let mine = (0..ups.len()).filter(|n| sides[*n] == side);
+        let ends = mine.map(|n| {
+            let up = ups[n];
+            let from = layout.boxes[up.from];
             match side {
+                _ if !router.leaves(up.from, side) => before(n) + up.word + NEAR,
                 Side::Left => NEAR + up.word + NEAR - from.x,
                 Side::Right => from.right() + NEAR + up.word + NEAR - layout.size.w,
             }
@@ -106,15 +108,11 @@ pub(super) fn route(layout: &Layout, ups: &[Up], inset: &dyn Fn(usize, Side, f64
         points.push((x, y));
         points.push((x, way_in[0].1));
         let start = points[if points.len() > 3 { 1 } else { 0 }];
-        // Words of edges that go along below a layer stand side by side.
-        let along = router.along(n, &sides);
-        let before = along.iter().map(|n| ups[*n].word + NEAR);
-        let before: f64 = before.sum::<f64>() + NEAR;
         let word = match side {
             Side::Left if router.leaves(up.from, side) => (start.0 - NEAR, y - 4.0),
             Side::Right if router.leaves(up.from, side) => (start.0 + NEAR, y - 4.0),
-            Side::Left => (lane_x(0, side) + before + up.word, y - 4.0),
-            Side::Right => (lane_x(0, side) - before - up.word, y - 4.0),
+            Side::Left => (lane_x(0, side) + before(n) + up.word, y - 4.0),
+            Side::Right => (lane_x(0, side) - before(n) - up.word, y - 4.0),
         };
         points.extend(way_in);
         routes.push(Route { points, word, side });
@@ -137,15 +135,6 @@ struct Router<'a> {
 }
 
 impl Router<'_> {
-    fn whole(&self) -> super::layers::Rect {
-        super::layers::Rect {
-            x: 0.0,
-            y: 0.0,
-            w: self.layout.size.w,
-            h: self.layout.size.h,
-        }
-    }
-
     /// Whether there is no other box between this one and that side.
     fn leaves(&self, node: usize, side: Side) -> bool {
         let mine = self.layout.boxes[node];
