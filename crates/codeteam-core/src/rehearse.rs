@@ -182,4 +182,8 @@ pub enum Ended {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::needless_raw_string_hashes,
+    reason = "that is how expectations are updated"
+)]
 mod tests;

@@ -262,10 +262,10 @@ impl Reading<'_> {
             Value::Object(fields) => {
                 let known = |key: &&String| matches!(key.as_str(), "answer" | "note");
                 let text = |key: &str| fields.get(key).and_then(scalar);
-                if !fields.keys().all(|key| known(&key)) {
-                    (None, String::new())
-                } else {
+                if fields.keys().all(|key| known(&key)) {
                     (text("answer"), text("note").unwrap_or_default())
+                } else {
+                    (None, String::new())
                 }
             }
             value => (scalar(value), String::new()),

@@ -58,7 +58,7 @@ pub(super) fn check(expected: &Expected, workflow: &Workflow) -> Vec<Problem> {
     let known = |place: &&Place| workflow.steps.contains_key(&StepId(place.step.clone()));
     let unknown = places.filter(|place| !known(place)).map(|place| {
         let message = format!("the workflow has no step `{}`", place.step);
-        let problem = Problem::at(place.place, message);
+        let problem = Problem::at(place.at, message);
         match nearest(&place.step, workflow.steps.keys().map(StepId::as_str)) {
             Some(near) => problem.hint(format!("did you mean `{near}`?")),
             None => problem,

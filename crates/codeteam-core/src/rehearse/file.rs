@@ -48,7 +48,7 @@ pub(super) struct Expected {
 /// A step of an expected path.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
-    pub place: Location,
+    pub at: Location,
     pub step: String,
     pub frame: Option<String>,
 }
@@ -187,7 +187,7 @@ fn place(text: Spanned<String>) -> Place {
         None => (text.value, None),
     };
     Place {
-        place: text.referenced,
+        at: text.referenced,
         step,
         frame,
     }

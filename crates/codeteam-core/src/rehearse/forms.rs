@@ -74,10 +74,9 @@ fn means(act: &Act, submission: &Submission) -> bool {
         | (Act::Plan(_), Submission::Plan(_))
         | (Act::Change(_) | Act::Empty, Submission::Change(_))
         | (Act::Says(_), _) => true,
+        (Act::Well, submission) => !matches!(submission, Submission::Blocked(_)),
         (Act::Approve(_), Submission::Verdict(v)) => v.verdict == Choice::Approve,
         (Act::Reject(_), Submission::Verdict(v)) => v.verdict == Choice::Reject,
-        (Act::Well, Submission::Blocked(_)) => false,
-        (Act::Well, _) => true,
         _ => false,
     }
 }

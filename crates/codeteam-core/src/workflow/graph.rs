@@ -374,4 +374,8 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::needless_raw_string_hashes,
+    reason = "that is how expectations are updated"
+)]
 mod tests;

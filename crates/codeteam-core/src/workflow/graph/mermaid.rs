@@ -79,9 +79,12 @@ fn escaped(text: &str) -> String {
     let mut out = String::new();
     for (i, &c) in letters.iter().enumerate() {
         let safe = match c {
-            ' ' | ',' | '?' => true,
+            ' ' | ',' | '?' | '\'' => true,
             // Within a word they mean nothing.
             '-' | '_' | '.' => plain(i.checked_sub(1)) && plain(Some(i + 1)),
+            // Not what a style would have, nor a list.
+            ':' => plain(i.checked_sub(1)) && letters.get(i + 1) == Some(&' '),
+            '(' | ')' => !i.checked_sub(1).is_some_and(|b| letters[b].is_numeric()),
             c => c.is_alphanumeric(),
         };
         if safe {

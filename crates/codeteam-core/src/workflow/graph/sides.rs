@@ -98,7 +98,7 @@ pub(super) fn route(layout: &Layout, ups: &[Up], inset: &dyn Fn(usize, Side, f64
         Side::Left => -left - count(lane) * LANE,
         Side::Right => layout.size.w + right + count(lane) * LANE,
     };
-    let mut routes = Vec::new();
+    let mut found = Vec::new();
     for (n, up) in ups.iter().enumerate() {
         let side = sides[n];
         let x = lane_x(lanes[&(up.to, side)], side);
@@ -107,7 +107,7 @@ pub(super) fn route(layout: &Layout, ups: &[Up], inset: &dyn Fn(usize, Side, f64
         let way_in = router.way_in(n, &sides, inset);
         points.push((x, y));
         points.push((x, way_in[0].1));
-        let start = points[if points.len() > 3 { 1 } else { 0 }];
+        let start = points[0];
         let word = match side {
             Side::Left if router.leaves(up.from, side) => (start.0 - NEAR, y - 4.0),
             Side::Right if router.leaves(up.from, side) => (start.0 + NEAR, y - 4.0),
@@ -115,7 +115,7 @@ pub(super) fn route(layout: &Layout, ups: &[Up], inset: &dyn Fn(usize, Side, f64
             Side::Right => (lane_x(0, side) - before(n) - up.word, y - 4.0),
         };
         points.extend(way_in);
-        routes.push(Route { points, word, side });
+        found.push(Route { points, word, side });
     }
     let room = |side: Side, reach: f64| {
         let mine = lanes.iter().filter(|((_, s), _)| *s == side);
@@ -125,7 +125,7 @@ pub(super) fn route(layout: &Layout, ups: &[Up], inset: &dyn Fn(usize, Side, f64
     Sides {
         left: room(Side::Left, left),
         right: room(Side::Right, right),
-        routes,
+        routes: found,
     }
 }
 
@@ -176,7 +176,7 @@ impl Router<'_> {
                     .iter()
                     .any(|(s, l, other)| s == side && *l >= lane && clash(other))
             };
-            let lane = (0..).find(|lane| is_free(*lane)).unwrap_or(0);
+            let lane = (0..=taken.len()).find(|lane| is_free(*lane)).unwrap_or(0);
             taken.push((*side, lane, *span));
         }
         let lanes = sorted.iter().map(|(key, _)| *key);

@@ -140,15 +140,18 @@ impl<'a> Laid<'a> {
                 words.push(label);
             }
         }
-        let sized = figures.iter().enumerate().map(|(i, figure)| {
-            let size = size(figure);
-            let h = size.h.max(sides::height(i, &ups));
-            Size { h, ..size }
-        });
-        let sizes: Vec<Size> = sized.collect();
+        let boxes: Vec<Size> = figures
+            .iter()
+            .enumerate()
+            .map(|(i, figure)| {
+                let own = size(figure);
+                let h = own.h.max(sides::height(i, &ups));
+                Size { h, ..own }
+            })
+            .collect();
         // Words at the sides need room, and which side that is shows only when all has its place.
-        let layout = layers::lay(&sizes, &[], &downs);
-        let layout = layers::lay(&sizes, &sides::free(&layout, &ups), &downs);
+        let layout = layers::lay(&boxes, &[], &downs);
+        let layout = layers::lay(&boxes, &sides::free(&layout, &ups), &downs);
         let inset = |i: usize, side: Side, share: f64| match &figures[i] {
             Figure::Step(node, ..) => inset(node.shape, layout.boxes[i], side, share),
             Figure::Start | Figure::End(_) => 0.0,
@@ -254,15 +257,15 @@ fn margin(shape: Shape) -> f64 {
     }
 }
 
-/// How far within its rectangle the outline of a shape is.
-fn inset(shape: Shape, rect: Rect, side: Side, share: f64) -> f64 {
+/// How far within its rectangle the outline of a shape is, at a side and a part of its height.
+fn inset(shape: Shape, rect: Rect, side: Side, part: f64) -> f64 {
     match shape {
-        Shape::Gate => SLANT * (2.0 * share - 1.0).abs(),
-        Shape::Publish if side == Side::Right => SLANT * share,
-        Shape::Publish => SLANT * (1.0 - share),
+        Shape::Gate => SLANT * (2.0 * part - 1.0).abs(),
+        Shape::Publish if side == Side::Right => SLANT * part,
+        Shape::Publish => SLANT * (1.0 - part),
         Shape::Person => {
             let radius = radius(rect);
-            let from_edge = (share * rect.h).min((1.0 - share) * rect.h);
+            let from_edge = (part * rect.h).min((1.0 - part) * rect.h);
             let up = (radius - from_edge).max(0.0);
             radius - (radius * radius - up * up).max(0.0).sqrt()
         }
@@ -316,17 +319,16 @@ fn draw_figure(out: &mut String, figure: &Figure<'_>, rect: Rect) {
 }
 
 fn outline(out: &mut String, shape: Shape, rect: Rect) {
-    let Rect { x, y, w, h } = rect;
-    let (r, b, m) = (rect.right(), rect.bottom(), y + h / 2.0);
-    let points = |class: &str, points: &[(f64, f64)]| {
+    let (left, top) = (rect.x, rect.y);
+    let (right, bottom) = (rect.right(), rect.bottom());
+    let middle = f64::midpoint(top, bottom);
+    let corners = |class: &str, points: &[(f64, f64)]| {
+        let points = points.iter();
         let points: Vec<String> = points
-            .iter()
             .map(|(x, y)| format!("{},{}", px(*x), px(*y)))
             .collect();
-        format!(
-            "<polygon class=\"s {class}\" points=\"{}\"/>",
-            points.join(" ")
-        )
+        let points = points.join(" ");
+        format!("<polygon class=\"s {class}\" points=\"{points}\"/>")
     };
     let rounded = |class: &str, rx: f64| {
         format!("<rect class=\"s {class}\" {} rx=\"{}\"/>", at(rect), px(rx))
@@ -335,26 +337,33 @@ fn outline(out: &mut String, shape: Shape, rect: Rect) {
         Shape::Role => rounded("role", 6.0),
         Shape::Person => rounded("person", radius(rect)),
         Shape::Each => rounded("each", 8.0),
-        Shape::Gate => points(
+        Shape::Gate => corners(
             "gate",
             &[
-                (x + SLANT, y),
-                (r - SLANT, y),
-                (r, m),
-                (r - SLANT, b),
-                (x + SLANT, b),
-                (x, m),
+                (left + SLANT, top),
+                (right - SLANT, top),
+                (right, middle),
+                (right - SLANT, bottom),
+                (left + SLANT, bottom),
+                (left, middle),
             ],
         ),
-        Shape::Publish => points("publish", &[(x + SLANT, y), (r, y), (r - SLANT, b), (x, b)]),
+        Shape::Publish => corners(
+            "publish",
+            &[
+                (left + SLANT, top),
+                (right, top),
+                (right - SLANT, bottom),
+                (left, bottom),
+            ],
+        ),
         Shape::Commit => {
-            let (a, z, t, b) = (px(x + 5.0), px(r - 5.0), px(y), px(b));
-            let sides = format!("M{a} {t}V{b}M{z} {t}V{b}");
-            let rect = rounded("commit", 2.0);
-            format!("{rect}<path class=\"s commit\" d=\"{sides}\"/>")
+            let (near, far) = (px(left + 5.0), px(right - 5.0));
+            let (from, to) = (px(top), px(bottom));
+            let whole = rounded("commit", 2.0);
+            format!("{whole}<path class=\"s commit\" d=\"M{near} {from}V{to}M{far} {from}V{to}\"/>")
         }
     };
-    let _ = w;
     let _ = writeln!(out, "{drawn}");
 }
 
@@ -368,9 +377,8 @@ fn draw_line(out: &mut String, line: &Line, x: f64, y: f64) {
             None => {
                 let _ = write!(path, "M{} {}", px(at), px(top));
             }
-            Some((from, start)) if (from - at).abs() < 0.5 => {
+            Some((from, _)) if (from - at).abs() < 0.5 => {
                 let _ = write!(path, "L{} {}", px(at), px(top));
-                let _ = start;
             }
             Some((from, start)) => {
                 let middle = px(f64::midpoint(start, top));
@@ -398,32 +406,24 @@ fn draw_line(out: &mut String, line: &Line, x: f64, y: f64) {
 /// A line with rounded corners.
 fn draw_route(out: &mut String, route: &Route, x: f64, y: f64) {
     const ROUND: f64 = 6.0;
-    let points: Vec<(f64, f64)> = route.points.iter().map(|(a, b)| (a + x, b + y)).collect();
-    let mut path = format!("M{} {}", px(points[0].0), px(points[0].1));
-    for corner in points.windows(3) {
-        let [a, b, c] = [corner[0], corner[1], corner[2]];
-        let towards = |from: (f64, f64), to: (f64, f64)| {
-            let length = (to.0 - from.0).hypot(to.1 - from.1).max(0.01);
-            let share = (ROUND / length).min(0.5);
-            (
-                from.0 + (to.0 - from.0) * share,
-                from.1 + (to.1 - from.1) * share,
-            )
-        };
-        let (start, end) = (towards(b, a), towards(b, c));
-        let _ = write!(
-            path,
-            "L{} {}Q{} {} {} {}",
-            px(start.0),
-            px(start.1),
-            px(b.0),
-            px(b.1),
-            px(end.0),
-            px(end.1)
-        );
+    let points: Vec<(f64, f64)> = route.points.iter().map(|p| (p.0 + x, p.1 + y)).collect();
+    let place = |(across, down): (f64, f64)| format!("{} {}", px(across), px(down));
+    // A little way from one point towards another.
+    let towards = |from: (f64, f64), to: (f64, f64)| {
+        let length = (to.0 - from.0).hypot(to.1 - from.1).max(0.01);
+        let part = (ROUND / length).min(0.5);
+        (
+            from.0 + (to.0 - from.0) * part,
+            from.1 + (to.1 - from.1) * part,
+        )
+    };
+    let mut path = format!("M{}", place(points[0]));
+    for three in points.windows(3) {
+        let corner = three[1];
+        let (start, end) = (towards(corner, three[0]), towards(corner, three[2]));
+        let _ = write!(path, "L{}Q{} {}", place(start), place(corner), place(end));
     }
-    let last = points[points.len() - 1];
-    let _ = write!(path, "L{} {}", px(last.0), px(last.1));
+    let _ = write!(path, "L{}", place(points[points.len() - 1]));
     let _ = writeln!(
         out,
         "<path class=\"l b\" d=\"{path}\" marker-end=\"url(#b)\"/>"

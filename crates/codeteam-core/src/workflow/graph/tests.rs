@@ -77,20 +77,20 @@ fn mermaid_has_a_subgraph_for_each_and_dotted_ways_back() {
     expect_test::expect![[r#"
         flowchart TD
           nstart((" "))
-          n0(["ask<br/>person#58; Which way?<br/>only if not #40;there is a plan or fast is on#41;"])
-          n1["think<br/>gatekeeper#58; judge"]
-          n2["make<br/>implementer#58; maker"]
-          n3["judge<br/>gatekeeper#58; judge #215;2 #40;one approves#41;"]
+          n0(["ask<br/>person: Which way?<br/>only if not (there is a plan or fast is on)"])
+          n1["think<br/>gatekeeper: judge"]
+          n2["make<br/>implementer: maker"]
+          n3["judge<br/>gatekeeper: judge #215;2 (one approves)"]
           subgraph n4["each<br/>each task, one after the other, ends at the first failure"]
             direction TB
             n4_start((" "))
-            n4_0{{"a-step-with-a-rather-long-name<br/>gate#58; a, b, c and 1 more"}}
+            n4_0{{"a-step-with-a-rather-long-name<br/>gate: a, b, c and 1 more"}}
             n4_done(["done"])
             n4_start --> n4_0
             n4_0 --> n4_done
           end
-          n5(["push-it<br/>person#58; Go?"])
-          n6[/"publish<br/>publish#58; git push"/]
+          n5(["push-it<br/>person: Go?"])
+          n6[/"publish<br/>publish: git push"/]
           ndone(["done"])
           nfail(["fail"])
           nstart --> n0
@@ -106,7 +106,8 @@ fn mermaid_has_a_subgraph_for_each_and_dotted_ways_back() {
           n5 -->|"go"| n6
           n6 -.->|"on_fail"| n5
           n6 --> ndone
-    "#]].assert_eq(&graph(FLOW).mermaid());
+    "#]]
+    .assert_eq(&graph(FLOW).mermaid());
 }
 
 #[test]
@@ -273,10 +274,12 @@ fn is_own(line: &str) -> bool {
 
 fn is_label(text: &str) -> bool {
     let text = text.replace("<br/>", "");
-    let safe = |c: char| c.is_alphanumeric() || " ,?-_.#;".contains(c);
+    let safe = |c: char| c.is_alphanumeric() || " ,?-_.#;:()'".contains(c);
+    let styles = text.split(':').skip(1).any(|after| !after.starts_with(' '));
     let entities = text.split('#').skip(1);
     let mut numbers = entities.map(|e| e.split_once(';').map(|(number, _)| number));
-    text.chars().all(safe)
+    !styles
+        && text.chars().all(safe)
         && numbers.all(|n| n.is_some_and(|n| n.chars().all(|c| c.is_ascii_digit())))
         && text.matches(';').count() == text.matches('#').count()
 }
@@ -325,7 +328,7 @@ fn escapes(text: &str) {
 
 /// Boxes of a layout with a way round them, and the edges between them.
 fn laid(sizes: &[Size], edges: &[Down], ups: &[Up]) -> (Layout, super::sides::Sides) {
-    let sized: Vec<Size> = sizes
+    let boxes: Vec<Size> = sizes
         .iter()
         .enumerate()
         .map(|(i, size)| Size {
@@ -333,10 +336,10 @@ fn laid(sizes: &[Size], edges: &[Down], ups: &[Up]) -> (Layout, super::sides::Si
             ..*size
         })
         .collect();
-    let layout = layers::lay(&sized, &[], edges);
-    let layout = layers::lay(&sized, &sides::free(&layout, ups), edges);
-    let sides = sides::route(&layout, ups, &|_, _, _| 0.0);
-    (layout, sides)
+    let layout = layers::lay(&boxes, &[], edges);
+    let layout = layers::lay(&boxes, &sides::free(&layout, ups), edges);
+    let back = sides::route(&layout, ups, &|_, _, _| 0.0);
+    (layout, back)
 }
 
 fn overlap(a: Rect, b: Rect) -> bool {
@@ -351,20 +354,21 @@ fn overlap(a: Rect, b: Rect) -> bool {
 fn points(line: &Line) -> Vec<(f64, f64)> {
     let mut points = Vec::new();
     for pair in line.runs.windows(2) {
-        let ((x, top, bottom), (next, start, _)) = (pair[0], pair[1]);
-        points.extend([(x, top), (x, bottom)]);
+        let ((here, top, bottom), (next, start, _)) = (pair[0], pair[1]);
+        points.extend([(here, top), (here, bottom)]);
         for n in 0..=20 {
-            let t = f64::from(n) / 20.0;
-            let (a, b) = (bottom, start);
-            let middle = f64::midpoint(a, b);
-            let share = |p: [f64; 4]| {
-                let u = 1.0 - t;
-                u * u * u * p[0]
-                    + 3.0 * u * u * t * p[1]
-                    + 3.0 * u * t * t * p[2]
-                    + t * t * t * p[3]
+            let share = f64::from(n) / 20.0;
+            let rest = 1.0 - share;
+            let middle = f64::midpoint(bottom, start);
+            let between = |from: f64, first: f64, second: f64, to: f64| {
+                let (near, far) = (rest * rest * rest, share * share * share);
+                let (left, right) = (3.0 * rest * rest * share, 3.0 * rest * share * share);
+                near * from + left * first + right * second + far * to
             };
-            points.push((share([x, x, next, next]), share([a, middle, middle, b])));
+            points.push((
+                between(here, here, next, next),
+                between(bottom, middle, middle, start),
+            ));
         }
     }
     points.extend(line.runs.last().map(|(x, _, bottom)| (*x, *bottom)));

@@ -48,12 +48,11 @@ pub(super) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
         let mark = if source.name == default { '*' } else { ' ' };
         let (name, from) = (&source.name, source.layer.as_str());
         let about = source.description().unwrap_or_default();
-        let (steps, about) = match steps {
-            Some(steps) => (steps.to_string(), about),
-            None => {
-                let call = format!("`{} workflow validate {name}`", scene.calls.codeteam);
-                ("-".to_owned(), format!("not valid: {call} says why"))
-            }
+        let (steps, about) = if let Some(steps) = steps {
+            (steps.to_string(), about)
+        } else {
+            let call = format!("`{} workflow validate {name}`", scene.calls.codeteam);
+            ("-".to_owned(), format!("not valid: {call} says why"))
         };
         let line = format!("{mark} {name:<width$}  {from:<8}  {steps:>5}  {about}");
         out_line(line.trim_end())?;

@@ -25,7 +25,7 @@ pub(super) struct Args {
 }
 
 /// A file of cases, and where it is.
-struct Text {
+struct Found {
     file: String,
     folder: PathBuf,
     text: String,
@@ -33,7 +33,7 @@ struct Text {
 
 pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let library = Library::open(scene)?;
-    let texts = texts(args, scene, &library)?;
+    let found = find(args, scene, &library)?;
     let mut tester = Tester {
         scene,
         library: &library,
@@ -43,10 +43,10 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     };
     // Everything is read before anything is played: a file that makes no sense is no failing test.
     let mut files = Vec::new();
-    for text in texts {
-        let file = File::parse(&text.file, &text.text);
+    for found in found {
+        let file = File::parse(&found.file, &found.text);
         let file = file.map_err(|problems| Problem::user(problems.to_string()))?;
-        files.push((file, text.folder));
+        files.push((file, found.folder));
     }
     for (file, folder) in &files {
         tester.file(file, folder)?;
@@ -54,9 +54,9 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     tester.finish()
 }
 
-fn texts(args: &Args, scene: &Scene, library: &Library) -> Result<Vec<Text>, Problem> {
+fn find(args: &Args, scene: &Scene, library: &Library) -> Result<Vec<Found>, Problem> {
     if args.built_in {
-        let text = |(name, text): (&str, &str)| Text {
+        let text = |(name, text): (&str, &str)| Found {
             file: format!("tests of the built-in workflow `{name}`"),
             folder: scene.folder.clone(),
             text: text.to_owned(),
@@ -81,7 +81,7 @@ fn texts(args: &Args, scene: &Scene, library: &Library) -> Result<Vec<Text>, Pro
         );
     }
     let text = |path: PathBuf| {
-        Ok(Text {
+        Ok(Found {
             file: shown(&path, &scene.folder),
             folder: path.parent().map(Path::to_owned).unwrap_or_default(),
             text: load::read(&path)?,
