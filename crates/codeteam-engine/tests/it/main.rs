@@ -8,6 +8,7 @@
 )]
 
 mod bench;
+mod graphs;
 mod keys;
 mod logins;
 mod recovery;

@@ -29,3 +29,4 @@ mod stand_ins;
 mod surroundings;
 mod upkeep;
 mod workers;
+mod workflows;

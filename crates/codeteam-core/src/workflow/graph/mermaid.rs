@@ -81,7 +81,9 @@ fn escaped(text: &str) -> String {
         let safe = match c {
             ' ' | ',' | '?' | '\'' => true,
             // Within a word they mean nothing.
-            '-' | '_' | '.' => plain(i.checked_sub(1)) && plain(Some(i + 1)),
+            '-' | '_' | '.' if plain(i.checked_sub(1)) && plain(Some(i + 1)) => true,
+            // At the end of a sentence, and not after the number of a list.
+            '.' => i.checked_sub(1).is_some_and(|b| letters[b].is_alphabetic()),
             // Not what a style would have, nor a list.
             ':' => plain(i.checked_sub(1)) && letters.get(i + 1) == Some(&' '),
             '(' | ')' => !i.checked_sub(1).is_some_and(|b| letters[b].is_numeric()),

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use codeteam_core::rehearse::{Case, File, Outcome};
+use codeteam_core::workflow::Compiled;
 use codeteam_core::yaml;
 use serde_json::{Value, json};
 
@@ -36,7 +37,6 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let found = find(args, scene, &library)?;
     let mut tester = Tester {
         scene,
-        library: &library,
         rows: Vec::new(),
         passed: 0,
         failed: 0,
@@ -46,10 +46,14 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     for found in found {
         let file = File::parse(&found.file, &found.text);
         let file = file.map_err(|problems| Problem::user(problems.to_string()))?;
-        files.push((file, found.folder));
+        let name = library.name(Some(&file.workflow), &found.folder);
+        let compile = |case: &Case| library.compile(&name, &case.settings);
+        let compiled = file.cases.iter().map(compile);
+        let compiled = compiled.collect::<Result<Vec<Compiled>, Problem>>()?;
+        files.push((file, compiled));
     }
-    for (file, folder) in &files {
-        tester.file(file, folder)?;
+    for (file, compiled) in &files {
+        tester.file(file, compiled)?;
     }
     tester.finish()
 }
@@ -100,22 +104,20 @@ fn shown(path: &Path, folder: &Path) -> String {
 
 struct Tester<'a> {
     scene: &'a Scene,
-    library: &'a Library,
     rows: Vec<Value>,
     passed: usize,
     failed: usize,
 }
 
 impl Tester<'_> {
-    fn file(&mut self, file: &File, folder: &Path) -> Result<(), Problem> {
-        let name = self.library.name(Some(&file.workflow), folder);
+    /// Plays the cases of a file, each on its own workflow.
+    fn file(&mut self, file: &File, compiled: &[Compiled]) -> Result<(), Problem> {
         let told = self.scene.detail > Detail::Quiet && !self.scene.json;
         if told {
             out_line(&format!("{} ({})", file.workflow, file.file))?;
         }
-        for case in &file.cases {
-            let compiled = self.library.compile(&name, &case.settings)?;
-            let outcome = case.run(&compiled);
+        for (case, compiled) in file.cases.iter().zip(compiled) {
+            let outcome = case.run(compiled);
             if outcome.passed() {
                 self.passed += 1;
             } else {
