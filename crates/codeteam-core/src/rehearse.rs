@@ -16,6 +16,7 @@ mod trees;
 mod world;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -26,7 +27,7 @@ use self::file::{Expected, Scripted};
 use self::world::World;
 use crate::plan;
 use crate::workflow::Compiled;
-use crate::yaml::{Problem, Problems};
+use crate::yaml::{Problem, Problems, Sources};
 
 /// No rehearsal is fed more inputs than this.
 pub const MAX_INPUTS: usize = 5_000;
@@ -55,26 +56,26 @@ pub struct Case {
     /// What it shows.
     pub name: String,
     /// The line it starts at.
-    pub line: u64,
+    pub line: u32,
     /// Settings over the workflow's own; whoever compiles the workflow puts them in.
     pub settings: BTreeMap<String, Value>,
     goal: String,
     plan: Option<plan::Loaded>,
     answers: Vec<Scripted>,
     expected: Expected,
+    sources: Arc<Sources>,
 }
 
 impl Case {
     /// Plays the case on a workflow that was compiled with its settings.
     pub fn run(&self, compiled: &Compiled) -> Outcome {
-        let mut problems = compare::check(&self.expected, &compiled.workflow);
-        let script = match Script::new(&self.answers, compiled) {
-            Ok(script) if problems.is_empty() => script,
-            Ok(_) => return Outcome::refused(problems),
-            Err(found) => {
-                problems.extend(found);
-                problems.sort_by_key(|p| (p.line, p.column));
-                return Outcome::refused(problems);
+        let mut faults = compare::check(&self.expected, &compiled.workflow);
+        let script = Script::new(&self.answers, compiled);
+        let script = match script {
+            Ok(script) if faults.is_empty() => script,
+            script => {
+                faults.extend(script.err().unwrap_or_default());
+                return Outcome::refused(self.sources.problems(faults).problems);
             }
         };
         let mut world = World::new(compiled, script);
@@ -82,7 +83,7 @@ impl Case {
         let (path, unreached) = world.told();
         let differences = compare::differences(&self.expected, &compiled.workflow, &path, &ended);
         Outcome {
-            problems,
+            problems: Vec::new(),
             ended,
             path,
             differences,

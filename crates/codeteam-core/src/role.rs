@@ -1,12 +1,21 @@
 //! Roles: what a worker is asked to be. The kernel knows kinds and contracts, never names.
 
+mod book;
+mod file;
+
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::book::unknown;
+pub use self::book::{Book, Layer, Resolved};
+pub use self::file::{Gate, OnGateFail, RoleFile};
 use crate::ids::{RoleName, WorkerName};
 use crate::submission::Form;
 
 /// What a role owes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// Questions, or confirmed requirements.
@@ -45,10 +54,22 @@ impl Kind {
             Self::Scribe => "scribe",
         }
     }
+
+    /// The word for it in a sentence.
+    pub fn with_article(self) -> &'static str {
+        match self {
+            Self::Analyst => "an analyst",
+            Self::Designer => "a designer",
+            Self::Planner => "a planner",
+            Self::Implementer => "an implementer",
+            Self::Gatekeeper => "a gatekeeper",
+            Self::Scribe => "a scribe",
+        }
+    }
 }
 
 /// The wire form of a kind's answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Contract {
     /// codeteam's own.
@@ -56,10 +77,55 @@ pub enum Contract {
     Native,
     /// `approved, reason, issues`; `questions | confirmed_requirements`.
     TeamMcp,
+    /// Three kinds and no tools: `plan_id, tasks`; whole files; `task_id, passed, report`.
+    Strict,
+    /// A `status` in capitals: phases of components; components and interfaces; files by what was
+    /// done to them; issues, suggestions and security concerns.
+    Supervisor,
+}
+
+impl Contract {
+    /// Every contract.
+    pub const ALL: [Self; 4] = [Self::Native, Self::TeamMcp, Self::Strict, Self::Supervisor];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::TeamMcp => "team_mcp",
+            Self::Strict => "strict",
+            Self::Supervisor => "supervisor",
+        }
+    }
+
+    /// The kinds it has a form for.
+    pub fn kinds(self) -> &'static [Kind] {
+        match self {
+            Self::Native => &Kind::ALL,
+            Self::TeamMcp => &[
+                Kind::Analyst,
+                Kind::Designer,
+                Kind::Implementer,
+                Kind::Gatekeeper,
+            ],
+            Self::Strict => &[Kind::Planner, Kind::Implementer, Kind::Gatekeeper],
+            Self::Supervisor => &[
+                Kind::Designer,
+                Kind::Planner,
+                Kind::Implementer,
+                Kind::Gatekeeper,
+            ],
+        }
+    }
+
+    /// Whether its gatekeepers can answer for findings by their ids.
+    pub fn names_findings(self) -> bool {
+        self == Self::Native
+    }
 }
 
 /// How a worker changes files.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// With tools of its own, in the worktree.
@@ -70,7 +136,7 @@ pub enum Mode {
 }
 
 /// Who serves a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Provider {
     /// Anthropic itself.
@@ -119,6 +185,30 @@ pub struct Means {
     pub provider: Option<Provider>,
 }
 
+/// What a role is shown of the repository.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Context {
+    /// How its files are chosen, by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<String>,
+    /// Files, as patterns or `$TARGET` and the like.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub include: Vec<String>,
+    /// Files that are left out, as patterns.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<String>,
+    /// Files that are there in any case, as patterns.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub always_include: Vec<String>,
+    /// How many tokens all of it may take.
+    #[serde(alias = "token_budget", skip_serializing_if = "Option::is_none")]
+    pub budget: Option<u64>,
+    /// Whether what has changed so far is part of it.
+    #[serde(skip_serializing_if = "is_false")]
+    pub git_diff: bool,
+}
+
 /// A role as a run pins it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -149,6 +239,15 @@ pub struct Role {
     /// With what it is carried out.
     #[serde(default, skip_serializing_if = "is_default")]
     pub means: Means,
+    /// What it is, in a line.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// What it is shown of the repository.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub context: Context,
+    /// In hundredths, the score below which a result is not good enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quality_threshold: Option<u8>,
 }
 
 impl Role {
@@ -162,8 +261,8 @@ impl Role {
     }
 }
 
-fn is_default(means: &Means) -> bool {
-    *means == Means::default()
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]

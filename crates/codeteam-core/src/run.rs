@@ -52,6 +52,8 @@ pub struct Run {
     pub sandbox: Sandbox,
     /// The plan, once there is one.
     pub plan: Option<Arc<Plan>>,
+    /// Whether the run began with a plan.
+    pub plan_given: bool,
     /// Where each task stands in the plan.
     pub positions: Arc<BTreeMap<TaskId, usize>>,
     /// What a plan made in this run is called.
@@ -133,6 +135,7 @@ impl Default for Run {
             confinement: String::new(),
             sandbox: Sandbox::default(),
             plan: None,
+            plan_given: false,
             positions: Arc::default(),
             plan_id: String::new(),
             max_tasks: 0,

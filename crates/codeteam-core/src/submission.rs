@@ -5,19 +5,25 @@
 //! Each role kind has one native form; a contract is another wire form of the same thing.
 //! Unknown, missing and doubled keys are refused with words that help the worker to mend them.
 
+mod form;
 mod schema;
+mod strict;
+mod supervisor;
+mod team;
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::findings::{Report, Resolution, Severity};
+use crate::findings::{Report, Resolution};
+use crate::ids::TaskId;
 use crate::plan::Plan;
 use crate::role::{Contract, Kind, Mode};
 
+pub use self::form::{Form, Gap, example};
 pub use self::schema::schema;
 
 /// No answer is longer than this, files in it included.
@@ -181,33 +187,23 @@ pub struct Blocked {
     pub blocked: String,
 }
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct TeamVerdict {
-    /// Whether it may go on.
-    approved: bool,
-    /// Why.
-    reason: String,
-    /// What is wrong with it.
-    #[serde(default)]
-    issues: Vec<String>,
-}
-
-/// What an answer must be: what is owed, in which form, and how files are changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Form {
-    /// What is owed.
-    pub kind: Kind,
-    /// In which form.
-    pub contract: Contract,
-    /// How files are changed.
-    pub mode: Mode,
+/// What an answer is about, as far as that is known. Some contracts have the worker name it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct About<'a> {
+    /// The task of the frame.
+    pub task: Option<&'a TaskId>,
+    /// The id that the plan has or will have; empty if there is none.
+    pub plan: Option<&'a str>,
 }
 
 /// Reads a worker's answer: exactly one JSON value that fits what is owed.
 /// The error is meant for the worker and names the place.
 pub fn parse(form: Form, text: &str) -> Result<Submission, String> {
-    let Form { kind, contract, .. } = form;
+    parse_about(form, text, &About::default())
+}
+
+/// Reads a worker's answer, which must be about the right thing.
+pub fn parse_about(form: Form, text: &str, about: &About<'_>) -> Result<Submission, String> {
     if text.len() > MAX_BYTES {
         let (size, most) = (text.len() >> 20, MAX_BYTES >> 20);
         return Err(format!("the answer has {size} MB; at most {most} are read"));
@@ -219,56 +215,44 @@ pub fn parse(form: Form, text: &str) -> Result<Submission, String> {
     }
     // Where every key is asked for, `null` is how a worker leaves one out.
     without_nulls(&mut value);
-    if value.get("blocked").is_some() {
+    let strict = form.contract == Contract::Strict;
+    if strict {
+        strict::check_lengths(&value)?;
+    }
+    let submission = if value.get("blocked").is_some() {
         if value.as_object().is_some_and(|fields| fields.len() > 1) {
             return Err(BLOCKED_ALONE.to_owned());
         }
-        return read::<Blocked>(value).map(Submission::Blocked);
-    }
-    let submission = match kind {
-        Kind::Analyst if value.get("questions").is_some() => {
-            Submission::Questions(read::<Questions>(value)?)
-        }
-        Kind::Analyst => Submission::Requirements(read(value)?),
-        Kind::Designer => Submission::Design(read(value)?),
-        Kind::Planner => Submission::Plan(read(value)?),
-        Kind::Implementer => Submission::Change(read(value)?),
-        Kind::Gatekeeper if contract == Contract::TeamMcp => {
-            Submission::Verdict(from_team(read(value)?))
-        }
-        Kind::Gatekeeper => Submission::Verdict(read(value)?),
-        Kind::Scribe => Submission::Text(read(value)?),
+        Submission::Blocked(read(value)?)
+    } else if strict && value.get("status").is_some() {
+        strict::error(value)?
+    } else {
+        by_contract(form, value, about)?
     };
     check(&submission, form.mode)?;
     Ok(submission)
 }
 
-/// An example of what is owed, for feedback and prompts.
-pub fn example(form: Form) -> Value {
-    match (form.kind, form.contract) {
-        (Kind::Analyst, Contract::TeamMcp) => json!({"confirmed_requirements": "…"}),
-        (Kind::Analyst, _) => json!({"requirements": "…"}),
-        (Kind::Designer, _) => json!({"design": "…", "patterns": ["…"], "warnings": []}),
-        (Kind::Planner, _) => json!({"plan": {"description": "…", "tasks": [
-            {"id": "task-001", "title": "…", "description": "…", "dependencies": [],
-             "files": ["src/a.rs"], "acceptance": ["…"]}]}}),
-        (Kind::Implementer, _) if form.mode == Mode::Edits => {
-            json!({"summary": "…", "concerns": [],
-            "edits": [{"path": "src/a.rs", "content": "…"}, {"path": "src/b.rs", "delete": true}]})
+/// A kind that a contract has no form for is read as a native one.
+fn by_contract(form: Form, value: Value, about: &About<'_>) -> Result<Submission, String> {
+    match (form.contract, form.kind) {
+        (Contract::Strict, Kind::Planner) => strict::plan(read(value)?, about),
+        (Contract::Strict, Kind::Implementer) => read(value).map(strict::change),
+        (Contract::Strict, Kind::Gatekeeper) => strict::verdict(read(value)?, about),
+        (Contract::Supervisor, Kind::Planner) => supervisor::plan(read(value)?),
+        (Contract::Supervisor, Kind::Designer) => supervisor::design(read(value)?),
+        (Contract::Supervisor, Kind::Implementer) => supervisor::change(read(value)?),
+        (Contract::Supervisor, Kind::Gatekeeper) => supervisor::verdict(read(value)?),
+        (Contract::TeamMcp, Kind::Gatekeeper) => read(value).map(team::verdict),
+        (_, Kind::Analyst) if value.get("questions").is_some() => {
+            read(value).map(Submission::Questions)
         }
-        (Kind::Implementer, Contract::TeamMcp) => {
-            json!({"summary": "…", "files_changed": ["src/a.rs"], "proof": "…"})
-        }
-        (Kind::Implementer, _) => {
-            json!({"summary": "…", "files": ["src/a.rs"], "proof": "…", "concerns": []})
-        }
-        (Kind::Gatekeeper, Contract::TeamMcp) => {
-            json!({"approved": false, "reason": "…", "issues": ["…"]})
-        }
-        (Kind::Gatekeeper, _) => json!({"verdict": "reject", "reason": "…",
-            "findings": [{"severity": "major", "title": "…", "detail": "…", "file": "src/a.rs", "line": 1}],
-            "resolved": [{"id": "F1", "state": "fixed"}]}),
-        (Kind::Scribe, _) => json!({"message": "…"}),
+        (_, Kind::Analyst) => read(value).map(Submission::Requirements),
+        (_, Kind::Designer) => read(value).map(Submission::Design),
+        (_, Kind::Planner) => read(value).map(Submission::Plan),
+        (_, Kind::Implementer) => read(value).map(Submission::Change),
+        (_, Kind::Gatekeeper) => read(value).map(Submission::Verdict),
+        (_, Kind::Scribe) => read(value).map(Submission::Text),
     }
 }
 
@@ -297,33 +281,8 @@ fn without_nulls(value: &mut Value) {
     }
 }
 
-fn from_team(team: TeamVerdict) -> Verdict {
-    let finding = |title: String| Report {
-        severity: Severity::Major,
-        title,
-        ..Report::default()
-    };
-    Verdict {
-        verdict: if team.approved {
-            Choice::Approve
-        } else {
-            Choice::Reject
-        },
-        reason: team.reason,
-        findings: team.issues.into_iter().map(finding).collect(),
-        resolved: Vec::new(),
-    }
-}
-
 /// What the types cannot say.
 fn check(submission: &Submission, mode: Mode) -> Result<(), String> {
-    let said = |name: &str, text: &str| {
-        if text.trim().is_empty() {
-            Err(format!("`{name}` must not be empty"))
-        } else {
-            Ok(())
-        }
-    };
     match submission {
         Submission::Questions(q) if q.questions.iter().all(|q| q.trim().is_empty()) => {
             Err("`questions` must hold at least one question".to_owned())
@@ -341,6 +300,13 @@ fn check(submission: &Submission, mode: Mode) -> Result<(), String> {
         Submission::Blocked(b) => said("blocked", &b.blocked),
         Submission::Questions(_) | Submission::Plan(_) => Ok(()),
     }
+}
+
+fn said(name: &str, text: &str) -> Result<(), String> {
+    if text.trim().is_empty() {
+        return Err(format!("`{name}` must not be empty"));
+    }
+    Ok(())
 }
 
 fn check_edits(change: &Change, mode: Mode) -> Result<(), String> {
@@ -365,7 +331,8 @@ fn check_edits(change: &Change, mode: Mode) -> Result<(), String> {
         if !is_inside(path) {
             return Err(format!("`{path}` is not a file of the worktree"));
         }
-        if !paths.insert(path) {
+        // As paths, so that `a//b` is `a/b`.
+        if !paths.insert(Path::new(path)) {
             return Err(format!("`{path}` is edited twice"));
         }
     }
@@ -397,144 +364,4 @@ fn one_or_many<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn form(kind: Kind) -> Form {
-        Form {
-            kind,
-            contract: Contract::Native,
-            mode: Mode::Tools,
-        }
-    }
-
-    fn refused(kind: Kind, text: &str) -> String {
-        parse(form(kind), text).unwrap_err()
-    }
-
-    #[test]
-    fn a_verdict_said_twice_approves_nothing() {
-        let text = r#"{"verdict":"reject","reason":"x","verdict":"approve"}"#;
-        assert!(refused(Kind::Gatekeeper, text).contains("`verdict` occurs twice"));
-    }
-
-    #[test]
-    fn unknown_and_missing_keys_are_named() {
-        let unknown = refused(
-            Kind::Gatekeeper,
-            r#"{"verdict":"approve","reason":"x","lgtm":true}"#,
-        );
-        assert!(unknown.contains("unknown field `lgtm`"), "{unknown}");
-        let missing = refused(Kind::Implementer, r#"{"files":[]}"#);
-        assert!(missing.contains("missing field `summary`"), "{missing}");
-        assert!(refused(Kind::Scribe, "APPROVED").contains("not valid JSON"));
-        assert!(refused(Kind::Scribe, r#"{"message":"  "}"#).contains("must not be empty"));
-    }
-
-    #[test]
-    fn every_kind_may_be_blocked() {
-        for kind in Kind::ALL {
-            let parsed = parse(form(kind), r#"{"blocked":"no access","summary":null}"#);
-            assert!(matches!(parsed, Ok(Submission::Blocked(_))));
-        }
-    }
-
-    #[test]
-    fn who_is_blocked_is_not_done() {
-        let both = r#"{"blocked":"","message":"ready"}"#;
-        assert_eq!(refused(Kind::Scribe, both), BLOCKED_ALONE);
-    }
-
-    #[test]
-    fn the_examples_fit_their_contracts() {
-        for contract in [Contract::Native, Contract::TeamMcp] {
-            for (kind, mode) in Kind::ALL
-                .map(|k| [(k, Mode::Tools), (k, Mode::Edits)])
-                .concat()
-            {
-                let form = Form {
-                    kind,
-                    contract,
-                    mode,
-                };
-                let text = example(form).to_string();
-                assert!(parse(form, &text).is_ok(), "{text}");
-            }
-        }
-    }
-
-    #[test]
-    fn the_team_contract_reads_as_the_native_one() {
-        let text =
-            r#"{"approved":false,"reason":"No integration test","issues":["Only unit tests"]}"#;
-        let form = Form {
-            contract: Contract::TeamMcp,
-            ..form(Kind::Gatekeeper)
-        };
-        let Ok(Submission::Verdict(v)) = parse(form, text) else {
-            panic!("not a verdict")
-        };
-        assert_eq!(
-            (v.verdict, v.findings[0].title.as_str()),
-            (Choice::Reject, "Only unit tests")
-        );
-    }
-
-    #[test]
-    fn a_wrong_value_is_named_by_its_place() {
-        let text = r#"{"verdict":"reject","reason":"x","findings":[{"title":"a"},{"title":"b","severity":"bad"}]}"#;
-        let refused = refused(Kind::Gatekeeper, text);
-        assert!(
-            refused.starts_with("at `findings[1].severity`: unknown variant `bad`"),
-            "{refused}"
-        );
-    }
-
-    #[test]
-    fn what_is_too_long_or_too_deep_is_refused() {
-        let long = format!(r#"{{"message":"{}"}}"#, "a".repeat(MAX_BYTES));
-        assert!(refused(Kind::Scribe, &long).contains("at most 8"));
-        let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
-        assert!(refused(Kind::Scribe, &deep).contains("recursion limit"));
-    }
-
-    #[test]
-    fn edits_are_whole_files_of_the_worktree() {
-        let edits = Form {
-            mode: Mode::Edits,
-            ..form(Kind::Implementer)
-        };
-        let said = |edit: &str| parse(edits, &format!(r#"{{"summary":"x","edits":[{edit}]}}"#));
-        assert!(said(r#"{"path":"src/a.rs","content":""}"#).is_ok());
-        assert!(said(r#"{"path":"a","delete":true,"content":null}"#).is_ok());
-        for path in [
-            "",
-            "/etc/passwd",
-            "../a",
-            "a/../../b",
-            ".git/config",
-            "a/.GIT/hooks/x",
-            "a/",
-            "./a",
-        ] {
-            let edit = json!({"path": path, "content": "x"}).to_string();
-            assert!(
-                said(&edit)
-                    .unwrap_err()
-                    .contains("not a file of the worktree"),
-                "{path}"
-            );
-        }
-        assert!(said(r#"{"path":"a"}"#).unwrap_err().contains("either"));
-        assert!(
-            said(r#"{"path":"a","content":"x","delete":true}"#)
-                .unwrap_err()
-                .contains("either")
-        );
-        let twice = r#"{"path":"a","content":"x"},{"path":"a","content":"y"}"#;
-        assert!(said(twice).unwrap_err().contains("edited twice"));
-        assert!(said("").unwrap_err().contains("every file that changes"));
-        let unasked = r#"{"summary":"x","edits":[{"path":"a","content":"x"}]}"#;
-        assert!(refused(Kind::Implementer, unasked).contains("not asked for"));
-    }
-}
+mod tests;

@@ -4,17 +4,24 @@
 //! a workflow or a role by its name.
 
 mod check;
+mod compile;
+mod expand;
+mod file;
 mod glob;
 pub mod graph;
-mod yaml;
+mod shape;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::compile::{Compiled, Surroundings, build, compile};
+pub use self::expand::{SETTINGS, Setting};
+pub use self::file::{FileRetry, OnFailure, WorkflowFile};
 pub use self::glob::matches as glob_matches;
-pub use self::yaml::{Compiled, compile};
+pub use self::shape::{Find, Shape, assemble};
 use crate::findings::Severity;
 use crate::ids::{RoleName, StepId};
 use crate::retry;
@@ -41,7 +48,7 @@ pub struct Workflow {
 }
 
 /// What happens at the end of patience.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Exhausted {
     /// The frame fails.
@@ -146,11 +153,17 @@ pub struct RoleStep {
     pub max_question_rounds: u32,
     /// Whether an implementer may change nothing.
     pub allow_empty: bool,
+    /// What the step is to bring forth, for the worker to read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<String>,
+    /// Values for the roles' prompts, over those of the roles.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub config: BTreeMap<String, serde_json::Value>,
 }
 
 /// How the verdicts of slots are put together. A slot without a verdict abstains and never
 /// approves; a tie rejects.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Join {
     /// Every slot approves.
@@ -160,22 +173,33 @@ pub enum Join {
     Any,
     /// More than half of the slots approve.
     Majority,
+    /// More than half of the slots of every role approve.
+    Roles,
 }
 
 impl Join {
     /// The verdict of a step from its slots: `Some(true)` approves, `None` abstained.
-    pub fn approves(self, ballots: &[Option<bool>]) -> bool {
-        let yes = ballots.iter().filter(|b| **b == Some(true)).count();
+    pub fn approves(self, ballots: &[(&RoleName, Option<bool>)]) -> bool {
+        let yes = ballots.iter().filter(|(_, b)| *b == Some(true)).count();
         match self {
             Self::All => yes == ballots.len() && yes > 0,
             Self::Any => yes > 0,
             Self::Majority => 2 * yes > ballots.len(),
+            Self::Roles => {
+                let mut roles: BTreeMap<&RoleName, (usize, usize)> = BTreeMap::new();
+                for (role, ballot) in ballots {
+                    let (yes, all) = roles.entry(role).or_default();
+                    *yes += usize::from(*ballot == Some(true));
+                    *all += 1;
+                }
+                yes > 0 && roles.values().all(|(yes, all)| 2 * yes > *all)
+            }
         }
     }
 }
 
 /// Over what an `each` step goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Over {
     /// The tasks of the plan, or of the phase when inside one.
@@ -217,6 +241,11 @@ pub enum CheckKind {
         /// The text.
         text: String,
     },
+    /// The frame's change touches a file that matches one of these patterns.
+    Changed {
+        /// The patterns.
+        paths: Vec<String>,
+    },
 }
 
 /// One thing a person can answer.
@@ -233,7 +262,7 @@ pub struct Answer {
 }
 
 /// Where to go instead of back, after a number of rejections in a row.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rebound {
     /// After this many.
@@ -282,7 +311,7 @@ impl fmt::Display for Target {
 }
 
 /// When a step is not left out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Condition {
     /// The run has a plan, or has none.
@@ -302,13 +331,15 @@ pub enum Condition {
 }
 
 /// Whether something is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Presence {
     /// It is.
     Present,
     /// It is not.
     Missing,
+    /// It is, and the run began with it.
+    Given,
 }
 
 impl Step {
@@ -347,19 +378,46 @@ impl Step {
 mod tests {
     use super::*;
 
+    /// What a join makes of `role vote` pairs: `+` for, `-` against, `?` without a verdict.
+    fn approves(join: Join, ballots: &str) -> bool {
+        let ballots: Vec<(RoleName, Option<bool>)> = ballots
+            .split_whitespace()
+            .map(|ballot| {
+                let (role, vote) = ballot.split_at(ballot.len() - 1);
+                let vote = match vote {
+                    "+" => Some(true),
+                    "-" => Some(false),
+                    "?" => None,
+                    other => panic!("what is `{other}`?"),
+                };
+                (RoleName::from(role), vote)
+            })
+            .collect();
+        let ballots: Vec<_> = ballots.iter().map(|(role, vote)| (role, *vote)).collect();
+        join.approves(&ballots)
+    }
+
     #[test]
     fn a_slot_that_abstains_never_approves_and_a_tie_rejects() {
-        let (yes, no, none) = (Some(true), Some(false), None);
-        assert!(Join::All.approves(&[yes, yes]));
-        assert!(!Join::All.approves(&[yes, none]));
-        assert!(!Join::All.approves(&[]));
-        assert!(Join::Any.approves(&[no, yes]));
-        assert!(!Join::Any.approves(&[no, none]));
-        assert!(Join::Majority.approves(&[yes, yes, no]));
-        assert!(!Join::Majority.approves(&[yes, no]), "a tie rejects");
-        assert!(
-            !Join::Majority.approves(&[yes, none]),
-            "half of the slots is no majority"
-        );
+        assert!(approves(Join::All, "a+ b+"));
+        assert!(!approves(Join::All, "a+ b?"));
+        assert!(approves(Join::Any, "a- b+"));
+        assert!(!approves(Join::Any, "a- b?"));
+        assert!(approves(Join::Majority, "a+ b+ c-"));
+        assert!(!approves(Join::Majority, "a+ b-"), "a tie rejects");
+        assert!(!approves(Join::Majority, "a+ b?"), "half is no majority");
+        for join in [Join::All, Join::Any, Join::Majority, Join::Roles] {
+            assert!(!approves(join, ""), "{join:?} of nobody");
+        }
+    }
+
+    #[test]
+    fn every_role_needs_a_majority_of_its_own() {
+        assert!(approves(Join::Roles, "a+ a+ a- b+"));
+        assert!(approves(Join::Roles, "a+ b+ a- b? a+ b+"), "in any order");
+        assert!(!approves(Join::Roles, "a+ a+ a+ b-"), "one role is against");
+        assert!(!approves(Join::Roles, "a+ a- b+"), "a tie within a role");
+        assert!(!approves(Join::Roles, "a+ a+ a+ b?"), "one role is silent");
+        assert!(!approves(Join::Roles, "a+ a? b+"), "half of a role");
     }
 }

@@ -1,111 +1,57 @@
-//! Reads YAML with places: every problem carries the line and column it stands at.
+//! YAML that people write: read with places, merged in layers, and turned into types.
+//!
+//! A file becomes a tree of [`Node`]s, each with its [`Place`]. Trees are merged by one set of
+//! rules ([`merge`]) and deserialized by one deserializer ([`typed`]), so that every mistake, in
+//! whichever layer, is reported with its file, line, column and text.
+
+mod de;
+mod merge;
+mod node;
+mod read;
+mod source;
+mod write;
 
 use serde::de::DeserializeOwned;
 
-/// One thing wrong with a file a person wrote.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// The line, from 1; 0 where the problem is about the whole file.
-    pub line: u64,
-    /// The column, from 1.
-    pub column: u64,
-    /// What is wrong, and with what.
-    pub message: String,
-    /// What to write instead, where that can be said.
-    pub hint: Option<String>,
-}
+pub use self::de::{Either, OneOrMany, Placed, typed};
+pub use self::merge::{REPLACED, merge};
+pub use self::node::{Key, Node, Scalar, Value};
+pub use self::read::read;
+pub use self::source::{Fault, Place, Problem, Problems, Sources};
+pub use self::write::{Origins, write};
 
-impl Problem {
-    /// A problem at a place.
-    pub fn at(location: serde_saphyr::Location, message: impl Into<String>) -> Self {
-        Self {
-            line: location.line(),
-            column: location.column(),
-            message: message.into(),
-            hint: None,
-        }
-    }
-
-    /// The same problem with a remedy.
-    #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
-        self
-    }
-}
-
-/// Everything that is wrong with one file, in the order of its lines.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub struct Problems {
-    /// The file, as the user would name it.
-    pub file: String,
-    /// At least one problem.
-    pub problems: Vec<Problem>,
-}
-
-impl std::fmt::Display for Problems {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for (i, problem) in self.problems.iter().enumerate() {
-            if i > 0 {
-                writeln!(f)?;
-            }
-            let Problem {
-                line,
-                column,
-                message,
-                hint,
-            } = problem;
-            write!(f, "{}", self.file)?;
-            if *line > 0 {
-                write!(f, ":{line}:{column}")?;
-            }
-            write!(f, ": {message}")?;
-            if let Some(hint) = hint {
-                write!(f, " ({hint})")?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Parses a YAML document; the parser's own budget refuses alias bombs and absurd sizes.
+/// Parses a YAML document of a known form.
 pub fn parse<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, Problems> {
-    serde_saphyr::from_str(text).map_err(|error| {
-        let (line, column) = error.location().map_or((0, 0), |l| (l.line(), l.column()));
-        let message = first_line(&error.without_snippet().to_string());
-        Problems {
-            file: file.to_owned(),
-            problems: vec![Problem {
-                line,
-                column,
-                message,
-                hint: None,
-            }],
-        }
-    })
-}
-
-fn first_line(text: &str) -> String {
-    let line = text
-        .lines()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or("invalid YAML");
-    let line = line.trim_start_matches("error: ").trim();
-    // The parser says the place too; it is in front of the message already.
-    match line.rfind(" at line ") {
-        Some(end) if line[end..].contains(", column ") => line[..end].to_owned(),
-        _ => line.to_owned(),
-    }
+    let mut sources = Sources::default();
+    let node = read(&mut sources, file, text).map_err(|fault| sources.problems([fault]))?;
+    typed(&node).map_err(|faults| sources.problems(faults))
 }
 
 /// The nearest of `words` to `typed`, if it is near enough to be what was meant.
 pub fn nearest<'a>(typed: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // Nobody means a word by a page of text, and comparing one would take its time.
+    if typed.len() > 100 {
+        return None;
+    }
     words
         .into_iter()
         .map(|word| (distance(typed, word), word))
         .filter(|(distance, word)| *distance <= 1 + word.len().max(typed.len()) / 4)
         .min()
         .map(|(_, word)| word)
+}
+
+/// What to say of an unknown word: the nearest known one, or all of them if they are few.
+pub fn meant<'a>(typed: &str, words: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let words: Vec<&str> = words.into_iter().collect();
+    match nearest(typed, words.iter().copied()) {
+        Some(word) => Some(format!("did you mean `{word}`?")),
+        None if words.is_empty() || words.len() > 24 => None,
+        None => {
+            let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+            Some(format!("known here: {}", words.join(", ")))
+        }
+    }
 }
 
 fn distance(a: &str, b: &str) -> usize {
@@ -124,27 +70,4 @@ fn distance(a: &str, b: &str) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_nearest_word_is_found_and_a_far_one_is_not() {
-        let words = ["implement", "review", "commit"];
-        assert_eq!(nearest("implemnt", words), Some("implement"));
-        assert_eq!(nearest("comit", words), Some("commit"));
-        assert_eq!(nearest("banana", words), None);
-    }
-
-    #[test]
-    fn an_alias_bomb_is_refused() {
-        let mut text = String::from("a: &a [x, x, x, x, x, x, x, x, x, x]\n");
-        for (name, of) in ["b", "c", "d", "e", "f", "g", "h", "i"]
-            .iter()
-            .zip(["a", "b", "c", "d", "e", "f", "g", "h"])
-        {
-            let many = vec![format!("*{of}"); 10].join(", ");
-            text = format!("{text}{name}: &{name} [{many}]\n");
-        }
-        assert!(parse::<serde_json::Value>("bomb.yml", &text).is_err());
-    }
-}
+mod tests;

@@ -207,6 +207,7 @@ fn sandbox(place: &Place, cli: &Cli) -> Outcome<()> {
         user: "bench".to_owned(),
         lease_stale_ms: None,
         failpoint: None,
+        settings: Vec::new(),
     };
     let engine = Engine::open(Project::find(&repo, env)?, place.codeteam.clone())?;
     let (mut bare, mut confined) = (Vec::new(), Vec::new());

@@ -190,15 +190,10 @@ impl Scenario {
         let file = path.display().to_string();
         match std::fs::read_to_string(path) {
             Ok(text) => Self::parse(&file, &text),
-            Err(error) => Err(Problems {
+            Err(error) => Err(Problems::one(Problem::of(
                 file,
-                problems: vec![Problem {
-                    line: 0,
-                    column: 0,
-                    message: format!("could not be read: {error}"),
-                    hint: None,
-                }],
-            }),
+                format!("could not be read: {error}"),
+            ))),
         }
     }
 

@@ -1,17 +1,26 @@
-//! `.codeteam/config.yml`: what a project says about itself.
+//! The configuration: what codeteam, the user, the project, the environment and the command line
+//! say, in this order. `layers` puts it together; this is what it means.
 
+mod later;
+mod layers;
 mod sandbox;
+mod schema;
 mod workers;
 
+pub use self::layers::{Layers, Origins};
 pub use self::sandbox::{Cache, CacheMode, Host, Sandbox, Setup, absolute};
+pub use self::schema::{Schema, schema};
 pub use self::workers::{Price, Worker};
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use codeteam_core::budget;
-use codeteam_core::workflow::{Check, CheckKind};
-use codeteam_core::yaml::{Problem, Problems};
+use codeteam_core::retry;
+use codeteam_core::role::{Provider, Role};
+use codeteam_core::workflow::{Check, CheckKind, FileRetry, Surroundings};
+use codeteam_core::yaml::{Fault, Node, Problems, Sources};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::dialect::{McpServer, SUBMIT_SERVER};
@@ -32,24 +41,57 @@ pub enum Error {
     Invalid(#[from] Problems),
 }
 
-/// A project's configuration.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// What is configured.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// The version of the format.
     pub version: Option<f64>,
-    /// The workflow a run follows.
-    pub workflow: Option<String>,
+    /// The workflow a run follows: a name, or changes to one, or one of its own.
+    #[serde(skip)]
+    pub flow: Option<Node>,
+    /// Roles, and changes to roles.
+    #[serde(skip)]
+    pub roles: Option<Node>,
+    /// What is said and not yet in force.
+    #[serde(skip)]
+    pub notes: Vec<String>,
     /// What carries out roles that name no worker.
     pub worker: Option<String>,
     /// The script of the scripted worker.
     pub script: Option<PathBuf>,
+    /// The model of roles that name none, where the worker is Claude or codeteam's own.
+    pub llm: Llm,
+    /// Settings of single roles.
+    pub agents: BTreeMap<String, Agent>,
     /// What is verified.
     pub verification: Verification,
+    /// Who judges where the workflow's setting `security_review` asks for it.
+    pub security_role: Option<String>,
+    /// How many workers play a role that verifies, by the role's name.
+    pub verifier_instances: BTreeMap<String, u32>,
+    /// What is told to every role.
+    pub rules: Vec<String>,
+    /// Files that roles are shown: `always`, and by the role's name.
+    pub context: BTreeMap<String, Vec<String>>,
     /// What may be used up.
     pub limits: Limits,
-    /// How branches are named.
+    /// Branches and commits.
     pub git: Git,
+    /// What codeteam writes for people.
+    pub output: Output,
+    /// Which roles may go on in the session of their last attempt.
+    pub continuity: Continuity,
+    /// Retry policies by name.
+    pub policies: BTreeMap<String, FileRetry>,
+    /// When a person must approve, by the risk of a change.
+    pub approval_gates: BTreeMap<String, ApprovalGate>,
+    /// The packages of a repository of several.
+    pub projects: Vec<Package>,
+    /// Which packages need which others first.
+    pub cross_project_dependencies: BTreeMap<String, Needs>,
+    /// Whether workers are chosen by how they did before.
+    pub adaptive: Option<Adaptive>,
     /// How workers and gates are confined.
     pub sandbox: Sandbox,
     /// What makes a fresh worktree ready for work.
@@ -64,8 +106,128 @@ pub struct Config {
     pub redaction: Redaction,
 }
 
+/// The model of roles that name none.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Llm {
+    /// Who serves it.
+    pub provider: Option<Provider>,
+    /// The model.
+    pub model: Option<String>,
+}
+
+/// Settings of one role.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Agent {
+    /// How many tokens its log may have before it is summarized.
+    pub log_summarize_threshold: Option<u64>,
+}
+
+/// What codeteam writes for people.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Output {
+    /// Where the stories of runs are written.
+    pub runs_dir: Option<PathBuf>,
+    /// Whether what workers and checks say is shown.
+    pub verbose: Option<bool>,
+}
+
+/// Which roles may go on in the session of their last attempt.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Continuity {
+    /// What holds for roles that are not named.
+    pub default_mode: ContinuityMode,
+    /// Whether any role may.
+    pub allow_continuation: Option<bool>,
+    /// How often in a row; at most 3.
+    pub max_continuation_turns: Option<u32>,
+    /// Those that may.
+    pub continuation_roles: Vec<String>,
+}
+
+/// What holds for roles that are not named.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ContinuityMode {
+    /// Every attempt starts anew, unless the role says otherwise.
+    #[default]
+    Fresh,
+}
+
+/// When a person must approve.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ApprovalGate {
+    /// What must hold of a change: `file_count < 3`, `changes_auth_code`.
+    pub conditions: Vec<String>,
+    /// What happens then.
+    pub action: Option<ApprovalAction>,
+    /// How long to wait before going on.
+    pub timeout_minutes: Option<u64>,
+    /// How it is told.
+    pub notification: Option<String>,
+    /// Who may approve.
+    pub approvers: Vec<String>,
+    /// How many of them must.
+    pub min_approvers: Option<u32>,
+}
+
+/// What happens at an approval gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalAction {
+    /// Nothing is asked.
+    AutoApprove,
+    /// It is told, and after a while it goes on.
+    NotifyAndTimeout,
+    /// A person must approve.
+    RequireApproval,
+    /// Several must.
+    RequireMultiApproval,
+}
+
+/// A package of the repository.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Package {
+    /// Its name.
+    pub name: String,
+    /// Where it is.
+    pub path: PathBuf,
+    /// The roles that work on it.
+    #[serde(default)]
+    pub roles: Vec<String>,
+}
+
+/// What a package needs first.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Needs {
+    /// The packages.
+    pub depends_on: Vec<String>,
+}
+
+/// Whether workers are chosen by how they did before.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Adaptive {
+    /// Whether at all.
+    pub enabled: bool,
+    /// How many attempts it takes to judge.
+    pub min_samples_before_adapt: Option<u32>,
+    /// How often it is judged anew.
+    pub adaptation_interval_days: Option<u32>,
+    /// How far from the default it may go.
+    pub max_deviation_from_default: Option<f64>,
+    /// Roles whose worker is fixed.
+    pub locked_assignments: BTreeMap<String, String>,
+}
+
 /// What is taken out of what is kept and shown.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Redaction {
     /// What looks like a secret and is none, as regular expressions.
@@ -73,7 +235,7 @@ pub struct Redaction {
 }
 
 /// What is verified.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Verification {
     /// Commands that must exit with 0.
@@ -81,10 +243,25 @@ pub struct Verification {
     /// Whether they find what they have built for earlier trees of the same task. Quicker, and
     /// what a worker had its tests leave there is found too.
     pub keep_worktree: bool,
+    /// Files of these patterns are tests.
+    pub test_paths: Vec<String>,
+    /// How long files and functions may be.
+    pub metrics: Option<Metrics>,
+}
+
+/// How long files and functions may be.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Metrics {
+    /// Lines of a file.
+    pub max_file_lines: Option<u64>,
+    /// Lines of a function.
+    #[serde(alias = "max_function_lines")]
+    pub max_method_lines: Option<u64>,
 }
 
 /// A command that must exit with 0.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Command {
     /// Its name in reports; the command itself if it has none.
@@ -98,7 +275,7 @@ pub struct Command {
 }
 
 /// What may be used up by one run.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
     /// US dollars.
@@ -117,110 +294,240 @@ pub struct Limits {
     pub max_task_tokens: Option<u64>,
     /// Tasks of a plan.
     pub max_tasks: Option<usize>,
+    /// Seconds of one attempt, if its step does not say.
+    pub step_timeout_seconds: Option<u64>,
+    /// How often an attempt that failed is tried again, if its step does not say.
+    pub step_max_retries: Option<u32>,
+    /// Steps that a frame may enter, all together, if the workflow does not say.
+    pub workflow_max_steps: Option<u32>,
+    /// Seconds before the second try.
+    pub retry_base_delay_seconds: Option<f64>,
+    /// No wait between tries is longer.
+    pub retry_max_delay_seconds: Option<f64>,
+    /// How many times longer each wait is than the one before.
+    pub retry_exponential_base: Option<f64>,
+    /// Tokens of what a role is shown, if it does not say.
+    pub default_token_budget: Option<u64>,
+    /// Tokens that no role may go above.
+    pub max_token_budget: Option<u64>,
 }
 
-/// How branches are named.
-#[derive(Clone, Debug, Deserialize)]
+/// Branches and commits.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Git {
-    /// `{run}` stands for the run's id.
+    /// Where the work goes: a branch of its own, the branch you are on, or nowhere.
+    pub mode: GitMode,
+    /// What the branch's name begins with, in place of a pattern.
+    pub branch_prefix: Option<String>,
+    /// The branch's name. `{run}` is the run's id, `{stamp}` (or `{task_id}`) its time, `{date}` its
+    /// day, `{slug}` (or `{description}`) the goal in short.
     pub branch_pattern: String,
+    /// How commit messages are put together.
+    pub commit_message_format: Option<String>,
+    /// Whether a run gets a branch of its own.
+    pub auto_branch: Option<bool>,
+    /// Whether what was judged is committed without asking.
+    pub auto_commit: Option<bool>,
+    /// Whether it is shown beforehand.
+    pub dry_run_preview: Option<bool>,
+}
+
+/// Where the work goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum GitMode {
+    /// A branch of its own.
+    #[default]
+    Branch,
+    /// The branch you are on, at the end.
+    Current,
+    /// Nowhere: a patch is left.
+    None,
 }
 
 impl Default for Git {
     fn default() -> Self {
         Self {
+            mode: GitMode::default(),
+            branch_prefix: None,
             branch_pattern: "codeteam/{run}".to_owned(),
+            commit_message_format: None,
+            auto_branch: None,
+            auto_commit: None,
+            dry_run_preview: None,
         }
     }
 }
 
-/// What a user says for all projects, in `codeteam/config.yml` below the place for configuration.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct User {
-    /// How workers and gates are confined.
-    sandbox: Sandbox,
-    /// Workers by name.
-    workers: BTreeMap<String, Worker>,
-    /// What a million tokens cost.
-    prices: BTreeMap<String, Price>,
-    /// MCP servers that roles may name.
-    mcp_servers: BTreeMap<String, McpServer>,
+impl Git {
+    /// The branch of a run: `{stamp}` and `{slug}` are the parts of its id.
+    pub fn branch(&self, run: &str) -> String {
+        // An id is a day, a time and what the goal is in short.
+        let end = run
+            .match_indices('_')
+            .nth(1)
+            .map_or(run.len(), |(at, _)| at);
+        let (stamp, slug) = (&run[..end], run[end..].trim_start_matches('_'));
+        let day = stamp.split('_').next().unwrap_or(stamp);
+        let pattern = match &self.branch_prefix {
+            Some(prefix) => format!("{prefix}{{run}}"),
+            None => self.branch_pattern.clone(),
+        };
+        let named = [
+            ("{run}", run),
+            ("{stamp}", stamp),
+            ("{task_id}", stamp),
+            ("{date}", day),
+            ("{slug}", slug),
+            ("{description}", slug),
+        ];
+        named
+            .iter()
+            .fold(pattern, |name, (part, text)| name.replace(part, text))
+    }
 }
 
 impl Config {
-    /// Reads the project's configuration and the user's; a missing file is an empty one.
-    pub fn load(folder: &Path, config_home: Option<&Path>) -> Result<Self, Error> {
-        let mut config = match read(folder)? {
-            Some((file, text)) => Self::parse(&file, &text)?,
-            None => Self::default(),
-        };
-        let user = match config_home {
-            Some(home) => read(&home.join("codeteam"))?,
-            None => None,
-        };
-        let user: User = match user {
-            Some((file, text)) => {
-                let user: User = codeteam_core::yaml::parse(&file, &text)?;
-                check(&file, &user.sandbox)?;
-                user
-            }
-            None => User::default(),
-        };
-        config.sandbox = config.sandbox.over(user.sandbox);
-        config.workers = workers::over(config.workers, user.workers);
-        // What something costs the user, the user knows best.
-        config.prices = over(user.prices, config.prices);
-        config.mcp_servers = over(config.mcp_servers, user.mcp_servers);
-        Ok(config)
+    /// The workflow that is used if nothing is said.
+    pub fn usual_workflow() -> String {
+        let mut sources = Sources::default();
+        let node = codeteam_core::yaml::read(&mut sources, "", crate::built_in::config());
+        let name = node
+            .ok()
+            .and_then(|node| node.get("workflow")?.as_text().map(str::to_owned));
+        name.unwrap_or_default()
     }
 
-    fn parse(file: &str, text: &str) -> Result<Self, Error> {
-        let config: Self = codeteam_core::yaml::parse(file, text)?;
-        check(file, &config.sandbox)?;
-        if !config.sandbox.allow_files.is_empty() {
-            let message = "`sandbox.allow_files` lets files of the repository configure a worker's CLI, so the repository cannot say it".to_owned();
-            let hint = "put it into your own `~/.config/codeteam/config.yml`".to_owned();
-            return Err(invalid(file, message, Some(hint)));
+    /// What is configured for a project; a missing file is an empty one.
+    pub fn load(origins: &Origins) -> Result<Self, Error> {
+        layers::read(origins).map(|(config, _)| config)
+    }
+
+    /// The same, with where each value was said.
+    pub fn layers(origins: &Origins) -> Result<(Self, Layers), Error> {
+        layers::read(origins)
+    }
+
+    /// What is wrong though its form is right. `mine` is what the project alone says: some things
+    /// only the user may.
+    fn checked(&self, node: &Node, mine: &Node) -> Result<(), Vec<Fault>> {
+        let mut faults = Vec::new();
+        let at = |node: &Node, path: &str| {
+            let mut place = node.place;
+            let mut here = Some(node);
+            for part in path.split('.') {
+                here = here.and_then(|node| node.get(part));
+                place = here.map_or(place, |node| node.place);
+            }
+            place
+        };
+        let mut refuse = |node: &Node, path: &str, message: String, hint: &str| {
+            let fault = Fault::at(at(node, path), message);
+            faults.push(if hint.is_empty() {
+                fault
+            } else {
+                fault.hint(hint)
+            });
+        };
+        const MINE: &str = "put it into your own `~/.config/codeteam/config.yml`";
+        let own: Result<Self, _> = {
+            let mut mine = mine.clone();
+            mine.take("workflow");
+            mine.take("roles");
+            codeteam_core::yaml::typed(&mine)
+        };
+        if let Some(message) = self.sandbox.problem() {
+            refuse(node, "sandbox", format!("in `sandbox`: {message}"), "");
         }
-        let hosts = config.sandbox.hosts.iter();
-        let mut hosts = hosts.chain(&config.sandbox.registries);
-        if let Some(host) = hosts.find(|host| host.private) {
-            let message = format!(
-                "`private` opens your own network to `{}`, so the repository cannot say it",
-                host.host
-            );
-            let hint = "put it into your own `~/.config/codeteam/config.yml`".to_owned();
-            return Err(invalid(file, message, Some(hint)));
-        }
-        if config.mcp_servers.contains_key(SUBMIT_SERVER) {
-            let message = format!("`mcp_servers.{SUBMIT_SERVER}` is codeteam's own name");
-            return Err(invalid(
-                file,
-                message,
-                Some("choose another one".to_owned()),
-            ));
-        }
-        for (name, worker) in &config.workers {
-            if let Some(key) = worker.presumption() {
+        if let Ok(own) = own {
+            if !own.sandbox.allow_files.is_empty() {
+                let message = "`sandbox.allow_files` lets files of the repository configure a \
+                               worker's CLI, so the repository cannot say it";
+                refuse(mine, "sandbox.allow_files", message.to_owned(), MINE);
+            }
+            let mut hosts = own.sandbox.hosts.iter().chain(&own.sandbox.registries);
+            if let Some(host) = hosts.find(|host| host.private) {
                 let message = format!(
-                    "`workers.{name}.{key}` decides where your keys and logins go, so the \
-                     repository cannot say it"
+                    "`private` opens your own network to `{}`, so the repository cannot say it",
+                    host.host
                 );
-                let hint = "put it into your own `~/.config/codeteam/config.yml`".to_owned();
-                return Err(invalid(file, message, Some(hint)));
+                refuse(mine, "sandbox.hosts", message, MINE);
+            }
+            for (name, worker) in &own.workers {
+                if let Some(key) = worker.presumption() {
+                    let message = format!(
+                        "`workers.{name}.{key}` decides where your keys and logins go, so the \
+                         repository cannot say it"
+                    );
+                    refuse(mine, &format!("workers.{name}.{key}"), message, MINE);
+                }
             }
         }
-        if !config.git.branch_pattern.contains("{run}") {
-            let message = format!(
-                "`git.branch_pattern` is `{}`, the same branch for every run",
-                config.git.branch_pattern
+        if self.mcp_servers.contains_key(SUBMIT_SERVER) {
+            let message = format!("`mcp_servers.{SUBMIT_SERVER}` is codeteam's own name");
+            refuse(
+                node,
+                &format!("mcp_servers.{SUBMIT_SERVER}"),
+                message,
+                "choose another one",
             );
-            let hint = "put `{run}` into it, such as `codeteam/{run}`".to_owned();
-            return Err(invalid(file, message, Some(hint)));
         }
-        Ok(config)
+        let pattern = &self.git.branch_pattern;
+        let differs = ["{run}", "{stamp}", "{task_id}"];
+        if self.git.branch_prefix.is_none() && !differs.iter().any(|part| pattern.contains(part)) {
+            let message =
+                format!("`git.branch_pattern` is `{pattern}`, the same branch for every run");
+            let hint = "put `{run}` into it, such as `codeteam/{run}`";
+            refuse(node, "git.branch_pattern", message, hint);
+        }
+        if faults.is_empty() {
+            Ok(())
+        } else {
+            Err(faults)
+        }
+    }
+
+    /// What a workflow is compiled with, but for the roles.
+    pub fn surroundings(&self) -> Surroundings {
+        let limits = &self.limits;
+        let usual = FileRetry {
+            max_attempts: limits.step_max_retries.map(|n| n.saturating_add(1)),
+            initial_delay_seconds: limits.retry_base_delay_seconds,
+            max_delay_seconds: limits.retry_max_delay_seconds,
+            backoff_multiplier: limits.retry_exponential_base,
+            ..FileRetry::default()
+        };
+        Surroundings {
+            checks: self.checks(),
+            policies: self.policies.clone(),
+            instances: self.verifier_instances.clone(),
+            timeout_ms: limits.step_timeout_seconds.map(|s| s.saturating_mul(1_000)),
+            retry: Some(usual.policy(retry::Policy::default())),
+            max_steps: limits.workflow_max_steps,
+            tests: self.verification.test_paths.clone(),
+            security_role: self.security_role.clone(),
+            ..Surroundings::default()
+        }
+    }
+
+    /// What the configuration says of a role that its file does not.
+    pub fn furnish(&self, role: &mut Role) {
+        let continuity = &self.continuity;
+        let named = continuity.continuation_roles.iter();
+        if named.into_iter().any(|name| *name == role.name.0) {
+            role.means.continues = true;
+        }
+        if continuity.allow_continuation == Some(false) {
+            role.means.continues = false;
+        }
+        let speaks_claude = role
+            .workers
+            .first()
+            .is_none_or(|worker| matches!(worker.as_str(), "claude" | "builtin"));
+        if speaks_claude {
+            role.means.provider = role.means.provider.or(self.llm.provider);
+        }
     }
 
     /// The checks of the project's own gate.
@@ -253,45 +560,6 @@ impl Limits {
     }
 }
 
-/// Some entries over others.
-fn over<T>(above: BTreeMap<String, T>, mut below: BTreeMap<String, T>) -> BTreeMap<String, T> {
-    below.extend(above);
-    below
-}
-
-fn check(file: &str, sandbox: &Sandbox) -> Result<(), Error> {
-    match sandbox.problem() {
-        Some(message) => Err(invalid(file, format!("in `sandbox`: {message}"), None)),
-        None => Ok(()),
-    }
-}
-
-fn invalid(file: &str, message: String, hint: Option<String>) -> Error {
-    let problem = Problem {
-        line: 0,
-        column: 0,
-        message,
-        hint,
-    };
-    Error::Invalid(Problems {
-        file: file.to_owned(),
-        problems: vec![problem],
-    })
-}
-
-/// The configuration file of a folder, with its name.
-fn read(folder: &Path) -> Result<Option<(String, String)>, Error> {
-    for name in ["config.yml", "config.yaml"] {
-        let path = folder.join(name);
-        match std::fs::read_to_string(&path) {
-            Ok(text) => return Ok(Some((path.display().to_string(), text))),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(source) => return Err(Error::Read { path, source }),
-        }
-    }
-    Ok(None)
-}
-
 /// US dollars in millionths.
 #[expect(
     clippy::cast_possible_truncation,
@@ -303,37 +571,4 @@ pub fn microusd(usd: f64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_missing_file_is_an_empty_one_and_a_wrong_key_has_a_line() {
-        let folder = tempfile::tempdir().unwrap();
-        assert!(
-            Config::load(folder.path(), None)
-                .unwrap()
-                .checks()
-                .is_empty()
-        );
-        std::fs::write(
-            folder.path().join("config.yml"),
-            "verification:\n  comands: []\n",
-        )
-        .unwrap();
-        let error = Config::load(folder.path(), None).unwrap_err().to_string();
-        assert!(
-            error.contains("config.yml:2:") && error.contains("comands"),
-            "{error}"
-        );
-    }
-
-    #[test]
-    fn commands_become_checks() {
-        let folder = tempfile::tempdir().unwrap();
-        let text = "verification:\n  commands:\n    - { name: Unit Tests, command: pytest }\n    - command: ruff check .\n";
-        std::fs::write(folder.path().join("config.yaml"), text).unwrap();
-        let checks = Config::load(folder.path(), None).unwrap().checks();
-        assert_eq!(checks[0].name, "Unit Tests");
-        assert_eq!(checks[1].name, "ruff check .");
-    }
-}
+mod tests;

@@ -33,7 +33,7 @@ use crate::store::{self, Store};
 use crate::workers::parks::Parks;
 use crate::workers::probe::Probed;
 use crate::workspace;
-use crate::{driver, workflows};
+use crate::{driver, library};
 
 /// How many tasks a plan may have if the configuration does not say.
 pub const MAX_TASKS: usize = 1_000;
@@ -82,7 +82,7 @@ pub enum Error {
     #[error(transparent)]
     Config(#[from] config::Error),
     #[error(transparent)]
-    Workflow(#[from] workflows::Error),
+    Library(#[from] library::Error),
     #[error(transparent)]
     Workspace(#[from] workspace::Error),
     #[error(transparent)]
@@ -109,6 +109,8 @@ pub enum Error {
     },
     #[error("codeteam does not know the worker `{0}`")]
     UnknownWorker(String, Vec<String>),
+    #[error("the workflow has no role `{0}` that another could play")]
+    NotCast(String),
     #[error("there is no worker: neither `claude` nor `codex` nor `gemini` is installed")]
     NoWorker,
     #[error("`redaction.allow` cannot be used")]
@@ -148,6 +150,8 @@ pub struct Request {
     pub limits: budget::Limits,
     /// What confines workers and gates, if not what is configured.
     pub sandbox: Option<Sandbox>,
+    /// Roles that are played by another one.
+    pub cast: BTreeMap<String, String>,
 }
 
 impl Engine {
@@ -240,11 +244,7 @@ impl Engine {
             plan.plan_id.clone_from(&plan_id);
         }
         Ok(RunStarted {
-            branch: self
-                .config
-                .git
-                .branch_pattern
-                .replace("{run}", run.as_str()),
+            branch: self.config.git.branch(run.as_str()),
             run,
             at,
             goal: prepared.goal,
@@ -424,7 +424,7 @@ impl Untouched {
 fn make_folder(folder: &Path) -> Result<(), Error> {
     const IGNORE: &str = "# Written by codeteam. What people write (configuration, roles, workflows, context) is\n\
         # not ignored; what codeteam writes is.\n/*\n!/config.yml\n!/config.yaml\n!/roles/\n\
-        !/agents/\n!/workflows/\n!/context/\n";
+        !/agents/\n!/workflows/\n!/context/\n!/prompts/\n!/schema/\n";
     let io = |doing, path: &Path| {
         let path = path.to_owned();
         move |source| Error::Io {

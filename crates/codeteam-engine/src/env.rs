@@ -41,6 +41,8 @@ pub struct Env {
     pub lease_stale_ms: Option<i64>,
     /// Where a test wants this process to die (see [`Failpoint`]).
     pub failpoint: Option<Failpoint>,
+    /// What is configured by variables: `CODETEAM_LIMITS__MAX_MINUTES`, without its beginning.
+    pub settings: Vec<(String, String)>,
 }
 
 /// What a cloud's own tools go by.
@@ -62,6 +64,30 @@ const CLOUD: &[&str] = &[
     "CLAUDE_CODE_USE_BEDROCK",
     "CLAUDE_CODE_USE_VERTEX",
 ];
+
+/// Variables of codeteam's that are no part of the configuration.
+const OTHER: &[&str] = &[
+    "API_KEY",
+    "BRANCH",
+    "FAILPOINT",
+    "LEASE_",
+    "MARK",
+    "SANDBOX_BUILD",
+    "TEST_",
+    "FUZZ_",
+];
+
+/// What is configured by variables, in the order of their names.
+fn settings(variables: impl Iterator<Item = (OsString, OsString)>) -> Vec<(String, String)> {
+    let said = variables.filter_map(|(name, value)| {
+        let name = name.to_str()?.strip_prefix("CODETEAM_")?.to_owned();
+        let other = OTHER.iter().any(|other| name.starts_with(other));
+        (!other).then(|| (name, value.to_string_lossy().into_owned()))
+    });
+    let mut said: Vec<(String, String)> = said.collect();
+    said.sort();
+    said
+}
 
 /// A place at which this process kills itself with `SIGKILL`, so that tests can show what survives.
 /// Only builds with debug assertions have any.
@@ -97,6 +123,7 @@ impl Env {
                 .filter(|_| cfg!(debug_assertions))
                 .and_then(|text| text.parse().ok()),
             failpoint: text("CODETEAM_FAILPOINT").and_then(|text| Failpoint::parse(&text)),
+            settings: settings(std::env::vars_os()),
             keys: Keys::from_env(std::env::vars_os()),
             cloud: CLOUD
                 .iter()

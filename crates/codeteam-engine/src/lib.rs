@@ -7,6 +7,7 @@
 
 pub mod artifacts;
 pub mod bodies;
+pub mod built_in;
 pub mod config;
 pub mod confine;
 pub mod dialect;
@@ -14,17 +15,16 @@ pub mod driver;
 pub mod engine;
 pub mod env;
 pub mod git;
+pub mod library;
 pub mod logins;
 pub mod maintenance;
 pub mod perform;
 pub mod process;
 pub mod prompt;
 pub mod rebuild;
-pub mod rehearsals;
 pub mod store;
 pub mod tell;
 pub mod workers;
-pub mod workflows;
 pub mod workspace;
 
 pub use engine::Engine;

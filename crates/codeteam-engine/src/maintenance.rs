@@ -9,7 +9,7 @@ use codeteam_core::Run;
 use codeteam_core::ids::RunId;
 use serde::Serialize;
 
-use crate::config::Config;
+use crate::config::{Config, Origins};
 use crate::driver::housekeeping::{close, workspaces_in};
 use crate::engine::{Engine, Error};
 use crate::env::Env;
@@ -235,7 +235,7 @@ impl Check {
 pub fn examine(repo: &Repo, env: &Env) -> Vec<Check> {
     let folder = repo.top_level().join(".codeteam");
     let mut checks = Vec::new();
-    checks.push(match Config::load(&folder, env.config_home.as_deref()) {
+    checks.push(match Config::load(&Origins::of(env, &folder)) {
         Err(error) => Check::bad("config", with_causes(&error), "mend the file"),
         Ok(config) if config.checks().is_empty() => Check {
             remedy: Some(

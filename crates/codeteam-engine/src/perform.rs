@@ -57,6 +57,8 @@ pub struct Job {
     pub task: String,
     /// The patch from the base to the frame's tree, if it has a change.
     pub change: Option<BodyId>,
+    /// The files that differ between the base and the frame's tree.
+    pub changed: Vec<String>,
     /// What confines the run's workers and gates.
     pub sandbox: Sandbox,
     /// What to do.
@@ -226,6 +228,11 @@ pub fn job(run: &Run, effect: &Effect) -> Option<Job> {
         base: frame.base.clone(),
         task: task_name(frame),
         change: frame.change.as_ref().map(|change| change.diff.clone()),
+        changed: frame
+            .change
+            .as_ref()
+            .map(|change| change.files.clone())
+            .unwrap_or_default(),
         sandbox: run.sandbox,
         what,
     })

@@ -26,7 +26,7 @@ use crate::logins::keys::Keys;
 use crate::logins::{Logins, Standing};
 
 /// Which model API is spoken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
     /// Anthropic's Messages.
@@ -189,11 +189,7 @@ pub fn default(config: &Config, env: &Env) -> Option<WorkerName> {
         .into_iter()
         .filter(|name| name.dialect().needs().is_some())
         .filter_map(|name| Worker::find(config, &name.as_str().into()))
-        .filter(|worker| {
-            // What an image has, only the image can tell.
-            let is_elsewhere = config.sandbox.backend == Some(Sandbox::Container);
-            is_elsewhere || probe::find(worker.program().as_ref(), &env.path).is_some()
-        })
+        .filter(|worker| is_installed(config, env, worker))
         .collect();
     let is_ready = |worker: &&Worker| {
         worker.cli().is_some_and(|cli| {
@@ -205,6 +201,26 @@ pub fn default(config: &Config, env: &Env) -> Option<WorkerName> {
     ready
         .or(installed.first())
         .map(|worker| worker.name.clone())
+}
+
+/// Whether a worker's program is here. What an image has, only the image can tell.
+pub fn is_installed(config: &Config, env: &Env, worker: &Worker) -> bool {
+    let is_elsewhere = config.sandbox.backend == Some(Sandbox::Container);
+    let needs_one = worker.dialect.dialect().needs().is_some();
+    is_elsewhere || !needs_one || probe::find(worker.program().as_ref(), &env.path).is_some()
+}
+
+/// Whether the first worker of a role asks one of Anthropic's models.
+pub fn speaks_claude(config: &Config, role: &Role) -> bool {
+    let first = role
+        .workers
+        .first()
+        .and_then(|name| Worker::find(config, name));
+    first.is_some_and(|worker| match worker.dialect {
+        dialect::Name::Claude => true,
+        dialect::Name::Builtin => worker.protocol == Some(Protocol::Anthropic),
+        _ => false,
+    })
 }
 
 /// Whether an account of a run is one that a model is asked with. A script has no quota: what it

@@ -234,6 +234,11 @@ impl Scene {
         Ok(Project::find(&self.folder, self.env.clone())?)
     }
 
+    /// The project, with some values of its configuration set.
+    pub(crate) fn project_set(&self, set: &[String]) -> Result<Project, Problem> {
+        Ok(Project::find_set(&self.folder, self.env.clone(), set)?)
+    }
+
     /// A project made ready for runs.
     pub(crate) fn open(&self, project: Project) -> Result<Arc<Engine>, Problem> {
         Ok(Arc::new(Engine::open(project, self.codeteam.clone())?))

@@ -6,7 +6,7 @@ use codeteam_engine::confine::Missing;
 use codeteam_engine::driver;
 use codeteam_engine::engine::Error as EngineError;
 use codeteam_engine::perform::Halt;
-use codeteam_engine::{config, git, store, workflows, workspace};
+use codeteam_engine::{config, git, library, store, workspace};
 
 use crate::exit::Exit;
 use crate::output::{Style, say};
@@ -120,20 +120,18 @@ impl From<EngineError> for Problem {
             EngineError::Git(error) => error.into(),
             EngineError::Store(error) => error.into(),
             EngineError::Driver(error) => error.into(),
-            EngineError::Workflow(workflows::Error::Unknown { name, near }) => {
-                let problem = Self::user(format!("there is no workflow `{name}`"));
-                let known: Vec<&str> = workflows::BUILT_IN.iter().map(|(n, _)| *n).collect();
+            EngineError::Library(library::Error::Unknown { what, name, near }) => {
+                let problem = Self::user(format!("there is no {what} `{name}`"));
                 match near {
                     Some(near) => problem.hint(format!("did you mean `{near}`?")),
-                    None => problem.hint(format!(
-                        "built in: {}; or a path to a `.yml` file",
-                        known.join(", ")
-                    )),
+                    None => problem.hint(format!("`codeteam {what} list` names those there are")),
                 }
             }
-            EngineError::Workflow(error @ workflows::Error::Invalid(_)) => {
+            EngineError::Library(error @ library::Error::Invalid(_)) => {
                 Self::user(error.to_string())
             }
+            EngineError::NotCast(_) => Self::user(error.to_string())
+                .hint("`codeteam workflow show` names the roles of the workflow"),
             EngineError::Config(error @ config::Error::Read { .. }) => {
                 Self::environment(error.to_string())
                     .caused_by(&error)

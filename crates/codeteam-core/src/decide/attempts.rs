@@ -11,7 +11,7 @@ use crate::input::{WorkerEnd, WorkerReport};
 use crate::plan::{Phase, Plan, Task};
 use crate::role::{Kind, Role};
 use crate::schedule::Status;
-use crate::submission::{self, Submission};
+use crate::submission::{self, About, Submission};
 use crate::workflow::{Over, RoleStep, StepKind, Target};
 
 /// No service is waited for longer than this because it says so; a usage limit is another matter.
@@ -26,13 +26,27 @@ impl Decider {
             WorkerEnd::Failed(facts) => return self.attempt_failed(id, facts, report),
             WorkerEnd::Answered(text) => text,
         };
-        match submission::parse(role.form(), text) {
+        match submission::parse_about(role.form(), text, &self.about(id)) {
             Err(message) => self.refuse(id, Stage::BadAnswer, message, report),
             Ok(Submission::Blocked(blocked)) => {
                 self.refuse(id, Stage::Blocked, blocked.blocked, report);
             }
             Ok(submission) => self.accept(id, role.kind, submission, report),
         }
+    }
+
+    fn about(&self, id: &AttemptId) -> About<'_> {
+        let frame = self.run.frames.get(&id.frame);
+        About {
+            task: frame.and_then(|f| self.run.task_of(f)).map(|t| &t.id),
+            plan: Some(self.plan_id()),
+        }
+    }
+
+    /// What the plan is called, or will be if its planner gives it no name.
+    fn plan_id(&self) -> &str {
+        let known = self.run.plan.as_ref().map(|plan| &plan.plan_id);
+        known.unwrap_or(&self.run.plan_id)
     }
 
     fn running_role(&self, id: &AttemptId) -> Option<Role> {
@@ -96,8 +110,7 @@ impl Decider {
             Submission::Plan(planned) => {
                 let mut plan = planned.plan;
                 if plan.plan_id.is_empty() {
-                    let known = self.run.plan.as_ref().map(|old| &old.plan_id);
-                    plan.plan_id.clone_from(known.unwrap_or(&self.run.plan_id));
+                    self.plan_id().clone_into(&mut plan.plan_id);
                 }
                 self.emit(Event::PlanProposed {
                     plan: Box::new(plan),

@@ -190,6 +190,7 @@ fn holds(run: &Run, frame: &Frame, condition: &Condition) -> bool {
     match condition {
         Condition::Plan(Presence::Present) => run.plan.is_some(),
         Condition::Plan(Presence::Missing) => run.plan.is_none(),
+        Condition::Plan(Presence::Given) => run.plan_given,
         Condition::Setting(name) => run.workflow.settings.get(name).copied().unwrap_or(false),
         Condition::Changed(patterns) => frame.change.as_ref().is_some_and(|change| {
             change

@@ -5,9 +5,8 @@ use super::attempts::first_line;
 use crate::event::{CheckResult, Entry, Event};
 use crate::findings::{Resolution, State};
 use crate::frame::{Feedback, Frame, SlotState, Work};
-use crate::ids::{AttemptId, FramePath, StepId, Tree};
+use crate::ids::{AttemptId, FramePath, RoleName, StepId, Tree};
 use crate::input::WorkerReport;
-use crate::role::Contract;
 use crate::submission::{Choice, Submission, Verdict};
 use crate::workflow::{StepKind, Target};
 
@@ -79,7 +78,7 @@ impl Decider {
             Work::Role(name) => self.run.roles.get(name),
             _ => None,
         });
-        role.is_none_or(|role| role.contract != Contract::TeamMcp)
+        role.is_none_or(|role| role.contract.names_findings())
     }
 
     /// Every slot has finished: the step's verdict.
@@ -90,18 +89,19 @@ impl Decider {
         let Some(StepKind::Role(role_step)) = self.run.step_of(frame).map(|s| &s.kind) else {
             return;
         };
-        let ballots: Vec<Option<bool>> = frame
+        let ballots: Vec<(&RoleName, Option<bool>)> = frame
             .slots
             .iter()
-            .map(|slot| match slot.state {
-                SlotState::Done(vote) => vote,
+            .filter_map(|slot| match (&slot.work, &slot.state) {
+                (Work::Role(role), SlotState::Done(vote)) => Some((role, *vote)),
+                (Work::Role(role), _) => Some((role, None)),
                 _ => None,
             })
             .collect();
         let approved = role_step.join.approves(&ballots);
-        if !approved && !ballots.contains(&Some(false)) {
+        if !approved && !ballots.iter().any(|(_, vote)| *vote == Some(false)) {
             // Nobody is against it: there is nothing to mend, only verdicts are missing.
-            let missing = ballots.iter().filter(|b| b.is_none()).count();
+            let missing = ballots.iter().filter(|(_, vote)| vote.is_none()).count();
             let why = format!("{missing} of {} gave no verdict", ballots.len());
             return self.step_failed(path, &why);
         }

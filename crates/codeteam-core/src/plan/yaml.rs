@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::Deserialize;
-use serde_saphyr::Spanned;
 
 use super::{Phase, Plan, Task};
 use crate::ids::{PhaseId, TaskId};
 use crate::schedule::Status;
-use crate::yaml::{Problem, Problems};
+use crate::yaml::{Fault, Place, Placed, Problems, Sources, read, typed};
 
 /// A plan as a file holds it: with the status of each task.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +33,7 @@ struct File {
     #[serde(default)]
     phases: Vec<FilePhase>,
     #[serde(default)]
-    tasks: Vec<Spanned<FileTask>>,
+    tasks: Vec<Placed<FileTask>>,
 }
 
 #[derive(Deserialize)]
@@ -45,7 +44,7 @@ struct FilePhase {
     title: String,
     sequence: Option<u32>,
     #[serde(default, alias = "components")]
-    tasks: Vec<Spanned<FileTask>>,
+    tasks: Vec<Placed<FileTask>>,
 }
 
 #[derive(Deserialize)]
@@ -68,8 +67,10 @@ struct FileTask {
 
 /// Reads and checks a plan file.
 pub fn from_yaml(file: &str, text: &str, max_tasks: usize) -> Result<Loaded, Problems> {
-    let raw: File = crate::yaml::parse(file, text)?;
-    let mut lines: BTreeMap<String, serde_saphyr::Location> = BTreeMap::new();
+    let mut sources = Sources::default();
+    let node = read(&mut sources, file, text).map_err(|fault| sources.problems([fault]))?;
+    let raw: File = typed(&node).map_err(|faults| sources.problems(faults))?;
+    let mut lines: BTreeMap<String, Place> = BTreeMap::new();
     let mut loaded = Loaded {
         plan: Plan {
             plan_id: raw.plan_id,
@@ -79,8 +80,8 @@ pub fn from_yaml(file: &str, text: &str, max_tasks: usize) -> Result<Loaded, Pro
         statuses: BTreeMap::new(),
         runs: raw.runs,
     };
-    let mut add = |loaded: &mut Loaded, task: Spanned<FileTask>, phase: Option<&str>| {
-        let place = task.referenced;
+    let mut add = |loaded: &mut Loaded, task: Placed<FileTask>, phase: Option<&str>| {
+        let place = task.place;
         let FileTask {
             id,
             title,
@@ -131,27 +132,24 @@ pub fn from_yaml(file: &str, text: &str, max_tasks: usize) -> Result<Loaded, Pro
     for task in raw.tasks {
         add(&mut loaded, task, None);
     }
-    let problems: Vec<Problem> = loaded
+    let whole = Place {
+        line: 0,
+        column: 0,
+        ..node.place
+    };
+    let faults: Vec<Fault> = loaded
         .plan
         .check(max_tasks)
         .into_iter()
-        .map(|error| match error.subject().and_then(|id| lines.get(id)) {
-            Some(place) => Problem::at(*place, error.to_string()),
-            None => Problem {
-                line: 0,
-                column: 0,
-                message: error.to_string(),
-                hint: None,
-            },
+        .map(|error| {
+            let place = error.subject().and_then(|id| lines.get(id));
+            Fault::at(place.copied().unwrap_or(whole), error.to_string())
         })
         .collect();
-    if problems.is_empty() {
+    if faults.is_empty() {
         Ok(loaded)
     } else {
-        Err(Problems {
-            file: file.to_owned(),
-            problems,
-        })
+        Err(sources.problems(faults))
     }
 }
 
@@ -258,10 +256,8 @@ phases:
     fn mistakes_come_with_their_line() {
         let text = "tasks:\n  - id: a\n    dependencies: [b]\n  - id: c\n    dependencies: [a]\n";
         let error = from_yaml("plan.yml", text, 100).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "plan.yml:2:5: task `a` depends on `b`, which is not in the plan"
-        );
+        let expected = "plan.yml:2:5: task `a` depends on `b`, which is not in the plan\n";
+        assert!(error.to_string().starts_with(expected), "{error}");
         let error =
             from_yaml("plan.yml", "tasks:\n  - id: a\n    statsu: pending\n", 9).unwrap_err();
         assert_eq!(error.problems[0].line, 3, "{error}");

@@ -8,7 +8,7 @@ use super::forms::{self, Told};
 use crate::ids::{RoleName, StepId};
 use crate::role::{Kind, Role};
 use crate::workflow::{Answer, Compiled, Step, StepKind};
-use crate::yaml::{Problem, nearest};
+use crate::yaml::{Fault, meant};
 
 /// What a worker does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,20 +127,20 @@ struct Entry {
 
 impl Script {
     /// Reads what is scripted against the workflow.
-    pub(super) fn new(answers: &[Scripted], compiled: &Compiled) -> Result<Self, Vec<Problem>> {
-        let mut problems = Vec::new();
+    pub(super) fn new(answers: &[Scripted], compiled: &Compiled) -> Result<Self, Vec<Fault>> {
+        let mut faults = Vec::new();
         let mut entries = Vec::new();
         for scripted in answers {
             let read = Reading { compiled, scripted };
             match read.entry() {
                 Ok(entry) => entries.push(entry),
-                Err(problem) => problems.push(problem),
+                Err(fault) => faults.push(fault),
             }
         }
-        if problems.is_empty() {
+        if faults.is_empty() {
             Ok(Self { entries })
         } else {
-            Err(problems)
+            Err(faults)
         }
     }
 
@@ -172,7 +172,7 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    fn entry(&self) -> Result<Entry, Problem> {
+    fn entry(&self) -> Result<Entry, Fault> {
         let Scripted {
             written,
             step,
@@ -184,11 +184,8 @@ impl Reading<'_> {
         let id = StepId(step.clone());
         let Some(step) = self.compiled.workflow.steps.get(&id) else {
             let known = self.compiled.workflow.steps.keys().map(StepId::as_str);
-            let problem = self.problem(format!("the workflow has no step `{id}`"));
-            return Err(match nearest(id.as_str(), known) {
-                Some(near) => problem.hint(format!("did you mean `{near}`?")),
-                None => problem,
-            });
+            let fault = self.fault(format!("the workflow has no step `{id}`"));
+            return Err(fault.maybe(meant(id.as_str(), known)));
         };
         let turns = turns.iter().map(|value| {
             if *asked {
@@ -207,20 +204,20 @@ impl Reading<'_> {
         })
     }
 
-    fn problem(&self, message: impl Into<String>) -> Problem {
-        Problem::at(self.scripted.place, message)
+    fn fault(&self, message: impl Into<String>) -> Fault {
+        Fault::at(self.scripted.place, message)
     }
 
-    fn unknown(&self, value: &Value, of: &str, known: &str) -> Problem {
+    fn unknown(&self, value: &Value, of: &str, known: &str) -> Fault {
         let message = format!("`{}`: {value} is nothing that {of} can do", self.written());
-        self.problem(message).hint(known)
+        self.fault(message).hint(known)
     }
 
     fn written(&self) -> &str {
         &self.scripted.written
     }
 
-    fn turn(&self, step: &Step, value: &Value) -> Result<Turn, Problem> {
+    fn turn(&self, step: &Step, value: &Value) -> Result<Turn, Fault> {
         let word = scalar(value);
         let failure = value
             .get("fail")
@@ -230,7 +227,7 @@ impl Reading<'_> {
             (StepKind::Role(role), _) => self.work(&role.slots, value).map(Turn::Work),
             (StepKind::Person { answers, .. }, _) => self.person(value, answers),
             (StepKind::Each { .. }, _) => Err(self
-                .problem(format!("`{}` goes through tasks or phases", self.written()))
+                .fault(format!("`{}` goes through tasks or phases", self.written()))
                 .hint("script the steps in it; `step@task` is for one task only")),
             (StepKind::Gate { .. }, Some("pass" | "ok"))
             | (StepKind::Commit { .. } | StepKind::Publish { .. }, Some("ok")) => Ok(Turn::Goes),
@@ -257,7 +254,7 @@ impl Reading<'_> {
     }
 
     /// What a person says; `answers` are those that the step allows, if it is a person's.
-    fn person(&self, value: &Value, answers: &[Answer]) -> Result<Turn, Problem> {
+    fn person(&self, value: &Value, answers: &[Answer]) -> Result<Turn, Fault> {
         let (answer, note) = match value {
             Value::Object(fields) => {
                 let known = |key: &&String| matches!(key.as_str(), "answer" | "note");
@@ -270,14 +267,6 @@ impl Reading<'_> {
             }
             value => (scalar(value), String::new()),
         };
-        // YAML reads a bare `yes` as what is true.
-        let bare = match answer.as_deref() {
-            Some("true") => YES,
-            Some("false") => NO,
-            _ => &[],
-        };
-        let meant = answers.iter().find(|a| bare.contains(&a.name.as_str()));
-        let answer = meant.map(|a| a.name.clone()).or(answer);
         let Some(answer) = answer else {
             let known = "the name of an answer, or `{ answer: name, note: text }`";
             return Err(self.unknown(value, "a person", known));
@@ -286,29 +275,29 @@ impl Reading<'_> {
         if !names.is_empty() && !names.contains(&answer.as_str()) && answer != ABORT {
             let known: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
             let message = format!("`{answer}` is not an answer to `{}`", self.written());
-            return Err(self.problem(message).hint(known.join(", ")));
+            return Err(self.fault(message).hint(known.join(", ")));
         }
         Ok(Turn::Answers { answer, note })
     }
 
     /// What the workers of a step do, by slot.
-    fn work(&self, slots: &[RoleName], value: &Value) -> Result<Vec<Act>, Problem> {
+    fn work(&self, slots: &[RoleName], value: &Value) -> Result<Vec<Act>, Fault> {
         let roles: Vec<&Role> = slots
             .iter()
             .filter_map(|name| self.compiled.roles.get(name))
             .collect();
         let Some(first) = roles.first() else {
-            return Err(self.problem(format!("`{}` has no role", self.written())));
+            return Err(self.fault(format!("`{}` has no role", self.written())));
         };
         let acts = match value.get("slots") {
             Some(Value::Array(each)) if is_alone(value) => {
                 if each.len() > slots.len() {
                     let (has, said) = (slots.len(), each.len());
                     let message = format!("`{}` has {has} slots, not {said}", self.written());
-                    return Err(self.problem(message));
+                    return Err(self.fault(message));
                 }
                 let acts = each.iter().map(|value| self.act(first.kind, value));
-                acts.collect::<Result<Vec<Act>, Problem>>()?
+                acts.collect::<Result<Vec<Act>, Fault>>()?
             }
             _ => vec![self.act(first.kind, value)?; slots.len()],
         };
@@ -319,7 +308,7 @@ impl Reading<'_> {
     }
 
     /// Whether the contract of a role takes what it is to say.
-    fn check(&self, act: &Act, role: &Role) -> Result<(), Problem> {
+    fn check(&self, act: &Act, role: &Role) -> Result<(), Fault> {
         if matches!(act, Act::Wrong | Act::Crash | Act::Empty) {
             return Ok(());
         }
@@ -336,18 +325,18 @@ impl Reading<'_> {
                     role.name
                 );
                 Err(self
-                    .problem(message)
+                    .fault(message)
                     .hint("`wrong` is an answer that cannot be read"))
             }
         }
     }
 
-    fn act(&self, kind: Kind, value: &Value) -> Result<Act, Problem> {
+    fn act(&self, kind: Kind, value: &Value) -> Result<Act, Fault> {
         if let Some(word) = scalar(value) {
             return self.word(kind, value, &word);
         }
         let Value::Object(fields) = value else {
-            return Err(self.unknown(value, &a(kind), &words(kind)));
+            return Err(self.unknown(value, kind.with_article(), &words(kind)));
         };
         let single = fields.iter().next().filter(|_| fields.len() == 1);
         let (key, inner) = single.map_or(("", &Value::Null), |(key, inner)| (key.as_str(), inner));
@@ -365,7 +354,7 @@ impl Reading<'_> {
         Ok(act)
     }
 
-    fn word(&self, kind: Kind, value: &Value, word: &str) -> Result<Act, Problem> {
+    fn word(&self, kind: Kind, value: &Value, word: &str) -> Result<Act, Fault> {
         Ok(match (kind, word) {
             (_, "ok") => Act::Well,
             (_, "blocked") => Act::Blocked("it cannot go on".to_owned()),
@@ -374,19 +363,19 @@ impl Reading<'_> {
             (Kind::Implementer, "empty") => Act::Empty,
             (Kind::Gatekeeper, "approve") => Act::Approve("nothing is wrong with it".to_owned()),
             (Kind::Gatekeeper, "reject") => Act::Reject("it will not do".to_owned()),
-            _ => return Err(self.unknown(value, &a(kind), &words(kind))),
+            _ => return Err(self.unknown(value, kind.with_article(), &words(kind))),
         })
     }
 
-    fn texts(&self, value: &Value) -> Result<Vec<String>, Problem> {
+    fn texts(&self, value: &Value) -> Result<Vec<String>, Fault> {
         let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
         let texts: Option<Vec<String>> = items.iter().map(scalar).collect();
         texts
             .filter(|texts| !texts.is_empty())
-            .ok_or_else(|| self.problem(format!("`{}` needs a list of texts", self.written())))
+            .ok_or_else(|| self.fault(format!("`{}` needs a list of texts", self.written())))
     }
 
-    fn files(&self, value: &Value) -> Result<Vec<(String, Text)>, Problem> {
+    fn files(&self, value: &Value) -> Result<Vec<(String, Text)>, Fault> {
         let Value::Object(files) = value else {
             let paths = match scalar(value) {
                 Some(path) => vec![path],
@@ -404,14 +393,11 @@ impl Reading<'_> {
             .collect();
         files.filter(|files| !files.is_empty()).ok_or_else(|| {
             let message = format!("`{}` must say which files change", self.written());
-            self.problem(message)
+            self.fault(message)
                 .hint("`change: [path]`, or `change: { path: text }`, `null` to remove one")
         })
     }
 }
-
-const YES: &[&str] = &["yes", "y", "on", "true"];
-const NO: &[&str] = &["no", "n", "off", "false"];
 
 /// What a person says who ends the run instead of answering.
 pub(super) const ABORT: &str = "abort";
@@ -426,15 +412,6 @@ fn scalar(value: &Value) -> Option<String> {
 
 fn is_alone(value: &Value) -> bool {
     value.as_object().is_some_and(|fields| fields.len() == 1)
-}
-
-fn a(kind: Kind) -> String {
-    let article = if kind.as_str().starts_with(['a', 'i']) {
-        "an"
-    } else {
-        "a"
-    };
-    format!("{article} {}", kind.as_str())
 }
 
 fn words(kind: Kind) -> String {

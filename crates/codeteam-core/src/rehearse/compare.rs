@@ -8,7 +8,7 @@ use super::file::{Ends, Expected, Place};
 use super::{Ended, Visit};
 use crate::ids::StepId;
 use crate::workflow::{StepKind, Workflow};
-use crate::yaml::{Problem, nearest};
+use crate::yaml::{Fault, meant};
 
 /// Longer paths are not compared step by step.
 const MAX_COMPARED: usize = 400;
@@ -51,18 +51,16 @@ pub enum Difference {
 }
 
 /// Steps of the expectation that the workflow does not have.
-pub(super) fn check(expected: &Expected, workflow: &Workflow) -> Vec<Problem> {
+pub(super) fn check(expected: &Expected, workflow: &Workflow) -> Vec<Fault> {
     let all = expected.path.iter().flatten();
     let framed = expected.paths.iter().flat_map(|(_, places)| places);
     let places = all.chain(framed).chain(&expected.asks);
     let known = |place: &&Place| workflow.steps.contains_key(&StepId(place.step.clone()));
     let unknown = places.filter(|place| !known(place)).map(|place| {
         let message = format!("the workflow has no step `{}`", place.step);
-        let problem = Problem::at(place.at, message);
-        match nearest(&place.step, workflow.steps.keys().map(StepId::as_str)) {
-            Some(near) => problem.hint(format!("did you mean `{near}`?")),
-            None => problem,
-        }
+        let fault = Fault::at(place.at, message);
+        let known = workflow.steps.keys().map(StepId::as_str);
+        fault.maybe(meant(&place.step, known))
     });
     unknown.collect()
 }

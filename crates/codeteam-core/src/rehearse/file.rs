@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
-use serde_saphyr::{Location, Spanned};
 
 use super::{Case, File};
 use crate::plan;
-use crate::yaml::{Problem, Problems};
+use crate::yaml::{self, Fault, Placed, Problems, Sources, read, typed};
 
 /// As many tasks as a plan of a rehearsal may have.
 pub(super) const MAX_TASKS: usize = 100;
@@ -19,7 +19,7 @@ pub(super) const MAX_TASKS: usize = 100;
 #[derive(Clone, Debug)]
 pub(super) struct Scripted {
     /// Where its key stands.
-    pub place: Location,
+    pub place: yaml::Place,
     /// The key as it was written.
     pub written: String,
     /// The step.
@@ -48,7 +48,7 @@ pub(super) struct Expected {
 /// A step of an expected path.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
-    pub at: Location,
+    pub at: yaml::Place,
     pub step: String,
     pub frame: Option<String>,
 }
@@ -75,45 +75,42 @@ impl Ends {
 }
 
 pub(super) fn parse(file: &str, text: &str) -> Result<File, Problems> {
-    let raw: RawFile = crate::yaml::parse(file, text)?;
-    let mut problems = Vec::new();
+    let mut sources = Sources::default();
+    let node = read(&mut sources, file, text).map_err(|fault| sources.problems([fault]))?;
+    let raw: RawFile = typed(&node).map_err(|faults| sources.problems(faults))?;
+    let mut faults = Vec::new();
     if raw.cases.value.is_empty() {
-        let problem = Problem::at(raw.cases.referenced, "there is no case in it");
-        problems.push(problem.hint("each has a `name`, `answers` and a `path`"));
+        let fault = Fault::at(raw.cases.place, "there is no case in it");
+        faults.push(fault.hint("each has a `name`, `answers` and a `path`"));
     }
     let mut names = BTreeSet::new();
-    let cases = raw.cases.value.into_iter();
-    let cases = cases
-        .map(|raw| {
-            if !names.insert(raw.name.value.clone()) {
-                let message = format!("two cases are called `{}`", raw.name.value);
-                problems.push(Problem::at(raw.name.referenced, message));
-            }
-            case(raw, &mut problems)
-        })
-        .collect();
-    if problems.is_empty() {
-        return Ok(File {
-            file: file.to_owned(),
-            workflow: raw.workflow,
-            cases,
-        });
+    let sources = Arc::new(sources);
+    let mut cases = Vec::new();
+    for raw in raw.cases.value {
+        if !names.insert(raw.name.value.clone()) {
+            let message = format!("two cases are called `{}`", raw.name.value);
+            faults.push(Fault::at(raw.name.place, message));
+        }
+        cases.push(case(raw, &sources, &mut faults));
     }
-    problems.sort_by_key(|p| (p.line, p.column));
-    Err(Problems {
+    if !faults.is_empty() {
+        return Err(sources.problems(faults));
+    }
+    Ok(File {
         file: file.to_owned(),
-        problems,
+        workflow: raw.workflow,
+        cases,
     })
 }
 
-fn case(raw: RawCase, problems: &mut Vec<Problem>) -> Case {
+fn case(raw: RawCase, sources: &Arc<Sources>, faults: &mut Vec<Fault>) -> Case {
     let plan = raw.plan.and_then(|plan| {
         // JSON is YAML, and a plan is read in one place only.
         let read = plan::from_yaml("plan", &plan.value.to_string(), MAX_TASKS);
         let wrong = read.as_ref().err();
         for problem in wrong.iter().flat_map(|p| &p.problems) {
             let message = format!("in the plan: {}", problem.message);
-            problems.push(Problem::at(plan.referenced, message));
+            faults.push(Fault::at(plan.place, message).maybe(problem.hint.clone()));
         }
         read.ok()
     });
@@ -123,11 +120,11 @@ fn case(raw: RawCase, problems: &mut Vec<Problem>) -> Case {
     });
     if let (Some(asks), true) = (&raw.asks, ends != Ends::Waiting) {
         let message = format!("nobody is asked in the end if it ends `{}`", ends.as_str());
-        problems.push(Problem::at(asks.referenced, message).hint("`ends: waiting`"));
+        faults.push(Fault::at(asks.place, message).hint("`ends: waiting`"));
     }
     Case {
         name: raw.name.value,
-        line: raw.name.referenced.line(),
+        line: raw.name.place.line,
         settings: raw.settings,
         goal: raw.goal,
         plan,
@@ -135,7 +132,7 @@ fn case(raw: RawCase, problems: &mut Vec<Problem>) -> Case {
             .answers
             .0
             .into_iter()
-            .filter_map(|(key, value)| scripted(&key, value, problems))
+            .filter_map(|(key, value)| scripted(&key, value, faults))
             .collect(),
         expected: Expected {
             path: raw.path.map(places),
@@ -148,17 +145,18 @@ fn case(raw: RawCase, problems: &mut Vec<Problem>) -> Case {
             ends,
             asks: raw.asks.map(place),
         },
+        sources: Arc::clone(sources),
     }
 }
 
-fn scripted(key: &Spanned<String>, value: Value, problems: &mut Vec<Problem>) -> Option<Scripted> {
+fn scripted(key: &Placed<String>, value: Value, faults: &mut Vec<Fault>) -> Option<Scripted> {
     let turns = match value {
         Value::Array(turns) => turns,
         turn => vec![turn],
     };
     if turns.is_empty() {
         let message = format!("`{}` has no answer in its list", key.value);
-        problems.push(Problem::at(key.referenced, message));
+        faults.push(Fault::at(key.place, message));
         return None;
     }
     let place = place(key.clone());
@@ -167,7 +165,7 @@ fn scripted(key: &Spanned<String>, value: Value, problems: &mut Vec<Problem>) ->
         None => (place.step.clone(), false),
     };
     Some(Scripted {
-        place: key.referenced,
+        place: key.place,
         written: key.value.clone(),
         step,
         asked,
@@ -176,18 +174,18 @@ fn scripted(key: &Spanned<String>, value: Value, problems: &mut Vec<Problem>) ->
     })
 }
 
-fn places(steps: Vec<Spanned<String>>) -> Vec<Place> {
+fn places(steps: Vec<Placed<String>>) -> Vec<Place> {
     steps.into_iter().map(place).collect()
 }
 
 /// `step`, or `step@frame`.
-fn place(text: Spanned<String>) -> Place {
+fn place(text: Placed<String>) -> Place {
     let (step, frame) = match text.value.split_once('@') {
         Some((step, frame)) => (step.to_owned(), Some(frame.to_owned())),
         None => (text.value, None),
     };
     Place {
-        at: text.referenced,
+        at: text.place,
         step,
         frame,
     }
@@ -197,25 +195,25 @@ fn place(text: Spanned<String>) -> Place {
 #[serde(deny_unknown_fields)]
 struct RawFile {
     workflow: String,
-    cases: Spanned<Vec<RawCase>>,
+    cases: Placed<Vec<RawCase>>,
 }
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawCase {
-    name: Spanned<String>,
+    name: Placed<String>,
     #[serde(default = "goal")]
     goal: String,
-    plan: Option<Spanned<Value>>,
+    plan: Option<Placed<Value>>,
     #[serde(default)]
     settings: BTreeMap<String, Value>,
     #[serde(default)]
     answers: Entries<Value>,
-    path: Option<Vec<Spanned<String>>>,
+    path: Option<Vec<Placed<String>>>,
     #[serde(default)]
-    paths: Entries<Vec<Spanned<String>>>,
+    paths: Entries<Vec<Placed<String>>>,
     ends: Option<Ends>,
-    asks: Option<Spanned<String>>,
+    asks: Option<Placed<String>>,
 }
 
 fn goal() -> String {
@@ -223,7 +221,7 @@ fn goal() -> String {
 }
 
 /// A YAML mapping whose order and places matter.
-struct Entries<T>(Vec<(Spanned<String>, T)>);
+struct Entries<T>(Vec<(Placed<String>, T)>);
 
 impl<T> Default for Entries<T> {
     fn default() -> Self {

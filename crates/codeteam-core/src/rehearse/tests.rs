@@ -181,7 +181,7 @@ fn mistakes_are_found_before_anything_is_played() {
         6: `tasks` goes through tasks or phases (script the steps in it; `step@task` is for one task only)
         7: `test`: "maybe" is nothing that a gate can do (`pass`, `fail`, `{ fail: what it said }` or `crash`)
         8: `make`: "approve" is nothing that an implementer can do (`empty`, `{ change: [path] }`, `ok`, `blocked`, `crash`, `wrong` or a submission)
-        9: `true` is not an answer to `accept` (`approve`, `reject`)
+        9: `yes` is not an answer to `accept` (`approve`, `reject`)
         10: `know` cannot be said by `asker`: at `questions`: invalid type: integer `3`, expected a sequence (`wrong` is an answer that cannot be read)
         11: `plan` cannot be said by `planner`: in `plan`: unknown field `taks`, expected one of `plan_id`, `description`, `phases`, `tasks` (`wrong` is an answer that cannot be read)
         12: `commit`: "fail" is nothing that a commit can do (`ok`, `conflict` or `crash`)
@@ -207,14 +207,32 @@ fn the_file_is_read_strictly() {
     let wrong = |text: &str| File::parse("t.yml", text).unwrap_err().to_string();
     expect_test::expect![[r#"
         t.yml:2:8: there is no case in it (each has a `name`, `answers` and a `path`)
-        t.yml:4:5: unknown field `anwsers`, expected one of name, goal, plan, settings, answers, path, paths, ends, asks
-        t.yml:4:11: unknown variant `done`, expected one of completed, failed, aborted, waiting
+            | cases: []
+            |        ^
+        t.yml:4:5: unknown key `anwsers` (did you mean `answers`?)
+            |     anwsers: {}
+            |     ^
+        t.yml:4:11: unknown word `done` (known here: `completed`, `failed`, `aborted`, `waiting`)
+            |     ends: done
+            |           ^
         t.yml:4:11: two cases are called `a`
+            |   - name: a
+            |           ^
         t.yml:5:16: `make` has no answer in its list
-        t.yml:4:26: duplicate mapping key: make, set DuplicateKeyPolicy in Options if acceptable
+            |     answers: { make: [] }
+            |                ^
+        t.yml:4:26: `make` stands here twice
+            |     answers: { make: ok, make: crash }
+            |                          ^
         t.yml:4:11: in the plan: task `a` depends on `b`, which is not in the plan
+            |     plan: { tasks: [{ id: a, dependencies: [b] }] }
+            |           ^
         t.yml:5:11: nobody is asked in the end if it ends `failed` (`ends: waiting`)
-        t.yml:1:1: missing field `workflow`"#]].assert_eq(
+            |     asks: b
+            |           ^
+        t.yml:1:1: `workflow` is missing
+            | cases:
+            | ^"#]].assert_eq(
         &[
             "workflow: x\ncases: []\n",
             "workflow: x\ncases:\n  - name: a\n    anwsers: {}\n",

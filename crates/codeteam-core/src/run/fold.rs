@@ -328,6 +328,7 @@ pub fn apply(run: &mut Run, event: &Event) {
 }
 
 fn begin(run: &mut Run, started: &RunStarted) {
+    run.plan_given = started.plan.is_some();
     let RunStarted {
         run: id,
         at,

@@ -3,42 +3,30 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_saphyr::Location;
-
 use super::{Over, Step, StepKind, Target, Workflow};
 use crate::ids::{RoleName, StepId};
 use crate::role::{Kind, Role};
-use crate::yaml::{Problem, nearest};
+use crate::yaml::{Fault, Place, nearest};
 
 /// Everything that is wrong with a compiled workflow.
 pub(super) fn check(
     workflow: &Workflow,
     roles: &BTreeMap<RoleName, Role>,
-    lines: &BTreeMap<StepId, Location>,
-) -> Vec<Problem> {
-    let at = |step: &StepId, message: String| match lines.get(step) {
-        Some(place) => Problem::at(*place, message),
-        None => Problem {
-            line: 0,
-            column: 0,
-            message,
-            hint: None,
-        },
+    lines: &BTreeMap<StepId, Place>,
+) -> Vec<Fault> {
+    let at = |step: &StepId, message: String| {
+        Fault::at(lines.get(step).copied().unwrap_or_default(), message)
     };
     let mut problems = Vec::new();
     for step in workflow.steps.values() {
-        problems.extend(exits(workflow, step).into_iter().map(|(message, hint)| {
+        let hinted = exits(workflow, step).into_iter().chain(kinds(step, roles));
+        problems.extend(hinted.map(|(message, hint)| {
             let problem = at(&step.id, message);
             match hint {
                 Some(hint) => problem.hint(hint),
                 None => problem,
             }
         }));
-        problems.extend(
-            kinds(step, roles)
-                .into_iter()
-                .map(|message| at(&step.id, message)),
-        );
         problems.extend(
             place(workflow, step)
                 .into_iter()
@@ -63,7 +51,7 @@ pub(super) fn check(
             );
         }
     }
-    problems.sort_by_key(|p| (p.line, p.column));
+    problems.sort_by_key(|p| p.place);
     problems
 }
 
@@ -91,32 +79,44 @@ fn exits(workflow: &Workflow, step: &Step) -> Vec<(String, Option<String>)> {
     wrong
 }
 
-fn kinds(step: &Step, roles: &BTreeMap<RoleName, Role>) -> Vec<String> {
+fn kinds(step: &Step, roles: &BTreeMap<RoleName, Role>) -> Vec<(String, Option<String>)> {
     let StepKind::Role(role_step) = &step.kind else {
         return Vec::new();
     };
-    let kinds: BTreeSet<Kind> = role_step
+    let named: BTreeMap<&RoleName, &Role> = role_step
         .slots
         .iter()
-        .filter_map(|name| roles.get(name))
-        .map(|r| r.kind)
+        .filter_map(|name| roles.get_key_value(name))
         .collect();
+    let kinds: BTreeSet<Kind> = named.values().map(|role| role.kind).collect();
     let mut wrong = Vec::new();
+    for (name, role) in named {
+        if let Some(gap) = role.form().gap() {
+            let message = format!(
+                "`{}` cannot use the role `{name}`: {}",
+                step.id, gap.message
+            );
+            wrong.push((message, Some(gap.hint)));
+        }
+    }
     if kinds.len() > 1 {
-        wrong.push(format!("the roles of `{}` are of different kinds", step.id));
+        let message = format!("the roles of `{}` are of different kinds", step.id);
+        wrong.push((message, None));
     }
     let judges = kinds.contains(&Kind::Gatekeeper);
     if role_step.slots.len() > 1 && !judges {
-        wrong.push(format!(
+        let message = format!(
             "`{}` has several roles side by side, but only gatekeepers can share a step",
             step.id
-        ));
+        );
+        wrong.push((message, None));
     }
     if role_step.on_reject.is_some() && !judges {
-        wrong.push(format!(
+        let message = format!(
             "`{}` has `on_reject`, but its role is no gatekeeper",
             step.id
-        ));
+        );
+        wrong.push((message, None));
     }
     wrong
 }
@@ -251,3 +251,6 @@ fn unbounded_exits(workflow: &Workflow, step: &Step) -> Vec<StepId> {
     });
     targets.collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,6 +23,7 @@ use crate::role::Role;
 #[derive(Clone, Debug)]
 pub struct Graph {
     name: String,
+    about: String,
     limits: String,
     root: Scope,
 }
@@ -33,6 +34,7 @@ impl Graph {
         let workflow = &compiled.workflow;
         Self {
             name: clean(&workflow.name),
+            about: clean(&compiled.description),
             limits: limits(workflow),
             root: Scope::of(workflow, &compiled.roles, None, &workflow.start),
         }
@@ -255,6 +257,7 @@ fn worker_words(step: &RoleStep, roles: &BTreeMap<RoleName, Role>) -> String {
         Join::All => " (all approve)",
         Join::Any => " (one approves)",
         Join::Majority => " (more than half approve)",
+        Join::Roles => " (more than half of each approve)",
     };
     format!("{kind}: {}{join}", names.join(", "))
 }
@@ -313,6 +316,7 @@ fn condition(condition: &Condition) -> String {
     match condition {
         Condition::Plan(Presence::Missing) => "there is no plan".to_owned(),
         Condition::Plan(Presence::Present) => "there is a plan".to_owned(),
+        Condition::Plan(Presence::Given) => "it began with a plan".to_owned(),
         Condition::Setting(name) => format!("{name} is on"),
         Condition::Changed(patterns) => format!("{} changed", patterns.join(" or ")),
         Condition::Answered(answers) => {

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use codeteam_core::role::Contract;
+
 /// Words that name a role or a workflow wherever they occur in a literal.
 const WORDS: [&str; 9] = [
     "coder",
@@ -45,6 +47,11 @@ fn no_role_or_workflow_is_named_in_a_literal() {
                 .map(str::to_lowercase)
                 .collect();
             let named = WORDS.iter().any(|w| words.iter().any(|word| word == w));
+            // Two contracts are called what workflows are; where they get their words, and only there.
+            let contract = Contract::ALL.iter().any(|c| c.as_str() == literal);
+            if contract && file.ends_with("src/role.rs") {
+                continue;
+            }
             if named || NAMES.contains(&literal.as_str()) {
                 found.push(format!("{}: {literal:?}", file.display()));
             }

@@ -23,14 +23,14 @@
 //! What is before a line `---` happens and is not written down; `start` writes down how the run
 //! begins.
 
-use codeteam_core::assignment::assignment;
+use codeteam_core::assignment::{Assignment, assignment};
 use codeteam_core::failure::{Facts, Quota, Stage, Trouble};
 use codeteam_core::frame::{FrameChange, Work};
 use codeteam_core::ids::{AttemptId, FramePath, Tree};
 use codeteam_core::input::{Decision, WorkerEnd};
 use codeteam_core::role::{Contract, Kind};
 use codeteam_core::{Effect, Event, Input, due};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::fixture::{Start, plan};
 use crate::git;
@@ -206,18 +206,13 @@ fn perform(world: &mut World, effect: &Effect, done: &str) -> Input {
 fn work(world: &World, id: &AttemptId, verb: &str, done: &str) -> Input {
     let told = assignment(&world.run, id).unwrap();
     let rest = done.split_once(' ').map_or("", |(_, rest)| rest);
-    let team = told.contract == Contract::TeamMcp;
     let reason = rest.trim_matches('"');
     let end = match (verb, told.kind) {
         ("fails", _) => WorkerEnd::Failed(trouble(rest, told.worker.as_str())),
         ("says", _) => WorkerEnd::Answered(rest.to_owned()),
-        ("writes", _) => WorkerEnd::Answered(json!({"summary": "done"}).to_string()),
-        ("approves", _) if team => answered(&json!({"approved": true, "reason": "fine"})),
-        ("rejects", _) if team => {
-            answered(&json!({"approved": false, "reason": reason, "issues": [reason]}))
-        }
-        ("approves", _) => answered(&json!({"verdict": "approve", "reason": "fine"})),
-        ("rejects", _) => answered(&json!({"verdict": "reject", "reason": reason})),
+        ("writes", _) => answered(&change(told.contract, rest)),
+        ("approves", _) => answered(&verdict(&told, true, "fine")),
+        ("rejects", _) => answered(&verdict(&told, false, reason)),
         ("goes", Kind::Scribe) => answered(&json!({"message": "Do it"})),
         ("goes", Kind::Designer) => answered(&json!({"design": "a table"})),
         ("goes", Kind::Analyst) => answered(&json!({"confirmed_requirements": "by mail"})),
@@ -231,6 +226,39 @@ fn work(world: &World, id: &AttemptId, verb: &str, done: &str) -> Input {
         report.change = Some(write(world, id, &told.tree, written));
     }
     input
+}
+
+/// What an implementer says of the files it has written.
+fn change(contract: Contract, written: &str) -> Value {
+    let files = || written.split(' ').filter_map(|w| w.split_once('='));
+    let edits = || files().map(|(path, content)| json!({"path": path, "content": content}));
+    let names = || files().map(|(path, _)| path);
+    match contract {
+        Contract::Native | Contract::TeamMcp => json!({"summary": "done"}),
+        Contract::Strict => json!({"edits": edits().collect::<Vec<_>>()}),
+        Contract::Supervisor => json!({"status": "SUCCESS", "files_created": [],
+            "files_modified": names().collect::<Vec<_>>(), "tests_written": []}),
+    }
+}
+
+fn verdict(told: &Assignment, approved: bool, reason: &str) -> Value {
+    let choice = |yes: &'static str, no: &'static str| if approved { yes } else { no };
+    let issues = if approved { vec![] } else { vec![reason] };
+    match told.contract {
+        Contract::Native => json!({"verdict": choice("approve", "reject"), "reason": reason}),
+        Contract::TeamMcp => json!({"approved": approved, "reason": reason, "issues": issues}),
+        Contract::Strict => {
+            let task = told.task.as_ref().map_or("", |task| task.id.as_str());
+            json!({"task_id": task, "passed": approved, "report": reason})
+        }
+        Contract::Supervisor => {
+            let issues = issues
+                .iter()
+                .map(|i| json!({"severity": "major", "title": i}));
+            json!({"status": choice("APPROVED", "CHANGES_REQUESTED"), "suggestions": [],
+                "issues": issues.collect::<Vec<_>>()})
+        }
+    }
 }
 
 fn write(world: &World, id: &AttemptId, from: &Tree, written: &str) -> (Tree, FrameChange) {

@@ -1,11 +1,13 @@
 //! What the configuration says about confinement: `sandbox` and `setup`.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use codeteam_core::event::Sandbox as Backend;
 use codeteam_sandbox::egress::{Allowed, BadEntry};
 use codeteam_sandbox::policy::MIB;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, IntoDeserializer as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -42,7 +44,7 @@ pub struct Host {
 }
 
 /// A cache of the user's.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cache {
     /// Where it is. Below the user's home it appears at the same place of the private home.
@@ -53,7 +55,7 @@ pub struct Cache {
 }
 
 /// What may be done with a cache.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CacheMode {
     /// Reading.
@@ -64,7 +66,7 @@ pub enum CacheMode {
 }
 
 /// How much a command may take.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
     /// Memory of all its processes, in megabytes.
@@ -80,7 +82,7 @@ pub struct Limits {
 }
 
 /// What makes a fresh worktree ready for work.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Setup {
     /// The command, for `sh -c`.
@@ -93,7 +95,7 @@ pub struct Setup {
     pub timeout_seconds: Option<u64>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct Full {
     backend: Option<Backend>,
@@ -143,7 +145,7 @@ impl<'de> Deserialize<'de> for Sandbox {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FullHost {
     host: String,
@@ -182,6 +184,29 @@ impl<'de> Deserialize<'de> for Host {
     }
 }
 
+impl JsonSchema for Sandbox {
+    fn schema_name() -> Cow<'static, str> {
+        "Sandbox".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let word = generator.subschema_for::<Backend>();
+        let full = generator.subschema_for::<Full>();
+        json_schema!({ "anyOf": [word, full] })
+    }
+}
+
+impl JsonSchema for Host {
+    fn schema_name() -> Cow<'static, str> {
+        "Host".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let full = generator.subschema_for::<FullHost>();
+        json_schema!({ "anyOf": [{ "type": "string" }, full] })
+    }
+}
+
 impl Host {
     /// The rule for it.
     pub fn allowed(&self) -> Result<Allowed, BadEntry> {
@@ -211,25 +236,6 @@ impl Sandbox {
         ))
     }
 
-    /// What both say together: lists add up, and what the project says of the rest counts.
-    #[must_use]
-    pub fn over(self, user: Self) -> Self {
-        let both = |mut first: Vec<Host>, second: Vec<Host>| {
-            first.extend(second);
-            first
-        };
-        Self {
-            backend: self.backend.or(user.backend),
-            image: self.image.or(user.image),
-            hosts: both(user.hosts, self.hosts),
-            registries: both(user.registries, self.registries),
-            toolchains: [user.toolchains, self.toolchains].concat(),
-            caches: [user.caches, self.caches].concat(),
-            allow_files: user.allow_files,
-            limits: self.limits.over(user.limits),
-        }
-    }
-
     /// The limits of one command.
     pub fn limits(&self) -> codeteam_sandbox::Limits {
         let usual = codeteam_sandbox::Limits::default();
@@ -240,18 +246,6 @@ impl Sandbox {
             file_size: bytes(self.limits.file_size_mb, usual.file_size),
             scratch: bytes(self.limits.scratch_mb, usual.scratch),
             ..usual
-        }
-    }
-}
-
-impl Limits {
-    fn over(self, user: Self) -> Self {
-        Self {
-            memory_mb: self.memory_mb.or(user.memory_mb),
-            processes: self.processes.or(user.processes),
-            file_size_mb: self.file_size_mb.or(user.file_size_mb),
-            scratch_mb: self.scratch_mb.or(user.scratch_mb),
-            disk_mb: self.disk_mb.or(user.disk_mb),
         }
     }
 }
@@ -287,44 +281,31 @@ mod tests {
 
     #[test]
     fn mistakes_are_named() {
-        let check = |text: &str, expected: Expect| expected.assert_eq(&read(text).unwrap_err());
+        let check = |text: &str, expected: Expect| {
+            let error = read(text).unwrap_err();
+            expected.assert_eq(error.lines().next().unwrap());
+        };
         check(
             "bublewrap",
-            expect![
-                "config.yml: unknown variant `bublewrap`, expected one of none, bubblewrap, container"
-            ],
+            expect!["config.yml:1:1: unknown word `bublewrap` (did you mean `bubblewrap`?)"],
         );
         check(
             "backend: bublewrap",
-            expect![
-                "config.yml:1:10: unknown variant `bublewrap`, expected one of none, bubblewrap, container"
-            ],
+            expect!["config.yml:1:10: unknown word `bublewrap` (did you mean `bubblewrap`?)"],
         );
         check(
-            "host: [a]",
-            expect![
-                "config.yml:1:1: unknown field `host`, expected one of backend, image, hosts, registries, toolchains, caches, allow_files, limits"
-            ],
+            "hots: []",
+            expect!["config.yml:1:1: unknown key `hots` (did you mean `hosts`?)"],
         );
         check(
             "hosts: [{ hots: a }]",
-            expect!["config.yml:1:11: unknown field `hots`, expected one of host, private"],
+            expect!["config.yml:1:11: unknown key `hots` (did you mean `host`?)"],
         );
         check(
             "[1]",
             expect![
-                "config.yml: invalid type: sequence, expected `bubblewrap`, `container`, `none`, or a mapping"
+                "config.yml:1:1: invalid type: sequence, expected `bubblewrap`, `container`, `none`, or a mapping"
             ],
         );
-    }
-
-    #[test]
-    fn lists_add_up_and_the_project_decides_the_rest() {
-        let project = read("{ hosts: [a], limits: { memory_mb: 1 } }").unwrap();
-        let user = read("{ backend: none, hosts: [b], limits: { memory_mb: 2, processes: 3 } }");
-        let both = project.over(user.unwrap());
-        assert_eq!(both.hosts.len(), 2);
-        assert_eq!(both.backend, Some(Backend::None));
-        assert_eq!((both.limits().memory, both.limits().processes), (MIB, 3));
     }
 }

@@ -126,7 +126,7 @@ fn settings_of(assignment: &Assignment, around: &Surroundings) -> Value {
     }
     let form = [
         assignment.kind.as_str(),
-        contract(assignment),
+        assignment.contract.as_str(),
         mode(assignment),
     ];
     let submit = json!({
@@ -169,13 +169,6 @@ fn settings_of(assignment: &Assignment, around: &Surroundings) -> Value {
         settings["tools"] = json!({ "core": tools });
     }
     settings
-}
-
-fn contract(assignment: &Assignment) -> &'static str {
-    match assignment.contract {
-        codeteam_core::role::Contract::Native => "native",
-        codeteam_core::role::Contract::TeamMcp => "team_mcp",
-    }
 }
 
 fn mode(assignment: &Assignment) -> &'static str {

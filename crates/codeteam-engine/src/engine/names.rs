@@ -12,14 +12,14 @@ impl Engine {
     /// goal's first words.
     pub(super) fn new_id(&self, goal: &str, at: Time) -> Result<RunId, Error> {
         let base = format!("{}_{}", stamp(at), slug(goal));
-        self.room_for(&self.config.git.branch_pattern.replace("{run}", &base))?;
+        self.room_for(&self.config.git.branch(&base))?;
         for n in 1..1_000 {
             let id = if n == 1 {
                 base.clone()
             } else {
                 format!("{base}-{n}")
             };
-            let branch = self.config.git.branch_pattern.replace("{run}", &id);
+            let branch = self.config.git.branch(&id);
             let taken = self.store.run(&id)?.is_some()
                 || self
                     .repo

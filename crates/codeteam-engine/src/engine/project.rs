@@ -14,14 +14,15 @@ use codeteam_core::plan::{self, Plan};
 use codeteam_core::role::Role;
 use codeteam_core::schedule::Status;
 use codeteam_core::workflow::Compiled;
+use codeteam_core::yaml::Node;
 
 use super::{Error, MAX_TASKS, Request};
-use crate::config::Config;
+use crate::config::{Config, Origins};
 use crate::dialect;
 use crate::env::Env;
 use crate::git::{self, Git, Head, Oid, Repo};
+use crate::library::{Library, Places};
 use crate::workers::{self, Worker};
-use crate::workflows;
 
 /// A repository codeteam can work on.
 pub struct Project {
@@ -83,16 +84,30 @@ impl Prepared {
 impl Project {
     /// The project that `start` is in.
     pub fn find(start: &Path, env: Env) -> Result<Self, Error> {
-        let mut project = Self::find_anyway(start, env)?;
-        project.config = Config::load(&project.folder, project.env.config_home.as_deref())?;
-        Ok(project)
+        Self::find_set(start, env, &[])
+    }
+
+    /// The project that `start` is in, with some values of its configuration set: `key=value`.
+    pub fn find_set(start: &Path, env: Env, set: &[String]) -> Result<Self, Error> {
+        let (repo, head) = discover(start, &env)?;
+        let folder = repo.top_level().join(".codeteam");
+        let mut origins = Origins::of(&env, &folder);
+        origins.set = set.to_vec();
+        let config = Config::load(&origins)?;
+        Ok(Self {
+            repo,
+            head,
+            folder,
+            config,
+            env,
+        })
     }
 
     /// The project that `start` is in, without its configuration if that cannot be read.
     pub(crate) fn find_anyway(start: &Path, env: Env) -> Result<Self, Error> {
         let (repo, head) = discover(start, &env)?;
         let folder = repo.top_level().join(".codeteam");
-        let config = Config::load(&folder, env.config_home.as_deref()).unwrap_or_default();
+        let config = Config::load(&Origins::of(&env, &folder)).unwrap_or_default();
         Ok(Self {
             repo,
             head,
@@ -150,15 +165,48 @@ impl Project {
         })
     }
 
+    /// All roles and workflows there are.
+    pub fn library(&self) -> Library {
+        library(&self.config, &self.env, &self.folder, self.repo.top_level())
+    }
+
+    /// The workflow that a request means, with its roles as their files say them.
+    pub fn workflow(&self, request: &Request) -> Result<Compiled, Error> {
+        let mut surroundings = self.config.surroundings();
+        surroundings.cast.clone_from(&request.cast);
+        let mut library = self.library();
+        let configured = self.config.flow.as_ref();
+        let named = configured.and_then(|node| node.as_text());
+        let name = request.workflow.as_deref().or(named);
+        let compiled = match (name, configured) {
+            (Some(name), _) => library.compile(name, surroundings)?,
+            (None, Some(node)) => {
+                let mut node = node.clone();
+                let own = ["steps", "sequence", "extends", "template"];
+                if own.iter().all(|key| node.get(key).is_none()) {
+                    node.set("extends", Node::text(Config::usual_workflow()));
+                }
+                library.build("project", node, surroundings)?
+            }
+            (None, None) => library.compile(&Config::usual_workflow(), surroundings)?,
+        };
+        for name in request.cast.keys() {
+            if !library.plays(&compiled, &request.cast, name) {
+                return Err(Error::NotCast(name.clone()));
+            }
+        }
+        Ok(compiled)
+    }
+
     /// The workflow, with a worker for every role.
     fn compiled(&self, request: &Request) -> Result<Compiled, Error> {
-        let name = request
-            .workflow
-            .as_deref()
-            .or(self.config.workflow.as_deref());
-        let mut compiled = self.workflow(name.unwrap_or(workflows::DEFAULT))?;
+        let mut compiled = self.workflow(request)?;
         let said = request.worker.as_ref().or(self.config.worker.as_ref());
         let script = self.script(request)?;
+        for role in compiled.roles.values_mut() {
+            self.only_installed(role);
+            self.config.furnish(role);
+        }
         let is_needed = compiled.roles.values().any(|role| role.workers.is_empty());
         let default = match said {
             Some(said) => WorkerName(said.clone()),
@@ -192,17 +240,27 @@ impl Project {
             if role.model.is_none() && role.workers.iter().all(|w| w.as_str() == "scripted") {
                 role.model.clone_from(&script);
             }
+            if role.model.is_none() && workers::speaks_claude(&self.config, role) {
+                role.model.clone_from(&self.config.llm.model);
+            }
         }
         Ok(compiled)
     }
 
-    /// A workflow by name or file, with the project's own checks.
-    fn workflow(&self, name: &str) -> Result<Compiled, Error> {
-        let mut folders = vec![self.folder.join("workflows")];
-        if let Some(config) = &self.env.config_home {
-            folders.push(config.join("codeteam/workflows"));
+    /// Of several workers that may stand in for each other, those whose program is here. Without
+    /// any, the role takes the configured worker.
+    fn only_installed(&self, role: &mut Role) {
+        if role.workers.len() < 2 {
+            return;
         }
-        Ok(workflows::load(name, &folders, &self.config.checks())?)
+        let first = role.workers.first().cloned();
+        role.workers.retain(|name| {
+            let worker = Worker::find(&self.config, name);
+            worker.is_none_or(|worker| workers::is_installed(&self.config, &self.env, &worker))
+        });
+        if role.workers.first() != first.as_ref() {
+            role.model = None;
+        }
     }
 
     /// The script of the scripted worker, which must be there if one is named.
@@ -217,6 +275,18 @@ impl Project {
             path => Ok(path.map(|path| path.display().to_string())),
         }
     }
+}
+
+/// All roles and workflows there are for a project.
+pub(super) fn library(config: &Config, env: &Env, folder: &Path, root: &Path) -> Library {
+    let origins = Origins::of(env, folder);
+    // The configuration is read again for the places of what it says of roles.
+    let sources = Config::layers(&origins).map(|(_, layers)| layers.sources);
+    let places = Places {
+        user: env.config_home.as_ref().map(|home| home.join("codeteam")),
+        project: Some((folder.to_owned(), root.to_owned())),
+    };
+    Library::read(places, sources.unwrap_or_default(), config.roles.as_ref())
 }
 
 /// The repository that `start` is in.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use codeteam_core::event::CheckResult;
 use codeteam_core::ids::{BodyId, Tree};
 use codeteam_core::input::Input;
-use codeteam_core::workflow::{Check, CheckKind};
+use codeteam_core::workflow::{Check, CheckKind, glob_matches};
 use codeteam_sandbox::Access;
 
 use super::{Context, Error, Job, caches, now, setup, view};
@@ -103,6 +103,15 @@ fn run_check(
             Some(found) if found.contains(text.as_str()) => plain(true, String::new()),
             Some(_) => plain(false, format!("`{file}` does not contain `{text}`")),
         },
+        CheckKind::Changed { paths } => {
+            let touched = |file: &String| paths.iter().any(|path| glob_matches(path, file));
+            let there = job.changed.iter().any(touched);
+            let said = format!(
+                "the change touches nothing that matches {}",
+                paths.join(", ")
+            );
+            plain(there, if there { String::new() } else { said })
+        }
         CheckKind::Lacks { file, text } => match read(root, file) {
             Some(found) if found.contains(text.as_str()) => {
                 plain(false, format!("`{file}` contains `{text}`"))

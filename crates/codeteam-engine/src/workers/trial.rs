@@ -261,7 +261,8 @@ fn model_in(transcript: &BodyId, engine: &Engine) -> Option<String> {
 /// What of a configuration matters to a worker that is asked for a word.
 fn lean(config: &Config) -> Config {
     let mut config = config.clone();
-    config.workflow = None;
+    config.flow = None;
+    config.roles = None;
     config.worker = None;
     config.script = None;
     config.setup = None;

@@ -186,6 +186,7 @@ fn env(root: &Path, variables: &[(&str, &str)]) -> Env {
         user: "tester".to_owned(),
         lease_stale_ms: None,
         failpoint: None,
+        settings: Vec::new(),
     }
 }
 

@@ -12,4 +12,5 @@ mod graphs;
 mod keys;
 mod logins;
 mod recovery;
+mod rehearsals;
 mod server;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use codeteam_core::event::Sandbox;
-use codeteam_engine::config::{self, Config};
+use codeteam_engine::config::{self, Config, Origins};
 use codeteam_engine::confine::{self, Confinement, Looked, Profile};
 use codeteam_engine::engine::{Cast, Engine, Error as EngineError, Project};
 use codeteam_engine::maintenance::{self, Check};
@@ -34,7 +34,7 @@ pub(crate) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
             let remedy = Problem::from(error).remedy();
             checks.push(Check::bad("git", found, remedy));
             let folder = scene.folder.join(".codeteam");
-            config = Config::load(&folder, scene.env.config_home.as_deref()).unwrap_or_default();
+            config = Config::load(&Origins::of(&scene.env, &folder)).unwrap_or_default();
         }
         Ok((repo, head)) => {
             let at = codeteam_engine::tell::short(head.commit.as_str()).to_owned();
@@ -44,7 +44,7 @@ pub(crate) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
             ));
             checks.extend(maintenance::examine(&repo, &scene.env));
             let folder = repo.top_level().join(".codeteam");
-            config = Config::load(&folder, scene.env.config_home.as_deref()).unwrap_or(config);
+            config = Config::load(&Origins::of(&scene.env, &folder)).unwrap_or(config);
             secrets.push(repo.common_dir().to_owned());
         }
     }

@@ -34,6 +34,12 @@ pub(crate) struct Args {
     /// The script of the scripted worker.
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
+    /// Let another role play one of the workflow's: `coder=quant_dev`.
+    #[arg(long = "role", value_name = "ROLE=OTHER", value_parser = pair)]
+    cast: Vec<(String, String)>,
+    /// Set a value of the configuration for this run: `limits.max_minutes=30`.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
     /// Run workers and gates with your own rights, not confined.
     #[arg(long)]
     no_sandbox: bool,
@@ -62,6 +68,15 @@ pub(crate) struct Limits {
     max_minutes: Option<u64>,
 }
 
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((role, other)) if !role.is_empty() && !other.is_empty() => {
+            Ok((role.to_owned(), other.to_owned()))
+        }
+        _ => Err("write it as `coder=quant_dev`".to_owned()),
+    }
+}
+
 fn dollars(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(amount) if amount.is_finite() && amount >= 0.0 => Ok(amount),
@@ -86,7 +101,7 @@ impl Limits {
 
 pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
     // Everything that can be wrong is found before anything is made.
-    let project = scene.project()?;
+    let project = scene.project_set(&args.set)?;
     let mut base = None;
     let plan = match &args.plan {
         Some(path) => {
@@ -108,6 +123,7 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
         base: base.as_ref().map(|(_, tip)| tip.clone()),
         limits: args.limits.budget(),
         sandbox: args.no_sandbox.then_some(Sandbox::None),
+        cast: args.cast.into_iter().collect(),
     })?;
     if prepared.lacks_script() {
         // What the demo does has no place in a project of the user's.
@@ -178,6 +194,9 @@ pub(crate) fn warn(scene: &Scene, engine: &Engine, started: &RunStarted) -> Resu
         note(
             "no checks are configured (`verification.commands` in `.codeteam/config.yml`), so only reviewers judge",
         );
+    }
+    for said in &engine.config.notes {
+        note(said);
     }
     if started.sandbox == Sandbox::None {
         note(&started.confinement);

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use codeteam_core::event::Sandbox;
-use codeteam_engine::config::{self, Config};
+use codeteam_engine::config::{self, Config, Origins};
 use codeteam_engine::confine::Confinement;
 use codeteam_engine::engine::{self, Engine};
 use codeteam_engine::perform::with_causes;
@@ -55,7 +55,7 @@ fn config(scene: &Scene) -> Result<Config, Problem> {
         Ok((repo, _)) => repo.top_level().to_owned(),
         Err(_) => scene.folder.clone(),
     };
-    let config = Config::load(&folder.join(".codeteam"), scene.env.config_home.as_deref());
+    let config = Config::load(&Origins::of(&scene.env, &folder.join(".codeteam")));
     Ok(config.map_err(engine::Error::from)?)
 }
 

@@ -177,6 +177,9 @@ fn hostile(text: &str) -> Compiled {
         exclude: Vec::new(),
         max_cost_microusd: None,
         means: Means::default(),
+        description: String::new(),
+        context: crate::role::Context::default(),
+        quality_threshold: None,
     };
     let work = RoleStep {
         slots: vec![role.name.clone()],
@@ -188,6 +191,8 @@ fn hostile(text: &str) -> Compiled {
         degrade: false,
         max_question_rounds: 1,
         allow_empty: false,
+        outputs: Vec::new(),
+        config: BTreeMap::new(),
     };
     let check = Check {
         name: text.to_owned(),
@@ -221,6 +226,8 @@ fn hostile(text: &str) -> Compiled {
         step(3, StepKind::Publish { command }, Target::Done),
     ];
     Compiled {
+        description: text.to_owned(),
+        notes: Vec::new(),
         workflow: Workflow {
             name: text.to_owned(),
             start: id(0),

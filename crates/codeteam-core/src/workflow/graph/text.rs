@@ -21,8 +21,10 @@ pub(super) fn write(graph: &Graph) -> String {
     for line in wrap(name, WIDTH) {
         let _ = writeln!(out, "{line}");
     }
-    if !graph.limits.is_empty() {
-        let _ = writeln!(out, "{}", graph.limits);
+    for text in [&graph.about, &graph.limits] {
+        for line in wrap(text, WIDTH).iter().filter(|line| !line.is_empty()) {
+            let _ = writeln!(out, "{line}");
+        }
     }
     out.push('\n');
     scope(&mut out, &graph.root, "");

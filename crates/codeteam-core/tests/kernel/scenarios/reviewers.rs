@@ -89,6 +89,59 @@ fn a_reviewer_without_a_verdict_abstains_and_never_approves() {
     .assert_eq(&play(&reviewers("all"), script));
 }
 
+/// Three of one role and one of another: each role has a majority of its own.
+#[test]
+fn reviewers_are_counted_by_role() {
+    let start = Start::of(
+        "
+name: roles
+start: code
+roles:
+  maker: { kind: implementer, worker: claude }
+  judge: { kind: gatekeeper, worker: claude }
+  auditor: { kind: gatekeeper, worker: codex }
+steps:
+  code: { role: maker, next: review }
+  review: { roles: [judge, judge, judge, auditor], join: roles, retry: none, next: done, on_reject: code }
+",
+    );
+    let play = |judge: &str, auditor: &str| {
+        let script = format!(
+            "run code writes a.rs=1
+             run review approves
+             run review/1 approves
+             run review/2 {judge}
+             ---
+             run review/3 {auditor}"
+        );
+        play(&start, &script)
+    };
+    expect![[r#"
+        > run review/3 approves
+          run:review.1.3.1#5 answered, for it
+          run: review approved
+          run ended: completed
+          the run ended: completed
+    "#]]
+    .assert_eq(&play("rejects \"no\"", "approves"));
+    expect![[r#"
+        > run review/3 rejects "it leaks"
+          run:review.1.3.1#5 answered, against it
+          run: review rejected: it leaks
+          run at code.2 (rejected)
+          run:code.2.0.1#6 started: maker on claude
+    "#]]
+    .assert_eq(&play("approves", "rejects \"it leaks\""));
+    expect![[r#"
+        > run review/3 fails crash
+          run:review.1.3.1#5 failed: cli → retry_same: it crashed
+          run:review.1.3.1 abstains: it crashed (1 of 1 tries)
+          run ended: failed: `review` gave up: 1 of 4 gave no verdict
+          the run ended: failed: `review` gave up: 1 of 4 gave no verdict
+    "#]]
+    .assert_eq(&play("approves", "fails crash"));
+}
+
 const REJECTED_THRICE: &str = r#"run analyse goes
     run design goes
     run code writes a.rs=1

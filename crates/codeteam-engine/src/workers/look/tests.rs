@@ -87,6 +87,7 @@ impl Machine {
             user: "ada".to_owned(),
             lease_stale_ms: None,
             failpoint: None,
+            settings: Vec::new(),
         }
     }
 

@@ -4,7 +4,6 @@ use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 
 use codeteam_core::yaml::nearest;
-use codeteam_engine::workflows;
 use serde_json::json;
 
 use super::load::{self, Library};
@@ -23,23 +22,24 @@ pub(super) struct Args {
 
 pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let library = Library::open(scene)?;
-    let Some(source) = load::built_in(&args.name) else {
-        let known: Vec<&str> = workflows::BUILT_IN.iter().map(|(n, _)| *n).collect();
-        let problem = Problem::user(format!("`{}` is no built-in workflow", args.name));
-        return Err(match nearest(&args.name, known.iter().copied()) {
+    let name = &args.name;
+    let Some(text) = load::built_in_text(name) else {
+        let known = load::built_in_names();
+        let problem = Problem::user(format!("`{name}` is no built-in workflow"));
+        return Err(match nearest(name, known.iter().copied()) {
             Some(near) => problem.hint(format!("did you mean `{near}`?")),
             None => problem.hint(format!("built in: {}", known.join(", "))),
         });
     };
-    let folder = library.project.join("workflows");
-    let file = folder.join(format!("{}.yml", source.name));
+    let folder = library.folder.join("workflows");
+    let file = folder.join(format!("{name}.yml"));
     let failed = |error: &std::io::Error| match error.kind() {
         ErrorKind::AlreadyExists => Problem::user(format!("`{}` is there already", file.display()))
             .hint("it was not touched; move it away to have the built-in one again"),
         _ => Problem::environment(format!("could not write `{}`", file.display())).caused_by(error),
     };
-    if folder.join(format!("{}.yaml", source.name)).exists() {
-        let other = folder.join(format!("{}.yaml", source.name));
+    if folder.join(format!("{}.yaml", name)).exists() {
+        let other = folder.join(format!("{}.yaml", name));
         return Err(Problem::user(format!(
             "`{}` is there already",
             other.display()
@@ -48,10 +48,10 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     fs::create_dir_all(&folder).map_err(|error| failed(&error))?;
     // Never over something that is there, even if it has just come.
     let made = OpenOptions::new().write(true).create_new(true).open(&file);
-    let written = made.and_then(|mut made| made.write_all(source.text.as_bytes()));
+    let written = made.and_then(|mut made| made.write_all(text.as_bytes()));
     written.map_err(|error| failed(&error))?;
     if scene.json {
-        output::json(&json!({"workflow": source.name, "file": file}))?;
+        output::json(&json!({"workflow": name, "file": file}))?;
     } else if scene.detail > Detail::Quiet {
         say(&format!(
             "written to `{}`; the project uses it from now on",

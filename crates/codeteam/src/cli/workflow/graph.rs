@@ -1,6 +1,5 @@
 //! `codeteam workflow graph`: a workflow as a picture.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -60,8 +59,8 @@ impl Format {
 
 pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let library = Library::open(scene)?;
-    let name = library.name(args.workflow.as_deref(), &scene.folder);
-    let graph = Graph::of(&library.compile(&name, &BTreeMap::new())?);
+    let compiled = library.named(args.workflow.as_deref(), &scene.folder)?;
+    let (name, graph) = (&compiled.workflow.name, Graph::of(&compiled));
     let format = args
         .format
         .unwrap_or_else(|| Format::of(args.output.as_deref()));

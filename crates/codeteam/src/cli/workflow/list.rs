@@ -16,40 +16,41 @@ pub(super) struct Args {}
 
 pub(super) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let library = Library::open(scene)?;
-    let default = library.name(None, &scene.folder);
+    let usual = library.usual_name();
     let mut rows = Vec::new();
-    for name in library.names() {
-        let source = library.source(&name)?;
-        let steps = library.compile(&name, &BTreeMap::new());
-        let steps = steps.map(|c| c.workflow.steps.len()).ok();
-        rows.push((source, steps));
+    for listed in library.all() {
+        let compiled = library.compile(&listed.name, &BTreeMap::new()).ok();
+        rows.push((listed, compiled));
     }
+    let is_usual = |name: &str| usual.as_deref() == Some(name);
     if scene.json {
         let rows: Vec<Value> = rows
             .iter()
-            .map(|(source, steps)| {
+            .map(|(listed, compiled)| {
+                let compiled = compiled.as_ref();
                 json!({
-                    "name": source.name, "layer": source.layer, "file": source.file,
-                    "description": source.description(), "steps": steps,
-                    "valid": steps.is_some(), "default": source.name == default,
+                    "name": listed.name, "layer": listed.layer.as_str(), "file": listed.file,
+                    "description": compiled.map(|c| &c.description),
+                    "steps": compiled.map(|c| c.workflow.steps.len()),
+                    "valid": compiled.is_some(), "default": is_usual(&listed.name),
                 })
             })
             .collect();
         output::json(&rows)?;
         return Ok(Exit::Done);
     }
-    let names = rows.iter().map(|(source, _)| source.name.chars().count());
+    let names = rows.iter().map(|(listed, _)| listed.name.chars().count());
     let width = names.max().unwrap_or(0).max(4);
     out_line(&format!(
         "  {:<width$}  {:<8}  STEPS  DESCRIPTION",
         "NAME", "FROM"
     ))?;
-    for (source, steps) in &rows {
-        let mark = if source.name == default { '*' } else { ' ' };
-        let (name, from) = (&source.name, source.layer.as_str());
-        let about = source.description().unwrap_or_default();
-        let (steps, about) = if let Some(steps) = steps {
-            (steps.to_string(), about)
+    for (listed, compiled) in &rows {
+        let (name, from) = (&listed.name, listed.layer.as_str());
+        let mark = if is_usual(name) { '*' } else { ' ' };
+        let (steps, about) = if let Some(compiled) = compiled {
+            let steps = compiled.workflow.steps.len();
+            (steps.to_string(), compiled.description.clone())
         } else {
             let call = format!("`{} workflow validate {name}`", scene.calls.codeteam);
             ("-".to_owned(), format!("not valid: {call} says why"))

@@ -1,15 +1,17 @@
 //! Where workflows come from: the project's files, the user's, those built in. All loading of this
 //! command is here.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use codeteam_core::workflow::{Check, Compiled};
-use codeteam_core::yaml::{self, nearest};
-use codeteam_engine::config::Config;
-use codeteam_engine::engine::{self, Engine};
-use codeteam_engine::{rehearsals, workflows};
+use codeteam_core::workflow::{Compiled, Surroundings};
+use codeteam_core::yaml::{self, Key, Node, Place, Scalar, nearest};
+use codeteam_engine::config::{Config, Origins};
+use codeteam_engine::engine::{self, Engine, Project, Request};
+use codeteam_engine::library::{self, Listed, Places};
+use codeteam_engine::{built_in, library::is_file};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -19,184 +21,172 @@ use crate::problem::Problem;
 /// The workflows of a project, a user and codeteam.
 pub(super) struct Library {
     /// `.codeteam` of the project, or of where one could be.
-    pub(super) project: PathBuf,
-    folders: Vec<(Layer, PathBuf)>,
-    checks: Vec<Check>,
-    default: String,
-}
-
-/// Who says what a workflow is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Layer {
-    Project,
-    User,
-    BuiltIn,
-    File,
-}
-
-impl Layer {
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Project => "project",
-            Self::User => "user",
-            Self::BuiltIn => "built in",
-            Self::File => "file",
-        }
-    }
+    pub(super) folder: PathBuf,
+    project: Option<Project>,
+    surroundings: Surroundings,
+    library: RefCell<library::Library>,
 }
 
 /// A workflow's text and where it is from.
 #[derive(Debug, Serialize)]
 pub(super) struct Source {
     pub(super) name: String,
-    pub(super) layer: Layer,
-    pub(super) file: Option<PathBuf>,
+    pub(super) file: String,
     pub(super) text: String,
-}
-
-impl Source {
-    /// What it says of itself.
-    pub(super) fn description(&self) -> Option<String> {
-        let value: Value = yaml::parse(&self.name, &self.text).ok()?;
-        Some(value.get("description")?.as_str()?.trim().to_owned())
-    }
 }
 
 impl Library {
     /// Needs no project, and uses its files if there is one.
     pub(super) fn open(scene: &Scene) -> Result<Self, Problem> {
-        let top = match Engine::discover(&scene.folder, &scene.env) {
-            Ok((repo, _)) => repo.top_level().to_owned(),
-            Err(_) => scene.folder.clone(),
-        };
-        let project = top.join(".codeteam");
-        let config = Config::load(&project, scene.env.config_home.as_deref());
-        let config = config.map_err(engine::Error::from)?;
-        let mut folders = vec![(Layer::Project, project.join("workflows"))];
-        if let Some(home) = &scene.env.config_home {
-            folders.push((Layer::User, home.join("codeteam/workflows")));
+        let is_project = Engine::discover(&scene.folder, &scene.env).is_ok();
+        if is_project {
+            let project = scene.project()?;
+            return Ok(Self {
+                folder: project.folder.clone(),
+                surroundings: project.config.surroundings(),
+                library: RefCell::new(project.library()),
+                project: Some(project),
+            });
         }
-        let default = match &config.workflow {
-            Some(file) if is_file(file) => top.join(file).display().to_string(),
-            Some(name) => name.clone(),
-            None => workflows::DEFAULT.to_owned(),
+        let folder = scene.folder.join(".codeteam");
+        let origins = Origins::of(&scene.env, &folder);
+        let (config, layers) = Config::layers(&origins).map_err(engine::Error::from)?;
+        let home = scene.env.config_home.as_ref();
+        let places = Places {
+            user: home.map(|home| home.join("codeteam")),
+            project: Some((folder.clone(), scene.folder.clone())),
         };
+        let library = library::Library::read(places, layers.sources, config.roles.as_ref());
         Ok(Self {
-            project,
-            folders,
-            checks: config.checks(),
-            default,
+            folder,
+            project: None,
+            surroundings: config.surroundings(),
+            library: RefCell::new(library),
         })
     }
 
-    /// What the user means: a name, a file seen from `folder`, or the project's own workflow.
-    pub(super) fn name(&self, said: Option<&str>, folder: &Path) -> String {
-        match said {
-            None => self.default.clone(),
-            Some(file) if is_file(file) => folder.join(file).display().to_string(),
-            Some(name) => name.to_owned(),
+    /// What a run would follow if nothing is said.
+    pub(super) fn usual(&self) -> Result<Compiled, Problem> {
+        match &self.project {
+            Some(project) => Ok(project.workflow(&Request::default())?),
+            None => self.compile(&Config::usual_workflow(), &BTreeMap::new()),
         }
     }
 
-    /// Compiles a workflow by [`Library::name`], with settings over its own.
+    /// A workflow that the user names, or the usual one.
+    pub(super) fn named(&self, name: Option<&str>, folder: &Path) -> Result<Compiled, Problem> {
+        match name {
+            Some(name) => self.compile(&seen_from(folder, name), &BTreeMap::new()),
+            None => self.usual(),
+        }
+    }
+
+    /// Compiles a workflow by its name or its file, with settings over its own.
     pub(super) fn compile(
         &self,
         name: &str,
         settings: &BTreeMap<String, Value>,
     ) -> Result<Compiled, Problem> {
-        let folders: Vec<PathBuf> = self.folders.iter().map(|(_, f)| f.clone()).collect();
-        let compiled = workflows::load(name, &folders, &self.checks);
-        let mut compiled = compiled.map_err(engine::Error::from)?;
-        for (setting, value) in settings {
-            let known = &mut compiled.workflow.settings;
-            let Some(on) = value.as_bool().filter(|_| known.contains_key(setting)) else {
-                let problem = if known.contains_key(setting) {
-                    Problem::user(format!("the setting `{setting}` is `true` or `false`"))
-                } else {
-                    Problem::user(format!("the workflow `{name}` has no setting `{setting}`"))
-                };
-                let near = nearest(setting, known.keys().map(String::as_str));
-                return Err(match near.filter(|near| near != setting) {
-                    Some(near) => problem.hint(format!("did you mean `{near}`?")),
-                    None => problem,
-                });
-            };
-            known.insert(setting.clone(), on);
+        let surroundings = self.surroundings.clone();
+        let mut library = self.library.borrow_mut();
+        if settings.is_empty() {
+            let compiled = library.compile(name, surroundings);
+            return Ok(compiled.map_err(engine::Error::from)?);
         }
-        Ok(compiled)
+        // One that is not there is told as such, and not as something that cannot be extended.
+        let known = library.workflow_text(name, 0);
+        if known
+            .map_err(library::Error::from)
+            .map_err(engine::Error::from)?
+            .is_none()
+        {
+            drop(library);
+            return Err(self.unknown(name));
+        }
+        let mut node = Node::empty(Place::NONE);
+        node.set("extends", Node::text(name));
+        let settings = settings.iter().map(|(name, value)| {
+            let name = name.clone();
+            let place = Place::NONE;
+            let value = Scalar::plain(value.to_string());
+            (
+                Key { name, place },
+                Node::at(place, yaml::Value::Scalar(value)),
+            )
+        });
+        let settings = yaml::Value::Map(settings.collect());
+        node.set("settings", Node::at(Place::NONE, settings));
+        let built = library.build("a case", node, surroundings);
+        Ok(built.map_err(engine::Error::from)?)
     }
 
-    /// The text of a workflow by [`Library::name`].
+    /// The text of a workflow by its name or its file.
     pub(super) fn source(&self, name: &str) -> Result<Source, Problem> {
-        if is_file(name) {
-            let path = PathBuf::from(name);
-            let text = read(&path)?;
-            return Ok(Source {
-                name: name.to_owned(),
-                layer: Layer::File,
-                file: Some(path),
-                text,
-            });
-        }
-        for (layer, folder) in &self.folders {
-            for ending in ["yml", "yaml"] {
-                let path = folder.join(format!("{name}.{ending}"));
-                if path.is_file() {
-                    return Ok(Source {
-                        name: name.to_owned(),
-                        layer: *layer,
-                        text: read(&path)?,
-                        file: Some(path),
-                    });
-                }
-            }
-        }
-        built_in(name).ok_or_else(|| {
-            let all = self.names();
-            let near = nearest(name, all.iter().map(String::as_str)).map(str::to_owned);
-            let name = name.to_owned();
-            engine::Error::from(workflows::Error::Unknown { name, near }).into()
-        })
+        let text = self.library.borrow().workflow_text(name, 0);
+        let text = text
+            .map_err(library::Error::from)
+            .map_err(engine::Error::from)?;
+        let (file, text) = text.ok_or_else(|| self.unknown(name))?;
+        let name = name.to_owned();
+        Ok(Source { name, file, text })
     }
 
-    /// The names of all workflows, those of nearer layers first.
-    pub(super) fn names(&self) -> Vec<String> {
-        let mut names = Vec::new();
-        for (_, folder) in &self.folders {
-            let files = files(folder).into_iter();
-            names.extend(files.filter_map(|f| Some(f.file_stem()?.to_str()?.to_owned())));
+    fn unknown(&self, name: &str) -> Problem {
+        let all = self.all();
+        let near = nearest(name, all.iter().map(|listed| listed.name.as_str()));
+        engine::Error::from(library::Error::Unknown {
+            what: "workflow",
+            name: name.to_owned(),
+            near: near.map(str::to_owned),
+        })
+        .into()
+    }
+
+    /// All workflows there are.
+    pub(super) fn all(&self) -> Vec<Listed> {
+        self.library.borrow().workflows()
+    }
+
+    /// The name of what a run would follow if nothing is said, if it is one of those.
+    pub(super) fn usual_name(&self) -> Option<String> {
+        let flow = self.project.as_ref().and_then(|p| p.config.flow.as_ref());
+        match flow {
+            Some(node) => node.as_text().map(str::to_owned),
+            None => Some(Config::usual_workflow()),
         }
-        names.extend(
-            workflows::BUILT_IN
-                .iter()
-                .map(|(name, _)| (*name).to_owned()),
-        );
-        let mut seen = BTreeSet::new();
-        names.retain(|name| seen.insert(name.clone()));
-        names
     }
 
     /// The files of the project's own tests.
     pub(super) fn tests(&self) -> Vec<PathBuf> {
-        files(&self.project.join("workflows/tests"))
+        files(&self.folder.join("workflows/tests"))
     }
 }
 
-/// A built-in workflow, whatever else has its name.
-pub(super) fn built_in(name: &str) -> Option<Source> {
-    let (name, text) = workflows::BUILT_IN.iter().find(|(n, _)| *n == name)?;
-    Some(Source {
-        name: (*name).to_owned(),
-        layer: Layer::BuiltIn,
-        file: None,
-        text: (*text).to_owned(),
-    })
+/// The names of the built-in workflows.
+pub(super) fn built_in_names() -> Vec<&'static str> {
+    let all = built_in::folder("workflows", ".yml");
+    all.map(|(name, _)| name)
+        .filter(|name| !name.contains('/'))
+        .collect()
 }
 
-/// The tests that ship with codeteam, by the name of their workflow.
+/// A built-in workflow's text, whatever else has its name.
+pub(super) fn built_in_text(name: &str) -> Option<&'static str> {
+    built_in::text(&format!("workflows/{name}.yml")).filter(|_| !name.contains('/'))
+}
+
+/// The tests that ship with codeteam, by the name of their file.
 pub(super) fn built_in_tests() -> impl Iterator<Item = (&'static str, &'static str)> {
-    rehearsals::BUILT_IN.iter().copied()
+    built_in::folder("workflows/tests", ".yml")
+}
+
+/// A name, or a file as it is seen from a folder.
+pub(super) fn seen_from(folder: &Path, name: &str) -> String {
+    if is_file(name) {
+        folder.join(name).display().to_string()
+    } else {
+        name.to_owned()
+    }
 }
 
 /// Reads a file that the user named.
@@ -208,12 +198,6 @@ pub(super) fn read(path: &Path) -> Result<String, Problem> {
             _ => Problem::environment(what).caused_by(&error),
         }
     })
-}
-
-/// Whether a name is that of a file.
-pub(super) fn is_file(name: &str) -> bool {
-    let ending = Path::new(name).extension();
-    ending.is_some_and(|e| e == "yml" || e == "yaml")
 }
 
 /// The YAML files of a folder, which need not be there, by name.

@@ -1,10 +1,9 @@
 //! `codeteam workflow show`: the file of a workflow, or what it comes to.
 
-use std::collections::BTreeMap;
+use codeteam_core::yaml::{self, Origins, Sources};
+use serde_json::{Value, json};
 
-use serde_json::json;
-
-use super::load::Library;
+use super::load::{self, Library};
 use crate::cli::Scene;
 use crate::exit::Exit;
 use crate::output;
@@ -23,8 +22,14 @@ pub(super) struct Args {
 
 pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let library = Library::open(scene)?;
-    let name = library.name(args.workflow.as_deref(), &scene.folder);
     if !args.resolved {
+        let name = match &args.workflow {
+            Some(name) => load::seen_from(&scene.folder, name),
+            None => library.usual_name().ok_or_else(|| {
+                Problem::user("the project's workflow is part of its configuration")
+                    .hint("`--resolved` prints what it comes to")
+            })?,
+        };
         let source = library.source(&name)?;
         if scene.json {
             output::json(&source)?;
@@ -33,14 +38,23 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         }
         return Ok(Exit::Done);
     }
-    let compiled = library.compile(&name, &BTreeMap::new())?;
-    let resolved = json!({"workflow": compiled.workflow, "roles": compiled.roles});
+    let compiled = library.named(args.workflow.as_deref(), &scene.folder)?;
+    let resolved = json!({
+        "description": compiled.description, "workflow": compiled.workflow,
+        "roles": compiled.roles,
+    });
     if scene.json {
         output::json(&resolved)?;
     } else {
-        let text = serde_saphyr::to_string(&resolved)
-            .map_err(|e| Problem::internal("a workflow cannot be written as YAML").caused_by(&e))?;
-        output::out(&text)?;
+        output::out(&as_yaml(&resolved)?)?;
     }
     Ok(Exit::Done)
+}
+
+/// JSON is YAML, and YAML is written in one place.
+fn as_yaml(value: &Value) -> Result<String, Problem> {
+    let text = value.to_string();
+    let node = yaml::read(&mut Sources::default(), "workflow", &text);
+    let node = node.map_err(|fault| Problem::internal(fault.message))?;
+    Ok(yaml::write(&node, Origins::Left))
 }

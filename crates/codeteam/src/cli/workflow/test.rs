@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use codeteam_core::rehearse::{Case, File, Outcome};
 use codeteam_core::workflow::Compiled;
-use codeteam_core::yaml;
 use serde_json::{Value, json};
 
 use super::load::{self, Library};
@@ -46,7 +45,7 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     for found in found {
         let file = File::parse(&found.file, &found.text);
         let file = file.map_err(|problems| Problem::user(problems.to_string()))?;
-        let name = library.name(Some(&file.workflow), &found.folder);
+        let name = load::seen_from(&found.folder, &file.workflow);
         let compile = |case: &Case| library.compile(&name, &case.settings);
         let compiled = file.cases.iter().map(compile);
         let compiled = compiled.collect::<Result<Vec<Compiled>, Problem>>()?;
@@ -74,7 +73,7 @@ fn find(args: &Args, scene: &Scene, library: &Library) -> Result<Vec<Found>, Pro
         said.map(|file| scene.folder.join(file)).collect()
     };
     if files.is_empty() {
-        let folder = library.project.join("workflows/tests");
+        let folder = library.folder.join("workflows/tests");
         return Err(
             Problem::user(format!("there are no tests in `{}`", folder.display()))
                 .hint("`docs/guide.md` shows how one is written")
@@ -160,7 +159,7 @@ fn tell(file: &File, case: &Case, outcome: &Outcome, all: bool) -> Result<(), Pr
     } else {
         let place = format!("{}:{}", file.file, case.line);
         out_line(&format!("  {} {} ({place})", style.red("✗"), case.name))?;
-        for text in words(file, outcome) {
+        for text in words(outcome) {
             for line in text.lines() {
                 out_line(&format!("      {line}"))?;
             }
@@ -174,19 +173,13 @@ fn tell(file: &File, case: &Case, outcome: &Outcome, all: bool) -> Result<(), Pr
 }
 
 /// What is not as expected.
-fn words(file: &File, outcome: &Outcome) -> Vec<String> {
+fn words(outcome: &Outcome) -> Vec<String> {
     let mut words: Vec<String> = outcome
         .differences
         .iter()
         .map(ToString::to_string)
         .collect();
-    if !outcome.problems.is_empty() {
-        let problems = yaml::Problems {
-            file: file.file.clone(),
-            problems: outcome.problems.clone(),
-        };
-        words.push(problems.to_string());
-    }
+    words.extend(outcome.problems.iter().map(ToString::to_string));
     words
 }
 
@@ -194,7 +187,7 @@ fn value(file: &File, case: &Case, outcome: &Outcome) -> Value {
     json!({
         "file": file.file, "workflow": file.workflow, "case": case.name, "line": case.line,
         "passed": outcome.passed(), "ended": outcome.ended, "path": outcome.path,
-        "differences": outcome.differences, "said": words(file, outcome),
+        "differences": outcome.differences, "said": words(outcome),
         "unreached": outcome.unreached,
     })
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::load::Library;
+use super::load::{self, Library};
 use crate::cli::Scene;
 use crate::exit::Exit;
-use crate::output::{self, Style, out_line};
+use crate::output::{self, Style, out_line, say};
 use crate::problem::Problem;
 use crate::progress::Detail;
 
@@ -22,20 +22,25 @@ pub(super) struct Args {
 pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let library = Library::open(scene)?;
     let names = if args.workflows.is_empty() {
-        library.names()
+        let all = library.all().into_iter();
+        all.map(|listed| listed.name).collect()
     } else {
         let said = args.workflows.iter();
-        said.map(|name| library.name(Some(name), &scene.folder))
-            .collect()
+        said.map(|name| load::seen_from(&scene.folder, name))
+            .collect::<Vec<String>>()
     };
     let (mut rows, mut exit) = (Vec::<Value>::new(), Exit::Done);
     for name in names {
         match library.compile(&name, &BTreeMap::new()) {
             Ok(compiled) => {
                 let steps = compiled.workflow.steps.len();
-                rows.push(json!({"name": name, "valid": true, "steps": steps}));
+                let notes = &compiled.notes;
+                rows.push(json!({"name": name, "valid": true, "steps": steps, "notes": notes}));
                 if !scene.json && scene.detail > Detail::Quiet {
                     out_line(&format!("ok  {name}: {steps} steps"))?;
+                    notes
+                        .iter()
+                        .for_each(|note| say(&format!("    note: {note}")));
                 }
             }
             Err(problem) => {

@@ -1,0 +1,167 @@
+//! What an answer must be: which forms there are, and an example of each.
+
+use serde_json::{Value, json};
+
+use crate::role::{Contract, Kind, Mode};
+
+/// What an answer must be: what is owed, in which form, and how files are changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// What is owed.
+    pub kind: Kind,
+    /// In which form.
+    pub contract: Contract,
+    /// How files are changed.
+    pub mode: Mode,
+}
+
+/// Why there is no such form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// What is wrong.
+    pub message: String,
+    /// What to write instead.
+    pub hint: String,
+}
+
+impl Form {
+    /// Every form there is.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Contract::ALL.into_iter().flat_map(|contract| {
+            Kind::ALL.into_iter().flat_map(move |kind| {
+                let form = move |mode| Self {
+                    kind,
+                    contract,
+                    mode,
+                };
+                let modes = [Mode::Tools, Mode::Edits].into_iter();
+                modes.map(form).filter(|form| form.gap().is_none())
+            })
+        })
+    }
+
+    /// Why the contract has no form for this, if it has none. An answer would be read as a native
+    /// one then, which nobody has asked for.
+    pub fn gap(self) -> Option<Gap> {
+        let word = self.contract.as_str();
+        if !self.contract.kinds().contains(&self.kind) {
+            let kinds: Vec<&str> = self.contract.kinds().iter().map(|k| k.as_str()).collect();
+            return Some(Gap {
+                message: format!("the contract `{word}` has no form for {}", a(self.kind)),
+                hint: format!(
+                    "it has one for {}; leave `contract` out for the native one",
+                    kinds.join(", ")
+                ),
+            });
+        }
+        let (message, hint) = match (self.kind, self.contract, self.mode) {
+            (Kind::Implementer, Contract::Strict, Mode::Tools) => (
+                "has whole files in an implementer's answer, and no tools",
+                "add `mode: edits` to the role",
+            ),
+            (Kind::Implementer, Contract::Supervisor, Mode::Edits) => (
+                "has no place for whole files in an implementer's answer",
+                "remove `mode: edits` from the role, or leave `contract` out for the native one",
+            ),
+            _ => return None,
+        };
+        Some(Gap {
+            message: format!("the contract `{word}` {message}"),
+            hint: hint.to_owned(),
+        })
+    }
+}
+
+fn a(kind: Kind) -> String {
+    let article = match kind {
+        Kind::Analyst | Kind::Implementer => "an",
+        Kind::Designer | Kind::Planner | Kind::Gatekeeper | Kind::Scribe => "a",
+    };
+    format!("{article} {}", kind.as_str())
+}
+
+/// An example of what is owed, for feedback and prompts.
+pub fn example(form: Form) -> Value {
+    match form.contract {
+        Contract::Strict => strict(form),
+        Contract::Supervisor => supervisor(form),
+        Contract::TeamMcp => team(form),
+        Contract::Native => native(form),
+    }
+}
+
+fn native(form: Form) -> Value {
+    match form.kind {
+        Kind::Analyst => json!({"requirements": "…"}),
+        Kind::Designer => json!({"design": "…", "patterns": ["…"], "warnings": []}),
+        Kind::Planner => json!({"plan": {"description": "…", "tasks": [
+            {"id": "task-001", "title": "…", "description": "…", "dependencies": [],
+             "files": ["src/a.rs"], "acceptance": ["…"]}]}}),
+        Kind::Implementer if form.mode == Mode::Edits => {
+            json!({"summary": "…", "concerns": [],
+            "edits": [{"path": "src/a.rs", "content": "…"}, {"path": "src/b.rs", "delete": true}]})
+        }
+        Kind::Implementer => {
+            json!({"summary": "…", "files": ["src/a.rs"], "proof": "…", "concerns": []})
+        }
+        Kind::Gatekeeper => json!({"verdict": "reject", "reason": "…",
+            "findings": [{"severity": "major", "title": "…", "detail": "…", "file": "src/a.rs", "line": 1}],
+            "resolved": [{"id": "F1", "state": "fixed"}]}),
+        Kind::Scribe => json!({"message": "…"}),
+    }
+}
+
+fn team(form: Form) -> Value {
+    match (form.kind, form.mode) {
+        (Kind::Analyst, _) => json!({"confirmed_requirements": "…"}),
+        (Kind::Implementer, Mode::Tools) => {
+            json!({"summary": "…", "files_changed": ["src/a.rs"], "proof": "…"})
+        }
+        (Kind::Gatekeeper, _) => json!({"approved": false, "reason": "…", "issues": ["…"]}),
+        _ => native(form),
+    }
+}
+
+fn strict(form: Form) -> Value {
+    match form.kind {
+        Kind::Planner => json!({"plan_id": "plan_0001", "tasks": [
+            {"id": "T1", "title": "…", "rationale": "…", "acceptance": "…",
+             "artifacts": ["src/a.py", "tests/test_a.py"]},
+            {"id": "T2", "title": "…", "rationale": "…", "acceptance": "…",
+             "artifacts": ["README.md"]}]}),
+        Kind::Implementer => json!({"edits": [{"path": "src/a.py", "content": "…"}]}),
+        Kind::Gatekeeper => json!({"task_id": "T1", "passed": false, "report": "…"}),
+        Kind::Analyst | Kind::Designer | Kind::Scribe => native(form),
+    }
+}
+
+fn supervisor(form: Form) -> Value {
+    let interface =
+        || json!({"name": "LoginRequest", "type": "typescript_interface", "definition": "…"});
+    match form.kind {
+        Kind::Planner => json!({"status": "COMPLETE", "phases": [
+            {"id": "backend", "title": "…", "sequence": 1, "components": [
+                {"id": "user_model", "title": "…", "description": "…",
+                 "files": ["models/user.py"], "depends_on": []},
+                {"id": "login_endpoint", "title": "…", "description": "…",
+                 "files": ["api/auth.py"], "depends_on": ["user_model"]}],
+             "interfaces": [interface()]},
+            {"id": "frontend", "title": "…", "sequence": 2, "components": [
+                {"id": "login_form", "title": "…", "description": "…",
+                 "files": ["components/Login.tsx"], "depends_on": ["backend.login_endpoint"]}]}],
+            "dependencies": [{"component": "login_form", "depends_on": ["login_endpoint"]}],
+            "estimated_components": 3, "risks": ["…"]}),
+        Kind::Designer => json!({"components": [
+            {"id": "user_model", "title": "…", "description": "…",
+             "files": ["models/user.py"], "depends_on": []}],
+            "interfaces": [interface()]}),
+        Kind::Implementer => json!({"status": "SUCCESS", "files_created": ["api/auth.py"],
+            "files_modified": ["api/routes.py"], "tests_written": ["tests/test_auth.py"],
+            "blockers": []}),
+        Kind::Gatekeeper => json!({"status": "CHANGES_REQUESTED", "issues": [
+            {"severity": "major", "file": "api/auth.py", "line": 1, "title": "…",
+             "description": "…", "suggestion": "…"}],
+            "suggestions": ["…"], "security_concerns": []}),
+        Kind::Analyst | Kind::Scribe => native(form),
+    }
+}

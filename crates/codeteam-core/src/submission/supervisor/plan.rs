@@ -1,0 +1,234 @@
+//! A plan of phases, whose components become tasks.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Component, Interface, blocked, said_lines};
+use crate::ids::{PhaseId, TaskId, is_plain};
+use crate::plan;
+use crate::submission::{MAX_BYTES, Planned, Submission, said};
+use crate::yaml::nearest;
+
+/// A planner's answer.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::submission) struct Plan {
+    /// `COMPLETE` if the plan can be carried out as it is; `NEEDS_REFINEMENT` only sends it back to
+    /// you. `BLOCKED` if you cannot plan: say in `risks` what keeps you from it.
+    status: Status,
+    /// What is built first, what next.
+    phases: Vec<Phase>,
+    /// Dependencies that the components do not name themselves.
+    dependencies: Vec<Dependency>,
+    /// How many components there will be, as far as can be said.
+    #[expect(dead_code, reason = "those that are there are counted")]
+    estimated_components: u32,
+    /// What could go wrong.
+    #[serde(default)]
+    risks: Vec<String>,
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+enum Status {
+    Complete,
+    NeedsRefinement,
+    Blocked,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Phase {
+    /// Its id, unique among phases and components: letters, digits, `-`, `_` and `.`.
+    id: String,
+    /// What it is about.
+    #[serde(default)]
+    title: String,
+    /// Its place: phases with the same number run side by side, and those with a higher one later.
+    /// Without it they run in the order they are listed.
+    #[serde(default)]
+    sequence: Option<u32>,
+    /// What is built in it.
+    components: Vec<Component>,
+    /// What its components rely on. It is fixed before work on them starts.
+    #[serde(default)]
+    interfaces: Vec<Interface>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Dependency {
+    /// The component that waits: `component`, or `phase.component`.
+    component: String,
+    /// What it waits for.
+    #[serde(deserialize_with = "crate::submission::one_or_many")]
+    depends_on: Vec<String>,
+}
+
+/// Phases of tasks. What the phases rely on is told to each of their tasks.
+pub(in crate::submission) fn plan(answer: Plan) -> Result<Submission, String> {
+    let risks = said_lines(&answer.risks);
+    match answer.status {
+        Status::Complete => {}
+        Status::NeedsRefinement => {
+            return Err(
+                "`NEEDS_REFINEMENT` is no plan yet: refine it and answer `COMPLETE`, or \
+                        `BLOCKED` and say in `risks` what keeps you from it"
+                    .to_owned(),
+            );
+        }
+        Status::Blocked if risks.is_empty() => {
+            return Err("`BLOCKED` must say in `risks` what keeps you from planning".to_owned());
+        }
+        Status::Blocked => return Ok(blocked(risks)),
+    }
+    let numbered = answer.phases.iter().filter(|p| p.sequence.is_some());
+    let numbered = numbered.count();
+    if numbered != 0 && numbered != answer.phases.len() {
+        return Err("either every phase has a `sequence` or none has".to_owned());
+    }
+    let names = Names::of(&answer.phases);
+    let more = more_dependencies(&answer.dependencies, &names)?;
+    let mut tasks = Vec::new();
+    for (p, phase) in answer.phases.iter().enumerate() {
+        let interfaces = interfaces(p, phase)?;
+        for (c, component) in phase.components.iter().enumerate() {
+            let place = format!("phases[{p}].components[{c}]");
+            let mut task = task(&place, component, &names)?;
+            let more = more.get(&task.id).into_iter().flatten().cloned();
+            task.dependencies.extend(more);
+            let mut seen = BTreeSet::new();
+            task.dependencies.retain(|on| seen.insert(on.clone()));
+            task.description = [task.description.trim_end(), interfaces.as_str()]
+                .into_iter()
+                .filter(|part| !part.is_empty())
+                .collect::<Vec<_>>()
+                .join("\n\n");
+            task.phase = Some(PhaseId(phase.id.clone()));
+            tasks.push(task);
+        }
+    }
+    let phases = (1..).zip(answer.phases).map(|(place, phase)| plan::Phase {
+        id: PhaseId(phase.id),
+        title: phase.title,
+        sequence: phase.sequence.unwrap_or(place),
+    });
+    let plan = plan::Plan {
+        plan_id: String::new(),
+        description: if risks.is_empty() {
+            String::new()
+        } else {
+            format!("Risks: {risks}")
+        },
+        phases: phases.collect(),
+        tasks,
+    };
+    Ok(Submission::Plan(Planned { plan }))
+}
+
+fn task(place: &str, component: &Component, names: &Names<'_>) -> Result<plan::Task, String> {
+    said(&format!("{place}.id"), &component.id)?;
+    let mut dependencies = Vec::new();
+    for (i, on) in component.depends_on.iter().enumerate() {
+        dependencies.push(names.find(&format!("{place}.depends_on[{i}]"), on)?);
+    }
+    Ok(plan::Task {
+        id: TaskId(component.id.clone()),
+        title: component.title.clone(),
+        description: component.description.clone(),
+        dependencies,
+        files: component.files.clone(),
+        acceptance: Vec::new(),
+        phase: None,
+    })
+}
+
+fn more_dependencies(
+    said: &[Dependency],
+    names: &Names<'_>,
+) -> Result<BTreeMap<TaskId, Vec<TaskId>>, String> {
+    let mut more: BTreeMap<TaskId, Vec<TaskId>> = BTreeMap::new();
+    for (d, dependency) in said.iter().enumerate() {
+        let place = format!("dependencies[{d}]");
+        let task = names.find(&format!("{place}.component"), &dependency.component)?;
+        for (i, on) in dependency.depends_on.iter().enumerate() {
+            let on = names.find(&format!("{place}.depends_on[{i}]"), on)?;
+            more.entry(task.clone()).or_default().push(on);
+        }
+    }
+    Ok(more)
+}
+
+fn interfaces(p: usize, phase: &Phase) -> Result<String, String> {
+    let mut text = String::new();
+    for (i, interface) in phase.interfaces.iter().enumerate() {
+        interface.check(&format!("phases[{p}].interfaces[{i}]"))?;
+        let Interface {
+            name,
+            notation,
+            definition,
+        } = interface;
+        let intro = if i == 0 {
+            "Keep to these interfaces.\n"
+        } else {
+            ""
+        };
+        let _ = write!(
+            text,
+            "{intro}\n{name} ({notation}):\n\n{}\n",
+            definition.trim_end()
+        );
+    }
+    let components = phase.components.len();
+    if text.len().saturating_mul(components) > MAX_BYTES {
+        return Err(format!(
+            "`phases[{p}].interfaces` are too long to be told to each of {components} components"
+        ));
+    }
+    Ok(text.trim_end().to_owned())
+}
+
+/// The components of a plan, and how they may be called.
+struct Names<'a> {
+    components: BTreeSet<&'a str>,
+    within: BTreeSet<(&'a str, &'a str)>,
+}
+
+impl<'a> Names<'a> {
+    fn of(phases: &'a [Phase]) -> Self {
+        let within: BTreeSet<(&str, &str)> = phases
+            .iter()
+            .flat_map(|phase| {
+                let components = phase.components.iter();
+                components.map(|component| (phase.id.as_str(), component.id.as_str()))
+            })
+            .collect();
+        Self {
+            components: within.iter().map(|(_, component)| *component).collect(),
+            within,
+        }
+    }
+
+    /// The component that is meant by `component` or `phase.component`.
+    fn find(&self, place: &str, name: &str) -> Result<TaskId, String> {
+        if self.components.contains(name) {
+            return Ok(name.into());
+        }
+        let parts = name.match_indices('.');
+        let mut parts = parts.map(|(dot, _)| (&name[..dot], &name[dot + 1..]));
+        // Two ids and a dot; a longer name is none, and is not worth a search.
+        let is_short = name.len() <= 161;
+        if is_short && let Some((_, component)) = parts.find(|both| self.within.contains(both)) {
+            return Ok(component.into());
+        }
+        let known = self.components.iter().copied().filter(|id| is_plain(id));
+        let hint = is_short.then(|| nearest(name, known)).flatten();
+        let hint = hint.map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
+        Err(format!(
+            "at `{place}`: `{name}` is no component of the plan{hint}"
+        ))
+    }
+}

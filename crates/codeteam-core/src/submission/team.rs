@@ -1,0 +1,49 @@
+//! The contract `team_mcp`: a verdict is `approved, reason, issues`. Its other kinds are the native
+//! ones, under a second name here and there.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Choice, Submission, Verdict};
+use crate::findings::{Report, Severity};
+use crate::role::Kind;
+
+/// A gatekeeper's answer.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Judged {
+    /// Whether it may go on.
+    approved: bool,
+    /// Why.
+    reason: String,
+    /// What is wrong with it.
+    #[serde(default)]
+    issues: Vec<String>,
+}
+
+/// What it calls a key of the native form, if that is another name. Both are read.
+pub(super) fn name(kind: Kind, native: &str) -> Option<&'static str> {
+    match (kind, native) {
+        (Kind::Analyst, "requirements") => Some("confirmed_requirements"),
+        (Kind::Implementer, "files") => Some("files_changed"),
+        _ => None,
+    }
+}
+
+pub(super) fn verdict(said: Judged) -> Submission {
+    let finding = |title: String| Report {
+        severity: Severity::Major,
+        title,
+        ..Report::default()
+    };
+    Submission::Verdict(Verdict {
+        verdict: if said.approved {
+            Choice::Approve
+        } else {
+            Choice::Reject
+        },
+        reason: said.reason,
+        findings: said.issues.into_iter().map(finding).collect(),
+        resolved: Vec::new(),
+    })
+}

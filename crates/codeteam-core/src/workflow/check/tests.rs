@@ -1,0 +1,62 @@
+//! Roles that cannot answer as their contract says are found before anything runs.
+
+use crate::workflow::compile;
+
+/// What is said of a workflow with one role.
+fn said(role: &str) -> String {
+    let text = format!(
+        "name: one\nstart: work\nroles:\n  it: {{ worker: claude, {role} }}\nsteps:\n  work: {{ role: it, next: done }}\n"
+    );
+    match compile("flow.yml", &text, &[]) {
+        Ok(_) => String::new(),
+        Err(problems) => problems.to_string(),
+    }
+}
+
+#[test]
+fn a_contract_without_a_form_for_the_kind_is_a_problem() {
+    assert_eq!(
+        said("kind: analyst, contract: strict"),
+        "flow.yml:6:3: `work` cannot use the role `it`: the contract `strict` has no form for an \
+         analyst (it has one for planner, implementer, gatekeeper; leave `contract` out for the \
+         native one)"
+    );
+    for (contract, kinds) in [
+        ("strict", ["designer", "scribe"]),
+        ("supervisor", ["analyst", "scribe"]),
+        ("team_mcp", ["planner", "scribe"]),
+    ] {
+        for kind in kinds {
+            let said = said(&format!("kind: {kind}, contract: {contract}"));
+            assert!(
+                said.contains("has no form for a"),
+                "{contract} {kind}: {said}"
+            );
+        }
+    }
+}
+
+#[test]
+fn whole_files_and_tools_go_with_contracts() {
+    assert_eq!(
+        said("kind: implementer, contract: strict"),
+        "flow.yml:6:3: `work` cannot use the role `it`: the contract `strict` has whole files in \
+         an implementer's answer, and no tools (add `mode: edits` to the role)"
+    );
+    let supervisor = said("kind: implementer, contract: supervisor, mode: edits");
+    assert!(
+        supervisor.contains("no place for whole files"),
+        "{supervisor}"
+    );
+    for role in [
+        "kind: implementer, contract: strict, mode: edits",
+        "kind: implementer, contract: supervisor",
+        "kind: implementer, contract: team_mcp, mode: edits",
+        "kind: planner, contract: strict",
+        "kind: gatekeeper, contract: strict",
+        "kind: designer, contract: supervisor",
+        "kind: scribe",
+    ] {
+        assert_eq!(said(role), "");
+    }
+}

@@ -1,0 +1,582 @@
+//! Reads a workflow and compiles it into the graph that the kernel runs.
+
+use std::collections::BTreeMap;
+
+use super::expand;
+use super::file::{
+    Entries, FileAnswer, FileCheck, FileRetry, FileStep, OnTaskFailure, WorkflowFile,
+};
+use super::shape::{self, Find};
+use super::{
+    Answer, Check, CheckKind, Exhausted, RoleStep, Step, StepKind, Target, Workflow, check,
+};
+use crate::ids::{RoleName, StepId, is_plain};
+use crate::retry;
+use crate::role::{Book, Kind, Layer, Resolved, Role};
+use crate::yaml::{
+    Either, Fault, Node, Place, Placed, Problems, Sources, meant, nearest, read, typed,
+};
+
+/// How long an attempt may take if nothing says otherwise.
+const TIMEOUT_MS: u64 = 30 * 60 * 1_000;
+/// How long a check may take if nothing says otherwise.
+const CHECK_TIMEOUT_MS: u64 = 10 * 60 * 1_000;
+/// How many steps a frame may enter if nothing says otherwise.
+const MAX_STEPS: u32 = 100;
+
+/// A workflow with the roles it names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compiled {
+    /// The graph.
+    pub workflow: Workflow,
+    /// What it is for, in a line.
+    pub description: String,
+    /// Its roles.
+    pub roles: BTreeMap<RoleName, Role>,
+    /// What a person should know about how the file was understood.
+    pub notes: Vec<String>,
+}
+
+/// What a workflow is compiled with.
+#[derive(Clone, Debug, Default)]
+pub struct Surroundings {
+    /// All roles there are.
+    pub book: Book,
+    /// What `gate: project` checks.
+    pub checks: Vec<Check>,
+    /// Retry policies by name, over those that codeteam has.
+    pub policies: BTreeMap<String, FileRetry>,
+    /// Roles that are played by another one.
+    pub cast: BTreeMap<String, String>,
+    /// How many workers play a role, where a step does not say.
+    pub instances: BTreeMap<String, u32>,
+    /// How long one attempt may take if a step does not say.
+    pub timeout_ms: Option<u64>,
+    /// How often an attempt is tried if a step does not say.
+    pub retry: Option<retry::Policy>,
+    /// How many steps a frame may enter if the workflow does not say.
+    pub max_steps: Option<u32>,
+    /// Files of these patterns are tests.
+    pub tests: Vec<String>,
+    /// Who judges where the setting `security_review` asks for it.
+    pub security_role: Option<String>,
+}
+
+/// Compiles a workflow file that has its roles in itself. `project_checks` stand in for
+/// `gate: project`.
+pub fn compile(file: &str, text: &str, project_checks: &[Check]) -> Result<Compiled, Problems> {
+    let mut sources = Sources::default();
+    let node = read(&mut sources, file, text).map_err(|fault| sources.problems([fault]))?;
+    let mut surroundings = Surroundings {
+        checks: project_checks.to_vec(),
+        ..Surroundings::default()
+    };
+    let mut find = |_: &str, _: usize| Ok(None);
+    build("workflow", node, &mut surroundings, &mut find).map_err(|faults| sources.problems(faults))
+}
+
+/// Compiles a workflow with everything it extends and all roles it names.
+pub fn build(
+    name: &str,
+    node: Node,
+    surroundings: &mut Surroundings,
+    find: &mut Find<'_>,
+) -> Result<Compiled, Vec<Fault>> {
+    let mut shape = shape::assemble(name, node, find)?;
+    surroundings.book.forget(Layer::Workflow);
+    if let Some(roles) = shape.node.take("roles") {
+        let Some(entries) = roles.as_map() else {
+            let message = format!("expected roles by name, found {}", roles.kind());
+            return Err(vec![Fault::at(roles.place, message)]);
+        };
+        for (key, node) in entries {
+            let mut node = node.clone();
+            if node.is_null() {
+                node = Node::empty(key.place);
+            }
+            surroundings.book.add(Layer::Workflow, &key.name, node);
+        }
+    }
+    let place = shape.node.place;
+    let file: WorkflowFile = typed(&shape.node)?;
+    let mut compiler = Compiler {
+        surroundings,
+        scopes: shape.scopes,
+        named: BTreeMap::new(),
+        checks: file.checks.clone(),
+        policies: file.policies.clone(),
+        steps: BTreeMap::new(),
+        lines: BTreeMap::new(),
+        roles: BTreeMap::new(),
+        faults: Vec::new(),
+        notes: Vec::new(),
+    };
+    compiler.all_of_it(name, place, file)
+}
+
+pub(super) struct Compiler<'a> {
+    pub(super) surroundings: &'a Surroundings,
+    scopes: Vec<String>,
+    /// Roles by what the workflow calls them.
+    named: BTreeMap<String, Option<Resolved>>,
+    pub(super) checks: BTreeMap<String, Either<FileCheck>>,
+    policies: BTreeMap<String, FileRetry>,
+    steps: BTreeMap<StepId, Step>,
+    lines: BTreeMap<StepId, Place>,
+    roles: BTreeMap<RoleName, Role>,
+    pub(super) faults: Vec<Fault>,
+    pub(super) notes: Vec<String>,
+}
+
+impl Compiler<'_> {
+    fn all_of_it(
+        &mut self,
+        name: &str,
+        place: Place,
+        mut file: WorkflowFile,
+    ) -> Result<Compiled, Vec<Fault>> {
+        let mut graph = expand::Graph {
+            start: file.start.take(),
+            entries: std::mem::take(&mut file.steps.0),
+        };
+        if !file.sequence.is_empty() {
+            self.sequence(&mut file, &mut graph, place);
+        }
+        expand::all(self, &file, &mut graph);
+        let start = match (&graph.start, graph.entries.first()) {
+            (Some(start), _) => start.clone(),
+            (None, Some((first, _))) => first.clone(),
+            (None, None) => {
+                let fault = Fault::at(place, format!("the workflow `{name}` has no steps"));
+                let hint = "say `steps`, a `sequence`, or which workflow it `extends`";
+                self.faults.push(fault.hint(hint));
+                return Err(std::mem::take(&mut self.faults));
+            }
+        };
+        self.graph(graph.entries, None);
+        let given = |own: &str| {
+            if own.is_empty() {
+                name.to_owned()
+            } else {
+                own.to_owned()
+            }
+        };
+        let max_steps = self.surroundings.max_steps.unwrap_or(MAX_STEPS);
+        let workflow = Workflow {
+            name: given(&file.name),
+            start: StepId(start.value.clone()),
+            steps: std::mem::take(&mut self.steps),
+            max_steps: file.limits.max_steps.resolve(Some(max_steps)),
+            max_rounds: file.limits.max_rounds.resolve(file.max_iterations),
+            on_exhausted: file.on_exhausted.unwrap_or(match file.on_max_iterations {
+                Some(super::file::OnMaxIterations::Escalate) => Exhausted::Ask,
+                Some(super::file::OnMaxIterations::Fail) | None => Exhausted::Fail,
+            }),
+            severity_floor: file.severity_floor,
+            settings: file
+                .settings
+                .iter()
+                .map(|(name, on)| (name.clone(), on.value))
+                .collect(),
+        };
+        let known = workflow.steps.get(&workflow.start);
+        if known.is_none_or(|step| step.scope.is_some()) && self.faults.is_empty() {
+            let names = workflow.steps.values().filter(|step| step.scope.is_none());
+            let hint = meant(&start.value, names.map(|step| step.id.as_str()));
+            let message = format!(
+                "`start` names `{}`, which is not one of the workflow's steps",
+                start.value
+            );
+            self.faults
+                .push(Fault::at(start.place, message).maybe(hint));
+        }
+        if self.faults.is_empty() {
+            self.faults = check::check(&workflow, &self.roles, &self.lines);
+        }
+        if !self.faults.is_empty() {
+            return Err(std::mem::take(&mut self.faults));
+        }
+        self.notes.sort();
+        self.notes.dedup();
+        Ok(Compiled {
+            workflow,
+            description: file.description,
+            roles: std::mem::take(&mut self.roles),
+            notes: std::mem::take(&mut self.notes),
+        })
+    }
+
+    pub(super) fn fault(&mut self, place: Place, message: impl Into<String>) {
+        self.faults.push(Fault::at(place, message));
+    }
+
+    /// The role that the workflow calls by a name.
+    pub(super) fn role(&mut self, name: &Placed<String>) -> Option<Resolved> {
+        if let Some(known) = self.named.get(&name.value) {
+            return known.clone();
+        }
+        let book = &self.surroundings.book;
+        let played = self.surroundings.cast.get(&name.value);
+        let called = played.unwrap_or(&name.value);
+        let resolved = match book.find(&self.scopes, called) {
+            None => Err(vec![crate::role::unknown(
+                book,
+                &self.scopes,
+                called,
+                name.place,
+            )]),
+            Some(full) => book.resolve(&full).map(|mut resolved| {
+                resolved.role.name = RoleName(called.replace('/', "-"));
+                resolved
+            }),
+        };
+        let resolved = match resolved {
+            Ok(resolved) => Some(resolved),
+            Err(faults) => {
+                self.faults.extend(faults);
+                None
+            }
+        };
+        self.named.insert(name.value.clone(), resolved.clone());
+        resolved
+    }
+
+    /// What the role or the roles of a step owe.
+    pub(super) fn kind_of(&mut self, step: &FileStep) -> Option<Kind> {
+        let name = step.role.as_ref().or(step.roles.first())?.clone();
+        self.role(&name).map(|resolved| resolved.role.kind)
+    }
+
+    fn graph(&mut self, entries: Vec<(Placed<String>, FileStep)>, scope: Option<&StepId>) {
+        // A conflict goes back to whoever makes changes in this graph, unless the step says else.
+        let mut implementer = None;
+        for (name, step) in &entries {
+            if implementer.is_none() && self.kind_of(step) == Some(Kind::Implementer) {
+                implementer = Some(StepId(name.value.clone()));
+            }
+        }
+        for (name, raw) in entries {
+            let (id, place) = (StepId(name.value.clone()), name.place);
+            if matches!(name.value.as_str(), "done" | "fail") || !is_plain(&name.value) {
+                self.fault(place, format!("`{id}` cannot be the name of a step"));
+                continue;
+            }
+            if self.steps.contains_key(&id) {
+                let message =
+                    format!("two steps are called `{id}`; names are unique in a workflow");
+                self.fault(place, message);
+                continue;
+            }
+            if let Some(step) = self.step(&id, place, raw, scope, implementer.as_ref()) {
+                self.lines.insert(id.clone(), place);
+                self.steps.insert(id, step);
+            }
+        }
+    }
+
+    fn step(
+        &mut self,
+        id: &StepId,
+        place: Place,
+        mut raw: FileStep,
+        scope: Option<&StepId>,
+        implementer: Option<&StepId>,
+    ) -> Option<Step> {
+        let when = raw.when.take();
+        let rebound = raw.rebound.take();
+        let (next, on_fail, max_rounds) = (raw.next.take(), raw.on_fail.take(), raw.max_rounds);
+        let kind = self.kind(id, place, raw, implementer)?;
+        let next = match (next, &kind) {
+            (Some(next), _) => Target::from(next),
+            // A person's answers say where to go; what is integrated is done.
+            (
+                None,
+                StepKind::Person { .. } | StepKind::Commit { .. } | StepKind::Publish { .. },
+            ) => Target::Done,
+            (None, _) => {
+                let fault = Fault::at(place, format!("the step `{id}` has no `next`"));
+                self.faults
+                    .push(fault.hint("name a step, `done` or `fail`"));
+                return None;
+            }
+        };
+        Some(Step {
+            id: id.clone(),
+            scope: scope.cloned(),
+            kind,
+            when,
+            next,
+            on_fail: on_fail.map(Target::from),
+            max_rounds,
+            rebound,
+        })
+    }
+
+    fn kind(
+        &mut self,
+        id: &StepId,
+        place: Place,
+        raw: FileStep,
+        implementer: Option<&StepId>,
+    ) -> Option<StepKind> {
+        let said = [
+            raw.role.is_some() || !raw.roles.is_empty(),
+            raw.gate.is_some(),
+            raw.person.is_some(),
+            raw.each.is_some(),
+            raw.commit.is_some(),
+            raw.publish.is_some(),
+        ];
+        if said.iter().filter(|s| **s).count() != 1 {
+            let message = format!("the step `{id}` must say one thing to do");
+            let fault = Fault::at(place, message);
+            let hint = "one of `role`, `roles`, `gate`, `person`, `each`, `commit`, `publish`";
+            self.faults.push(fault.hint(hint));
+            return None;
+        }
+        if let Some(question) = raw.person {
+            return self.person(id, place, question, raw.answers);
+        }
+        if let Some(gate) = raw.gate {
+            return self.gate(id, &gate);
+        }
+        if raw.each.is_some() {
+            return self.each(id, place, raw);
+        }
+        if raw.commit.is_some() {
+            let on_conflict = raw.on_conflict.map(StepId).or_else(|| implementer.cloned());
+            return Some(StepKind::Commit { on_conflict });
+        }
+        if let Some(command) = raw.publish {
+            return Some(StepKind::Publish { command });
+        }
+        self.role_step(raw)
+    }
+
+    fn role_step(&mut self, raw: FileStep) -> Option<StepKind> {
+        let names: Vec<Placed<String>> = raw.role.into_iter().chain(raw.roles).collect();
+        let mut slots = Vec::new();
+        for name in names {
+            let resolved = self.role(&name)?;
+            let role = resolved.role;
+            let said = raw.instances;
+            let usual = self.surroundings.instances.get(&name.value).copied();
+            for _ in 0..said.or(usual).unwrap_or(1).clamp(1, 64) {
+                slots.push(role.name.clone());
+            }
+            self.roles.insert(role.name.clone(), role);
+        }
+        let retry = self.retry(raw.retry.as_ref(), raw.max_retries)?;
+        let usual = self.surroundings.timeout_ms.unwrap_or(TIMEOUT_MS);
+        Some(StepKind::Role(Box::new(RoleStep {
+            slots,
+            join: raw.join.unwrap_or_default(),
+            on_reject: raw.on_reject.map(Target::from),
+            retry,
+            timeout_ms: raw
+                .timeout_seconds
+                .map_or(usual, |s| s.saturating_mul(1_000)),
+            stall_ms: raw
+                .stall_seconds
+                .map_or_else(super::stall_ms, |s| s.saturating_mul(1_000)),
+            degrade: raw.degrade,
+            max_question_rounds: raw.max_question_rounds.unwrap_or(1),
+            allow_empty: raw.allow_empty,
+            outputs: raw.outputs,
+            config: raw.config,
+        })))
+    }
+
+    fn retry(
+        &mut self,
+        said: Option<&Placed<Either<FileRetry>>>,
+        max_retries: Option<u32>,
+    ) -> Option<retry::Policy> {
+        let usual = self.surroundings.retry.clone().unwrap_or_default();
+        let mut policy = match said.map(|said| (&said.value, said.place)) {
+            None => usual,
+            Some((Either::Full(policy), _)) => policy.policy(usual),
+            Some((Either::Word(name), place)) => {
+                let own = self.policies.get(name);
+                let own = own.or_else(|| self.surroundings.policies.get(name));
+                let known = retry::Policy::named(name);
+                match (own, known) {
+                    (Some(own), known) => own.policy(known.unwrap_or(usual)),
+                    (None, Some(known)) => known,
+                    (None, None) => {
+                        let own = self
+                            .policies
+                            .keys()
+                            .chain(self.surroundings.policies.keys());
+                        let words = retry::Policy::NAMES
+                            .into_iter()
+                            .chain(own.map(String::as_str));
+                        let hint = meant(name, words);
+                        let message = format!("there is no retry policy `{name}`");
+                        self.faults.push(Fault::at(place, message).maybe(hint));
+                        return None;
+                    }
+                }
+            }
+        };
+        if let Some(retries) = max_retries {
+            policy.max_attempts = retries.saturating_add(1);
+        }
+        Some(policy)
+    }
+
+    fn person(
+        &mut self,
+        id: &StepId,
+        place: Place,
+        question: String,
+        answers: Entries<Either<FileAnswer>>,
+    ) -> Option<StepKind> {
+        if answers.0.is_empty() {
+            let fault = Fault::at(place, format!("`{id}` asks a person and allows no answer"));
+            self.faults
+                .push(fault.hint("`answers:` with a name and a `next` each"));
+            return None;
+        }
+        let answer = |(name, answer): (Placed<String>, Either<FileAnswer>)| {
+            let (next, rejects, resets) = match answer {
+                Either::Word(next) => (next, false, false),
+                Either::Full(full) => (full.next, full.rejects, full.resets),
+            };
+            Answer {
+                name: name.value,
+                next: Target::from(next),
+                rejects,
+                resets,
+            }
+        };
+        let answers = answers.0.into_iter().map(answer).collect();
+        Some(StepKind::Person { question, answers })
+    }
+
+    fn gate(
+        &mut self,
+        id: &StepId,
+        gate: &Placed<Either<Vec<Either<FileCheck>>>>,
+    ) -> Option<StepKind> {
+        let raw = match &gate.value {
+            Either::Word(name) if name == "project" => {
+                let checks = self.surroundings.checks.clone();
+                return Some(StepKind::Gate { checks });
+            }
+            Either::Word(name) => {
+                let Some(check) = self.named_check(name) else {
+                    let known = self.checks.keys().map(String::as_str);
+                    let own = self.surroundings.checks.iter().map(|c| c.name.as_str());
+                    let hint = nearest(name, known.chain(own).chain(["project"]));
+                    let hint = hint.map(|word| format!("did you mean `{word}`?"));
+                    let hint = hint.unwrap_or_else(|| {
+                        "a list of checks, the name of one in `checks`, or `project`".to_owned()
+                    });
+                    let fault = Fault::at(gate.place, format!("`{name}` is no gate"));
+                    self.faults.push(fault.hint(hint));
+                    return None;
+                };
+                return Some(StepKind::Gate {
+                    checks: vec![check],
+                });
+            }
+            Either::Full(checks) => checks,
+        };
+        let mut checks = Vec::new();
+        for check in raw {
+            let found = match check {
+                Either::Word(name) => self.named_check(name),
+                Either::Full(check) => self.check(None, check),
+            };
+            let Some(check) = found else {
+                let fault = Fault::at(gate.place, format!("a check of `{id}` is not clear"));
+                let hint = "the name of one in `checks`, `command`, `exists`, `changed`, or `file` \
+                            with `contains` or `lacks`";
+                self.faults.push(fault.hint(hint));
+                return None;
+            };
+            checks.push(check);
+        }
+        Some(StepKind::Gate { checks })
+    }
+
+    /// A check by its name: the workflow's own, or one of the project's.
+    pub(super) fn named_check(&self, name: &str) -> Option<Check> {
+        if let Some(check) = self.checks.get(name) {
+            return match check {
+                Either::Word(command) => Some(Check {
+                    name: name.to_owned(),
+                    what: CheckKind::Command(command.clone()),
+                    timeout_ms: CHECK_TIMEOUT_MS,
+                }),
+                Either::Full(check) => self.check(Some(name), check),
+            };
+        }
+        let plain = |text: &str| -> String {
+            let word = |c: char| {
+                if c.is_alphanumeric() {
+                    c.to_ascii_lowercase()
+                } else {
+                    '_'
+                }
+            };
+            text.chars().map(word).collect()
+        };
+        let own = self.surroundings.checks.iter();
+        own.into_iter()
+            .find(|check| plain(&check.name) == plain(name))
+            .cloned()
+    }
+
+    #[expect(clippy::unused_self, reason = "it belongs to the others")]
+    fn check(&self, name: Option<&str>, check: &FileCheck) -> Option<Check> {
+        let FileCheck {
+            name: own,
+            command,
+            exists,
+            file,
+            contains,
+            lacks,
+            changed,
+            timeout_seconds,
+        } = check.clone();
+        let changed = Some(changed.0).filter(|paths| !paths.is_empty());
+        let what = match (command, exists, file, contains, lacks, changed) {
+            (Some(command), None, None, None, None, None) => CheckKind::Command(command),
+            (None, Some(path), None, None, None, None) => CheckKind::Exists(path),
+            (None, None, Some(file), Some(text), None, None) => CheckKind::Contains { file, text },
+            (None, None, Some(file), None, Some(text), None) => CheckKind::Lacks { file, text },
+            (None, None, None, None, None, Some(paths)) => CheckKind::Changed { paths },
+            _ => return None,
+        };
+        let said = own.or_else(|| name.map(str::to_owned));
+        Some(Check {
+            name: said.unwrap_or_else(|| match &what {
+                CheckKind::Command(text) | CheckKind::Exists(text) => text.clone(),
+                CheckKind::Contains { file, .. } | CheckKind::Lacks { file, .. } => file.clone(),
+                CheckKind::Changed { paths } => format!("changes {}", paths.join(" or ")),
+            }),
+            what,
+            timeout_ms: timeout_seconds.map_or(CHECK_TIMEOUT_MS, |s| s.saturating_mul(1_000)),
+        })
+    }
+
+    fn each(&mut self, id: &StepId, place: Place, raw: FileStep) -> Option<StepKind> {
+        let first = raw.steps.0.first().map(|(name, _)| name.value.clone());
+        let (Some(start), Some(over)) = (raw.start.or(first), raw.each) else {
+            self.fault(place, format!("`{id}` has no steps of its own"));
+            return None;
+        };
+        self.graph(raw.steps.0, Some(id));
+        Some(StepKind::Each {
+            over,
+            start: StepId(start),
+            cap: raw.cap.unwrap_or(1).max(1),
+            halt: raw.on_task_failure == OnTaskFailure::Halt,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

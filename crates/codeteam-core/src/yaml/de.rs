@@ -1,0 +1,687 @@
+//! A tree becomes a value of a type. Every unknown key is reported, with the nearest known one.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::fmt;
+use std::marker::PhantomData;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer, U32Deserializer};
+use serde::de::{
+    self, Deserialize, DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess,
+    IntoDeserializer, MapAccess, SeqAccess, VariantAccess, Visitor,
+};
+
+use super::meant;
+use super::node::{Key, Node, Scalar, Value};
+use super::source::{Fault, Place};
+
+/// Turns a tree into a value, or says everything that can be said against it.
+pub fn typed<T: DeserializeOwned>(node: &Node) -> Result<T, Vec<Fault>> {
+    let faults = RefCell::new(Vec::new());
+    let result = T::deserialize(De {
+        node,
+        faults: &faults,
+    });
+    let mut faults = faults.into_inner();
+    match result {
+        Ok(value) if faults.is_empty() => Ok(value),
+        Ok(_) => Err(faults),
+        Err(error) => {
+            // An unknown key is often the reason why a known one is missing.
+            if faults.is_empty() || !error.is_missing {
+                faults.push(Fault {
+                    place: error.place.unwrap_or(node.place),
+                    message: error.message,
+                    hint: error.hint,
+                });
+            }
+            Err(faults)
+        }
+    }
+}
+
+/// A value and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed<T> {
+    /// The value.
+    pub value: T,
+    /// Where.
+    pub place: Place,
+}
+
+/// One thing or a list of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OneOrMany<T>(pub Vec<T>);
+
+/// A single value or something larger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Either<T> {
+    /// A single value, as its text.
+    Word(String),
+    /// Something larger.
+    Full(T),
+}
+
+const PLACED: &str = "$placed";
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Placed<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Written<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Written<T> {
+            type Value = Placed<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a value with its place")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Placed<T>, A::Error> {
+                let mut number = || {
+                    let number: Option<u32> = seq.next_element()?;
+                    Ok(number.unwrap_or_default())
+                };
+                let place = Place {
+                    source: number()?,
+                    line: number()?,
+                    column: number()?,
+                };
+                let value = seq.next_element()?;
+                let value = value.ok_or_else(|| de::Error::custom("a value is missing"))?;
+                Ok(Placed { value, place })
+            }
+        }
+        deserializer.deserialize_tuple_struct(PLACED, 4, Written(PhantomData))
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Written<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Written<T> {
+            type Value = OneOrMany<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("one of them or a list")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+                T::deserialize(text.into_deserializer()).map(|one| OneOrMany(vec![one]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(seq)).map(OneOrMany)
+            }
+        }
+        deserializer.deserialize_any(Written(PhantomData))
+    }
+}
+
+impl<T> Default for OneOrMany<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Either<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Written<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Written<T> {
+            type Value = Either<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a word, or more about it")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Either::Word(text.to_owned()))
+            }
+
+            fn visit_bool<E: de::Error>(self, truth: bool) -> Result<Self::Value, E> {
+                Ok(Either::Word(truth.to_string()))
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Self::Value, E> {
+                Ok(Either::Word(number.to_string()))
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Self::Value, E> {
+                Ok(Either::Word(number.to_string()))
+            }
+
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Self::Value, E> {
+                Ok(Either::Word(number.to_string()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+                T::deserialize(SeqAccessDeserializer::new(seq)).map(Either::Full)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(Either::Full)
+            }
+        }
+        deserializer.deserialize_any(Written(PhantomData))
+    }
+}
+
+/// What stopped the deserializer.
+#[derive(Debug)]
+struct Error {
+    place: Option<Place>,
+    message: String,
+    hint: Option<String>,
+    is_missing: bool,
+}
+
+impl Error {
+    fn new(message: impl Into<String>) -> Self {
+        Self {
+            place: None,
+            message: message.into(),
+            hint: None,
+            is_missing: false,
+        }
+    }
+
+    /// The innermost place is the right one.
+    fn at(mut self, place: Place) -> Self {
+        self.place.get_or_insert(place);
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl de::Error for Error {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::new(message.to_string())
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self {
+            is_missing: true,
+            ..Self::new(format!("`{field}` is missing"))
+        }
+    }
+
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
+        Self {
+            hint: meant(field, expected.iter().copied()),
+            ..Self::new(format!("unknown key `{field}`"))
+        }
+    }
+
+    fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
+        Self {
+            hint: meant(variant, expected.iter().copied()),
+            ..Self::new(format!("unknown word `{variant}`"))
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct De<'a> {
+    node: &'a Node,
+    faults: &'a RefCell<Vec<Fault>>,
+}
+
+impl<'a> De<'a> {
+    fn of(self, node: &'a Node) -> Self {
+        Self { node, ..self }
+    }
+
+    fn expected(self, what: impl fmt::Display) -> Error {
+        Error::new(format!("expected {what}, found {}", self.node.kind())).at(self.node.place)
+    }
+
+    fn scalar(self, what: &str) -> Result<&'a Scalar, Error> {
+        match &self.node.value {
+            Value::Scalar(scalar) if !scalar.is_null() => Ok(scalar),
+            _ => Err(self.expected(what)),
+        }
+    }
+
+    fn integer<T: TryFrom<i128>>(self) -> Result<T, Error> {
+        let scalar = self.scalar("a whole number")?;
+        let number = scalar.as_integer();
+        let number = number.and_then(|number| T::try_from(number).ok());
+        number.ok_or_else(|| match scalar.as_integer() {
+            Some(_) => self.expected("a number that fits here"),
+            None if Scalar::plain(&scalar.text).as_integer().is_some() => Error {
+                hint: Some("write it without quotes".to_owned()),
+                ..self.expected("a whole number")
+            },
+            None => self.expected("a whole number"),
+        })
+    }
+
+    fn entries(self) -> Result<&'a [(Key, Node)], Error> {
+        match &self.node.value {
+            Value::Map(entries) => Ok(entries),
+            // `key:` with everything below commented out.
+            Value::Scalar(scalar) if scalar.is_null() => Ok(&[]),
+            _ => Err(self.expected("a mapping")),
+        }
+    }
+
+    fn map<'de, V: Visitor<'de>>(
+        self,
+        entries: Vec<&'a (Key, Node)>,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        let map = Entries {
+            de: self,
+            rest: entries.into_iter(),
+            value: None,
+        };
+        visitor
+            .visit_map(map)
+            .map_err(|error| error.at(self.node.place))
+    }
+}
+
+macro_rules! integers {
+    ($($method:ident $visit:ident $type:ty;)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            let number: $type = self.integer()?;
+            visitor.$visit(number).map_err(|e: Error| e.at(self.node.place))
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for De<'_> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let place = self.node.place;
+        let scalar = match &self.node.value {
+            Value::List(_) => return self.deserialize_seq(visitor),
+            Value::Map(_) => return self.deserialize_map(visitor),
+            Value::Scalar(scalar) => scalar,
+        };
+        let result = if scalar.is_null() {
+            visitor.visit_unit()
+        } else if let Some(truth) = scalar.as_bool() {
+            visitor.visit_bool(truth)
+        } else if let Some(number) = scalar.as_integer().and_then(|n| u64::try_from(n).ok()) {
+            visitor.visit_u64(number)
+        } else if let Some(number) = scalar.as_integer().and_then(|n| i64::try_from(n).ok()) {
+            visitor.visit_i64(number)
+        } else if let Some(number) = scalar.as_number() {
+            visitor.visit_f64(number)
+        } else {
+            visitor.visit_str(&scalar.text)
+        };
+        result.map_err(|error: Error| error.at(place))
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let scalar = self.scalar("`true` or `false`")?;
+        let truth = scalar
+            .as_bool()
+            .ok_or_else(|| self.expected("`true` or `false`"))?;
+        visitor.visit_bool(truth)
+    }
+
+    integers! {
+        deserialize_i8 visit_i8 i8; deserialize_i16 visit_i16 i16;
+        deserialize_i32 visit_i32 i32; deserialize_i64 visit_i64 i64;
+        deserialize_u8 visit_u8 u8; deserialize_u16 visit_u16 u16;
+        deserialize_u32 visit_u32 u32; deserialize_u64 visit_u64 u64;
+    }
+
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.deserialize_f64(visitor)
+    }
+
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let scalar = self.scalar("a number")?;
+        let number = scalar
+            .as_number()
+            .filter(|number| number.is_finite())
+            .ok_or_else(|| self.expected("a number"))?;
+        visitor.visit_f64(number)
+    }
+
+    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let scalar = self.scalar("a text")?;
+        visitor
+            .visit_str(&scalar.text)
+            .map_err(|error: Error| error.at(self.node.place))
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        if self.node.is_null() {
+            visitor.visit_none()
+        } else {
+            visitor.visit_some(self)
+        }
+    }
+
+    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        if self.node.is_null() {
+            visitor.visit_unit()
+        } else {
+            Err(self.expected("nothing"))
+        }
+    }
+
+    fn deserialize_unit_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        self.deserialize_unit(visitor)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let list = match &self.node.value {
+            Value::List(list) => list.as_slice(),
+            Value::Scalar(scalar) if scalar.is_null() => &[],
+            _ => return Err(self.expected("a list")),
+        };
+        visitor
+            .visit_seq(Items {
+                de: self,
+                rest: list.iter(),
+            })
+            .map_err(|error| error.at(self.node.place))
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Error> {
+        self.deserialize_seq(visitor)
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        _: usize,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        if name == PLACED {
+            visitor.visit_seq(WithPlace { de: self, given: 0 })
+        } else {
+            self.deserialize_seq(visitor)
+        }
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.map(self.entries()?.iter().collect(), visitor)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        let (known, unknown): (Vec<_>, Vec<_>) = self
+            .entries()?
+            .iter()
+            .partition(|(key, _)| fields.contains(&key.name.as_str()));
+        for (key, _) in unknown {
+            let fault = Fault::at(key.place, format!("unknown key `{}`", key.name));
+            let hint = meant(&key.name, fields.iter().copied());
+            self.faults.borrow_mut().push(fault.maybe(hint));
+        }
+        self.map(known, visitor)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        let place = self.node.place;
+        let variant = match &self.node.value {
+            Value::Scalar(scalar) if !scalar.is_null() => Variant {
+                de: self,
+                name: &scalar.text,
+                place,
+                value: None,
+            },
+            Value::Map(entries) if entries.len() == 1 => Variant {
+                de: self,
+                name: &entries[0].0.name,
+                place: entries[0].0.place,
+                value: Some(&entries[0].1),
+            },
+            _ => return Err(self.expected("a word, or a mapping with one key")),
+        };
+        visitor.visit_enum(variant).map_err(|error| error.at(place))
+    }
+
+    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_unit()
+    }
+}
+
+struct WithPlace<'a> {
+    de: De<'a>,
+    given: u8,
+}
+
+impl<'de> SeqAccess<'de> for WithPlace<'_> {
+    type Error = Error;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Error> {
+        let place = self.de.node.place;
+        let number = |number: u32| -> U32Deserializer<Error> { number.into_deserializer() };
+        self.given += 1;
+        let value = match self.given {
+            1 => seed.deserialize(number(place.source))?,
+            2 => seed.deserialize(number(place.line))?,
+            3 => seed.deserialize(number(place.column))?,
+            _ => seed.deserialize(self.de)?,
+        };
+        Ok(Some(value))
+    }
+}
+
+struct Items<'a> {
+    de: De<'a>,
+    rest: std::slice::Iter<'a, Node>,
+}
+
+impl<'de> SeqAccess<'de> for Items<'_> {
+    type Error = Error;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Error> {
+        let Some(node) = self.rest.next() else {
+            return Ok(None);
+        };
+        let value = seed.deserialize(self.de.of(node));
+        value.map(Some).map_err(|error| error.at(node.place))
+    }
+}
+
+struct Entries<'a> {
+    de: De<'a>,
+    rest: std::vec::IntoIter<&'a (Key, Node)>,
+    value: Option<&'a Node>,
+}
+
+impl<'de> MapAccess<'de> for Entries<'_> {
+    type Error = Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Error> {
+        let Some((key, node)) = self.rest.next() else {
+            return Ok(None);
+        };
+        self.value = Some(node);
+        // Keys have places as well.
+        let name = Node::at(key.place, Value::Scalar(Scalar::text(&key.name)));
+        let key = seed.deserialize(De {
+            node: &name,
+            faults: self.de.faults,
+        });
+        key.map(Some).map_err(|error| error.at(name.place))
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Error> {
+        let Some(node) = self.value.take() else {
+            return Err(Error::new("a value is missing"));
+        };
+        let value = seed.deserialize(self.de.of(node));
+        value.map_err(|error| error.at(node.place))
+    }
+}
+
+struct Variant<'a> {
+    de: De<'a>,
+    name: &'a str,
+    place: Place,
+    value: Option<&'a Node>,
+}
+
+impl<'de, 'a> EnumAccess<'de> for Variant<'a> {
+    type Error = Error;
+    type Variant = Content<'a>;
+
+    fn variant_seed<V: DeserializeSeed<'de>>(
+        self,
+        seed: V,
+    ) -> Result<(V::Value, Content<'a>), Error> {
+        let name: serde::de::value::StrDeserializer<'_, Error> = self.name.into_deserializer();
+        let variant = seed.deserialize(name).map_err(|e| e.at(self.place))?;
+        let content = Content {
+            de: self.de,
+            name: self.name,
+            value: self.value,
+        };
+        Ok((variant, content))
+    }
+}
+
+struct Content<'a> {
+    de: De<'a>,
+    name: &'a str,
+    value: Option<&'a Node>,
+}
+
+impl<'a> Content<'a> {
+    fn value(&self) -> Result<De<'a>, Error> {
+        let missing = || Error::new(format!("`{}` needs a value", self.name));
+        self.value.map(|node| self.de.of(node)).ok_or_else(missing)
+    }
+}
+
+impl<'de> VariantAccess<'de> for Content<'_> {
+    type Error = Error;
+
+    fn unit_variant(self) -> Result<(), Error> {
+        match self.value {
+            None => Ok(()),
+            Some(node) if node.is_null() => Ok(()),
+            Some(node) => {
+                let message = format!("`{}` takes no value", self.name);
+                Err(Error::new(message).at(node.place))
+            }
+        }
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Error> {
+        seed.deserialize(self.value()?)
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Error> {
+        self.value()?.deserialize_seq(visitor)
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        self.value()?.deserialize_struct("", fields, visitor)
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Placed<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<T>()
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for OneOrMany<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("OneOrMany_{}", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let one = generator.subschema_for::<T>();
+        let many = generator.subschema_for::<Vec<T>>();
+        json_schema!({ "anyOf": [one, many] })
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Either<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("Either_{}", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let full = generator.subschema_for::<T>();
+        json_schema!({ "anyOf": [{ "type": ["string", "number", "boolean"] }, full] })
+    }
+}

@@ -1,0 +1,208 @@
+//! A text becomes a tree. Sizes are bounded: a file that people wrote is small.
+
+use std::collections::BTreeMap;
+
+use granit_parser::{Event, Options, Parser, ScalarStyle, Span, options};
+
+use super::node::{Key, Node, Scalar, Value};
+use super::source::{Fault, Place, Sources};
+
+/// No file has more values, what aliases repeat counted each time.
+const MAX_NODES: usize = 200_000;
+/// No value is deeper.
+const MAX_DEPTH: usize = 64;
+/// No file is longer.
+const MAX_BYTES: usize = 4 << 20;
+
+/// Reads the one document of a file. An empty file is an empty mapping.
+pub fn read(sources: &mut Sources, file: &str, text: &str) -> Result<Node, Fault> {
+    let too_long = text.len() > MAX_BYTES;
+    let source = sources.add(file, if too_long { "" } else { text });
+    let whole = Place {
+        source,
+        ..Place::NONE
+    };
+    if too_long {
+        let message = format!("the file is longer than {} MiB", MAX_BYTES >> 20);
+        return Err(Fault::at(whole, message));
+    }
+    let limits: Options = options! {
+        emit_comments: false,
+        flow_nesting_limit: MAX_DEPTH,
+        block_nesting_limit: MAX_DEPTH,
+    };
+    let mut reader = Reader {
+        parser: Parser::new_from_str_with_options(text.trim_start_matches('\u{feff}'), limits),
+        source,
+        nodes: 0,
+        anchors: BTreeMap::new(),
+        depth: 0,
+    };
+    let mut document = None;
+    while let Some((event, span)) = reader.next()? {
+        match event {
+            Event::StreamEnd => break,
+            Event::StreamStart | Event::DocumentStart(..) | Event::DocumentEnd => {}
+            _ if document.is_some() => {
+                let place = reader.place(span);
+                return Err(Fault::at(place, "a second document begins here")
+                    .hint("one file holds one document"));
+            }
+            event => document = Some(reader.node(event, span)?),
+        }
+    }
+    let document = document.filter(|node| !node.is_null());
+    Ok(document.unwrap_or_else(|| Node::empty(whole)))
+}
+
+struct Reader<'a> {
+    parser: Parser<'a, granit_parser::StrInput<'a>>,
+    source: u32,
+    nodes: usize,
+    anchors: BTreeMap<usize, Node>,
+    depth: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn next(&mut self) -> Result<Option<(Event<'a>, Span)>, Fault> {
+        match self.parser.next_event() {
+            None => Ok(None),
+            Some(Ok(found)) => Ok(Some(found)),
+            Some(Err(error)) => {
+                let marker = error.marker();
+                let place = self.at(marker.line(), marker.col());
+                Err(Fault::at(
+                    place,
+                    format!("this is no YAML: {}", error.info()),
+                ))
+            }
+        }
+    }
+
+    fn at(&self, line: usize, column: usize) -> Place {
+        Place {
+            source: self.source,
+            line: u32::try_from(line).unwrap_or(u32::MAX),
+            column: u32::try_from(column + 1).unwrap_or(u32::MAX),
+        }
+    }
+
+    fn place(&self, span: Span) -> Place {
+        self.at(span.start.line(), span.start.col())
+    }
+
+    fn count(&mut self, nodes: usize, place: Place) -> Result<(), Fault> {
+        self.nodes += nodes;
+        if self.nodes > MAX_NODES {
+            let message = format!("the file says more than {MAX_NODES} things");
+            return Err(Fault::at(place, message).hint("aliases (`*name`) may repeat too much"));
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, event: Event<'a>, span: Span) -> Result<Node, Fault> {
+        let place = self.place(span);
+        self.count(1, place)?;
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(Fault::at(place, "this is nested too deeply"));
+        }
+        let (anchor, value) = match event {
+            Event::Alias(id) => {
+                let Some(known) = self.anchors.get(&id).cloned() else {
+                    return Err(Fault::at(place, "an alias cannot be part of what it names"));
+                };
+                self.count(size(&known), place)?;
+                self.depth -= 1;
+                return Ok(Node::at(place, known.value));
+            }
+            Event::Scalar(text, style, anchor, tag) => {
+                let is_text = tag.is_some_and(|tag| tag.is_yaml_core_schema_tag("str"));
+                let scalar = Scalar {
+                    text: text.into_owned(),
+                    plain: style == ScalarStyle::Plain && !is_text,
+                };
+                (anchor, Value::Scalar(scalar))
+            }
+            Event::SequenceStart(_, anchor, _) => (anchor, Value::List(self.list()?)),
+            Event::MappingStart(_, anchor, _) => (anchor, Value::Map(self.map()?)),
+            _ => return Err(Fault::at(place, "this is no YAML")),
+        };
+        self.depth -= 1;
+        let node = Node::at(place, value);
+        if anchor != 0 {
+            self.anchors.insert(anchor, node.clone());
+        }
+        Ok(node)
+    }
+
+    fn list(&mut self) -> Result<Vec<Node>, Fault> {
+        let mut list = Vec::new();
+        while let Some((event, span)) = self.next()? {
+            if event == Event::SequenceEnd {
+                break;
+            }
+            list.push(self.node(event, span)?);
+        }
+        Ok(list)
+    }
+
+    fn map(&mut self) -> Result<Vec<(Key, Node)>, Fault> {
+        let mut entries: Vec<(Key, Node)> = Vec::new();
+        let mut inherited: Vec<(Key, Node)> = Vec::new();
+        let mut names = std::collections::BTreeSet::new();
+        while let Some((event, span)) = self.next()? {
+            if event == Event::MappingEnd {
+                break;
+            }
+            let place = self.place(span);
+            let key = self.node(event, span)?;
+            let Value::Scalar(scalar) = key.value else {
+                return Err(Fault::at(place, "a key must be a single word or text"));
+            };
+            let Some((event, span)) = self.next()? else {
+                return Err(Fault::at(place, "the value of this key is missing"));
+            };
+            let node = self.node(event, span)?;
+            let name = scalar.text;
+            if name == "<<" && scalar.plain {
+                inherited.extend(merged(&node)?);
+                continue;
+            }
+            if !names.insert(name.clone()) {
+                return Err(Fault::at(place, format!("`{name}` stands here twice")));
+            }
+            entries.push((Key { name, place }, node));
+        }
+        // What the mapping says itself counts more than what it takes over by `<<`.
+        for (key, node) in inherited {
+            if names.insert(key.name.clone()) {
+                entries.push((key, node));
+            }
+        }
+        Ok(entries)
+    }
+}
+
+/// What `<<` takes over: a mapping, or several of which the first counts most.
+fn merged(node: &Node) -> Result<Vec<(Key, Node)>, Fault> {
+    match &node.value {
+        Value::Map(entries) => Ok(entries.clone()),
+        Value::List(list) => {
+            let maps = list.iter().map(|node| match &node.value {
+                Value::Map(entries) => Ok(entries.clone()),
+                _ => Err(Fault::at(node.place, "`<<` takes mappings over")),
+            });
+            Ok(maps.collect::<Result<Vec<_>, _>>()?.concat())
+        }
+        Value::Scalar(_) => Err(Fault::at(node.place, "`<<` takes a mapping over")),
+    }
+}
+
+fn size(node: &Node) -> usize {
+    match &node.value {
+        Value::Scalar(_) => 1,
+        Value::List(list) => 1 + list.iter().map(size).sum::<usize>(),
+        Value::Map(entries) => 1 + entries.iter().map(|(_, node)| size(node)).sum::<usize>(),
+    }
+}

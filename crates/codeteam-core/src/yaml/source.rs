@@ -1,0 +1,214 @@
+//! Where things stand: sources, places in them, and what is wrong there.
+
+use std::fmt;
+
+/// A place in one of the [`Sources`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Which source, from 1; 0 is none.
+    pub source: u32,
+    /// The line, from 1; 0 is the source as a whole.
+    pub line: u32,
+    /// The column, from 1.
+    pub column: u32,
+}
+
+impl Place {
+    /// Nowhere: what codeteam itself says.
+    pub const NONE: Self = Self {
+        source: 0,
+        line: 0,
+        column: 0,
+    };
+}
+
+/// The texts that nodes come from.
+#[derive(Clone, Debug, Default)]
+pub struct Sources(Vec<Source>);
+
+#[derive(Clone, Debug)]
+struct Source {
+    file: String,
+    text: String,
+}
+
+impl Sources {
+    /// Adds a source: a file as the user would name it, and its text.
+    pub fn add(&mut self, file: &str, text: &str) -> u32 {
+        self.0.push(Source {
+            file: file.to_owned(),
+            text: text.to_owned(),
+        });
+        u32::try_from(self.0.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The name of the source of a place.
+    pub fn file(&self, place: Place) -> Option<&str> {
+        self.source(place).map(|source| source.file.as_str())
+    }
+
+    /// `file:line:column`, as far as it is known.
+    pub fn describe(&self, place: Place) -> String {
+        let file = self.file(place).unwrap_or("built-in");
+        match place.line {
+            0 => file.to_owned(),
+            line => format!("{file}:{line}"),
+        }
+    }
+
+    /// What is wrong, in words for people, in the order of places.
+    pub fn problems(&self, faults: impl IntoIterator<Item = Fault>) -> Problems {
+        let mut faults: Vec<Fault> = faults.into_iter().collect();
+        faults.sort_by_key(|fault| fault.place);
+        faults.dedup();
+        let problems = faults.into_iter().map(|fault| self.problem(fault));
+        Problems {
+            problems: problems.collect(),
+        }
+    }
+
+    fn problem(&self, fault: Fault) -> Problem {
+        let line = usize::try_from(fault.place.line).unwrap_or(0);
+        let source = self.source(fault.place);
+        let text = source
+            .zip(line.checked_sub(1))
+            .and_then(|(source, line)| source.text.lines().nth(line));
+        Problem {
+            file: source.map(|s| s.file.clone()).unwrap_or_default(),
+            line: fault.place.line,
+            column: fault.place.column,
+            text: text.map(str::to_owned),
+            message: fault.message,
+            hint: fault.hint,
+        }
+    }
+
+    fn source(&self, place: Place) -> Option<&Source> {
+        let index = usize::try_from(place.source).ok()?.checked_sub(1)?;
+        self.0.get(index)
+    }
+}
+
+/// One thing that is wrong at a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Where.
+    pub place: Place,
+    /// What is wrong, and with what.
+    pub message: String,
+    /// What to write instead, where that can be said.
+    pub hint: Option<String>,
+}
+
+impl Fault {
+    /// A fault at a place.
+    pub fn at(place: Place, message: impl Into<String>) -> Self {
+        Self {
+            place,
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    /// The same with a remedy.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same with a remedy, if there is one.
+    #[must_use]
+    pub fn maybe(mut self, hint: Option<String>) -> Self {
+        self.hint = hint.or(self.hint);
+        self
+    }
+}
+
+/// One thing wrong with a file a person wrote.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Problem {
+    /// The file, as the user would name it.
+    pub file: String,
+    /// The line, from 1; 0 where the problem is about the whole file.
+    pub line: u32,
+    /// The column, from 1.
+    pub column: u32,
+    /// The line's text.
+    pub text: Option<String>,
+    /// What is wrong, and with what.
+    pub message: String,
+    /// What to write instead, where that can be said.
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    /// A problem with a file as a whole.
+    pub fn of(file: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            file: file.into(),
+            message: message.into(),
+            ..Self::default()
+        }
+    }
+
+    /// The same problem with a remedy.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if self.line > 0 {
+            write!(f, ":{}:{}", self.line, self.column)?;
+        }
+        if !self.file.is_empty() {
+            f.write_str(": ")?;
+        }
+        f.write_str(&self.message)?;
+        if let Some(hint) = &self.hint {
+            write!(f, " ({hint})")?;
+        }
+        // A long line says nothing at a glance.
+        if let Some(text) = self.text.as_deref().map(str::trim_end)
+            && (1..=160).contains(&text.len())
+        {
+            let text = text.replace('\t', " ");
+            let before = usize::try_from(self.column).unwrap_or(1).saturating_sub(1);
+            write!(f, "\n    | {text}\n    | {:before$}^", "")?;
+        }
+        Ok(())
+    }
+}
+
+/// Everything that is wrong, in the order of files and lines; at least one thing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Problems {
+    /// At least one problem.
+    pub problems: Vec<Problem>,
+}
+
+impl Problems {
+    /// One problem with a file as a whole.
+    pub fn one(problem: Problem) -> Self {
+        Self {
+            problems: vec![problem],
+        }
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, problem) in self.problems.iter().enumerate() {
+            if i > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{problem}")?;
+        }
+        Ok(())
+    }
+}

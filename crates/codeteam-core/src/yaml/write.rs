@@ -1,0 +1,162 @@
+//! A tree becomes a text again, with the origin of every value if that is wanted.
+
+use std::fmt::Write as _;
+
+use super::node::{Node, Scalar, Value};
+use super::source::Sources;
+
+/// Whether each value is followed by where it comes from.
+#[derive(Clone, Copy, Debug)]
+pub enum Origins<'a> {
+    /// No.
+    Left,
+    /// Yes, as a comment.
+    Told(&'a Sources),
+}
+
+/// Writes a tree as block-style YAML. What it says reads back as the same tree.
+pub fn write(node: &Node, origins: Origins<'_>) -> String {
+    let mut writer = Writer {
+        lines: Vec::new(),
+        origins,
+    };
+    match &node.value {
+        Value::Map(entries) if entries.is_empty() => writer.line(0, "{}", None),
+        _ => writer.value(node, 0),
+    }
+    writer.finish()
+}
+
+struct Writer<'a> {
+    lines: Vec<(String, Option<String>)>,
+    origins: Origins<'a>,
+}
+
+impl Writer<'_> {
+    fn line(&mut self, indent: usize, text: &str, origin: Option<&Node>) {
+        let origin = match (self.origins, origin) {
+            (Origins::Told(sources), Some(node)) => Some(sources.describe(node.place)),
+            _ => None,
+        };
+        self.lines.push((format!("{:indent$}{text}", ""), origin));
+    }
+
+    fn value(&mut self, node: &Node, indent: usize) {
+        match &node.value {
+            Value::Scalar(scalar) => self.entry("", node, scalar, indent),
+            Value::List(list) => {
+                for item in list {
+                    self.after("-", item, indent);
+                }
+            }
+            Value::Map(entries) => {
+                for (key, value) in entries {
+                    let key = format!("{}:", scalar(&Scalar::text(&key.name)));
+                    self.after(&key, value, indent);
+                }
+            }
+        }
+    }
+
+    /// A value after `key:` or `-`.
+    fn after(&mut self, lead: &str, node: &Node, indent: usize) {
+        match &node.value {
+            Value::Scalar(scalar) => self.entry(lead, node, scalar, indent),
+            Value::List(list) if list.is_empty() => {
+                self.line(indent, &format!("{lead} []"), Some(node));
+            }
+            Value::Map(entries) if entries.is_empty() => {
+                self.line(indent, &format!("{lead} {{}}"), Some(node));
+            }
+            _ => {
+                self.line(indent, lead, None);
+                self.value(node, indent + 2);
+            }
+        }
+    }
+
+    fn entry(&mut self, lead: &str, node: &Node, value: &Scalar, indent: usize) {
+        let space = if lead.is_empty() { "" } else { " " };
+        if is_block(value) {
+            let keep = match (value.text.ends_with("\n\n"), value.text.ends_with('\n')) {
+                (true, _) => "+",
+                (_, true) => "",
+                _ => "-",
+            };
+            self.line(indent, &format!("{lead}{space}|2{keep}"), Some(node));
+            for line in value.text.lines() {
+                let indent = if line.is_empty() { 0 } else { indent + 2 };
+                self.line(indent, line, None);
+            }
+        } else {
+            let text = scalar(value);
+            self.line(indent, &format!("{lead}{space}{text}"), Some(node));
+        }
+    }
+
+    fn finish(self) -> String {
+        let widest = self.lines.iter().filter(|(_, origin)| origin.is_some());
+        let widest = widest.map(|(line, _)| line.chars().count()).max();
+        let column = widest.unwrap_or(0).min(56) + 2;
+        let mut out = String::new();
+        for (line, origin) in self.lines {
+            let _ = match origin {
+                Some(origin) => {
+                    let gap = column.saturating_sub(line.chars().count()).max(2);
+                    writeln!(out, "{line}{:gap$}# {origin}", "")
+                }
+                None => writeln!(out, "{line}"),
+            };
+        }
+        out
+    }
+}
+
+/// Whether a text is best written as a block, and can be.
+fn is_block(scalar: &Scalar) -> bool {
+    let text = &scalar.text;
+    text.contains('\n')
+        && !text.trim().is_empty()
+        && !text.starts_with('\n')
+        && text.chars().all(|c| c == '\n' || is_printable(c))
+}
+
+/// Whether YAML lets a character stand for itself.
+fn is_printable(c: char) -> bool {
+    !c.is_control()
+        && !matches!(
+            c,
+            '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
+        )
+}
+
+/// A scalar on one line. JSON's strings are YAML's, so quoting is left to the one writer that gets
+/// it right.
+fn scalar(value: &Scalar) -> String {
+    let text = &value.text;
+    let safe = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '$' | '*');
+    let simple = !text.is_empty()
+        && text.chars().all(|c| safe(c) || c == ' ')
+        && text.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '$'))
+        && !text.ends_with(' ');
+    let means_itself = Scalar::plain(text);
+    let is_text = !means_itself.is_null()
+        && means_itself.as_bool().is_none()
+        && means_itself.as_integer().is_none()
+        && means_itself.as_number().is_none();
+    if (value.plain && !is_text) || (simple && is_text && text != "<<") {
+        // What was not quoted may stay so; an empty value is nothing.
+        return if text.is_empty() {
+            "~".to_owned()
+        } else {
+            text.clone()
+        };
+    }
+    let quoted = serde_json::to_string(text).unwrap_or_default();
+    let escaped = |c: char| match u32::from(c) {
+        _ if is_printable(c) => c.to_string(),
+        code @ ..=0xffff => format!("\\u{code:04x}"),
+        code => format!("\\U{code:08x}"),
+    };
+    quoted.chars().map(escaped).collect()
+}

@@ -1,0 +1,253 @@
+//! The layers of the configuration: built-in, the user's, the project's, the environment, the
+//! command line. Put together as trees, so that every value knows where it was said.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use codeteam_core::yaml::{self, Fault, Key, Node, Place, Scalar, Sources, Value, merge, typed};
+
+use super::{Config, Error, later};
+use crate::built_in;
+use crate::env::Env;
+
+/// Where the configuration comes from.
+#[derive(Clone, Debug, Default)]
+pub struct Origins {
+    /// `.codeteam`.
+    pub project: Option<PathBuf>,
+    /// Where the user's programs keep their configuration.
+    pub config_home: Option<PathBuf>,
+    /// Variables of the environment that begin with `CODETEAM_`.
+    pub variables: Vec<(String, String)>,
+    /// What the command line sets: `limits.max_minutes=5`.
+    pub set: Vec<String>,
+}
+
+impl Origins {
+    /// The usual ones of a project, whose folder need not exist.
+    pub fn of(env: &Env, folder: &Path) -> Self {
+        Self {
+            project: Some(folder.to_owned()),
+            config_home: env.config_home.clone(),
+            variables: env.settings.clone(),
+            set: Vec::new(),
+        }
+    }
+}
+
+/// All layers together.
+#[derive(Debug)]
+pub struct Layers {
+    /// Where everything was read.
+    pub sources: Sources,
+    /// Everything that is said, with places.
+    pub node: Node,
+}
+
+/// Everything that is said in all layers.
+pub(super) fn read(origins: &Origins) -> Result<(Config, Layers), Error> {
+    let mut sources = Sources::default();
+    let result = gather(origins, &mut sources);
+    let (node, mine) = match result {
+        Ok(found) => found,
+        Err(Trouble::Io(error)) => return Err(error),
+        Err(Trouble::Faults(faults)) => return Err(sources.problems(faults).into()),
+    };
+    let mut rest = node.clone();
+    let flow = rest.take("workflow");
+    let roles = rest.take("roles");
+    let config: Result<Config, Vec<Fault>> = typed(&rest);
+    let mut config = config.map_err(|faults| sources.problems(advised(faults)))?;
+    config
+        .checked(&node, &mine)
+        .map_err(|faults| sources.problems(faults))?;
+    config.flow = flow.filter(|node| !node.is_null());
+    config.roles = roles;
+    config.notes = later::notes(&node, &sources);
+    let source_of = Layers { sources, node };
+    Ok((config, source_of))
+}
+
+enum Trouble {
+    Io(Error),
+    Faults(Vec<Fault>),
+}
+
+impl From<Fault> for Trouble {
+    fn from(fault: Fault) -> Self {
+        Self::Faults(vec![fault])
+    }
+}
+
+/// All layers put together, and what the project alone says.
+fn gather(origins: &Origins, sources: &mut Sources) -> Result<(Node, Node), Trouble> {
+    let built_in = yaml::read(sources, "built-in configuration", built_in::config())?;
+    let user = origins
+        .config_home
+        .as_ref()
+        .map(|home| home.join("codeteam"));
+    let user = layer(sources, user.as_deref())?;
+    let mut project = layer(sources, origins.project.as_deref())?;
+    let mine = project.clone();
+    sandbox_in_full(&mut project);
+    let mut below = merge(built_in, user.clone());
+    sandbox_in_full(&mut below);
+    keep_keys_home(&user, &mut project);
+    let prices = user.get("prices").cloned();
+    let mut node = merge(below, project);
+    if let Some(prices) = prices {
+        // What something costs the user, the user knows best.
+        let all = node
+            .take("prices")
+            .unwrap_or_else(|| Node::empty(prices.place));
+        node.set("prices", merge(all, prices));
+    }
+    for (name, value) in &origins.variables {
+        let path = name.to_lowercase().replace("__", ".");
+        let source = format!("environment variable `CODETEAM_{name}`");
+        node = merge(node, said(sources, &source, &path, value)?);
+    }
+    for set in &origins.set {
+        let Some((path, value)) = set.split_once('=') else {
+            let source = sources.add("command line", "");
+            let place = Place {
+                source,
+                ..Place::NONE
+            };
+            let fault = Fault::at(place, format!("`--set {set}` sets nothing"));
+            return Err(fault
+                .hint("write it as `--set limits.max_minutes=30`")
+                .into());
+        };
+        node = merge(
+            node,
+            said(sources, "command line (`--set`)", path.trim(), value)?,
+        );
+    }
+    sandbox_in_full(&mut node);
+    Ok((node, mine))
+}
+
+/// A value at a path, as one layer.
+fn said(sources: &mut Sources, source: &str, path: &str, value: &str) -> Result<Node, Fault> {
+    let mut node = yaml::read(sources, source, value)?;
+    if node.as_map().is_some_and(<[_]>::is_empty) && !value.contains('{') {
+        // Nothing: takes back what is said below.
+        node = Node::at(node.place, Value::Scalar(Scalar::plain("~")));
+    }
+    node.place.line = 0;
+    let place = node.place;
+    for part in path.rsplit('.') {
+        if part.is_empty() {
+            return Err(Fault::at(
+                place,
+                format!("`{path}` is no key of the configuration"),
+            ));
+        }
+        let key = Key {
+            name: part.to_owned(),
+            place,
+        };
+        node = Node::at(place, Value::Map(vec![(key, node)]));
+    }
+    Ok(node)
+}
+
+/// The configuration file of a folder.
+fn layer(sources: &mut Sources, folder: Option<&Path>) -> Result<Node, Trouble> {
+    for name in ["config.yml", "config.yaml"] {
+        let Some(path) = folder.map(|folder| folder.join(name)) else {
+            break;
+        };
+        match fs::read_to_string(&path) {
+            Ok(text) => {
+                let node = yaml::read(sources, &path.display().to_string(), &text)?;
+                if node.as_map().is_none() {
+                    let message = format!("expected a mapping, found {}", node.kind());
+                    return Err(Fault::at(node.place, message).into());
+                }
+                return Ok(node);
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(source) => return Err(Trouble::Io(Error::Read { path, source })),
+        }
+    }
+    Ok(Node::empty(Place::NONE))
+}
+
+/// `sandbox: none` is `sandbox: { backend: none }`.
+fn sandbox_in_full(node: &mut Node) {
+    if let Some(sandbox) = node.get_mut("sandbox")
+        && sandbox.as_text().is_some()
+    {
+        let place = sandbox.place;
+        let backend = std::mem::replace(sandbox, Node::empty(place));
+        sandbox.set("backend", backend);
+    }
+}
+
+/// Whoever says where a key goes also says whose key it is: by another dialect or protocol another
+/// key would go there.
+fn keep_keys_home(user: &Node, project: &mut Node) {
+    let Some(workers) = project.get_mut("workers").and_then(Node::as_map_mut) else {
+        return;
+    };
+    for (name, worker) in workers {
+        let own = user
+            .get("workers")
+            .and_then(|workers| workers.get(&name.name));
+        let decides = ["base_url", "key", "program", "login"];
+        if own.is_some_and(|own| decides.iter().any(|key| own.get(key).is_some())) {
+            worker.take("dialect");
+            worker.take("protocol");
+        }
+    }
+}
+
+/// Advice for keys that belong somewhere else.
+fn advised(faults: Vec<Fault>) -> Vec<Fault> {
+    const KNOWN: &[(&str, &str)] = &[
+        ("steps", "steps belong to a workflow: `workflow.overrides`"),
+        (
+            "sequence",
+            "a sequence belongs to a workflow: `workflow.sequence`",
+        ),
+        (
+            "settings",
+            "settings belong to a workflow: `workflow.settings`",
+        ),
+        (
+            "phase_output",
+            "this is what a tech lead submits, no configuration",
+        ),
+        (
+            "feature",
+            "this is a plan: give it to `codeteam run --plan FILE`",
+        ),
+        (
+            "tasks",
+            "this is a plan: give it to `codeteam run --plan FILE`",
+        ),
+        (
+            "extends",
+            "this is a role or a workflow: put it into `.codeteam/roles` or `.codeteam/workflows`",
+        ),
+        (
+            "algorithm",
+            "context strategies are named by a role's `context.strategy`",
+        ),
+        ("agent", "the roles' own settings are below `agents`"),
+    ];
+    let advise = |fault: Fault| {
+        let key = fault
+            .message
+            .strip_prefix("unknown key `")
+            .and_then(|m| m.strip_suffix('`'));
+        let advice = KNOWN.iter().find(|(known, _)| Some(*known) == key);
+        match advice {
+            Some((_, advice)) => fault.hint(*advice),
+            None => fault,
+        }
+    };
+    faults.into_iter().map(advise).collect()
+}

@@ -1,0 +1,224 @@
+//! What the configuration means, layer by layer.
+
+use super::*;
+
+struct Folders {
+    folder: tempfile::TempDir,
+    origins: Origins,
+}
+
+fn folders() -> Folders {
+    let folder = tempfile::tempdir().unwrap();
+    let (project, home) = (folder.path().join("project"), folder.path().join("home"));
+    std::fs::create_dir_all(&project).unwrap();
+    std::fs::create_dir_all(home.join("codeteam")).unwrap();
+    let origins = Origins {
+        project: Some(project),
+        config_home: Some(home),
+        ..Origins::default()
+    };
+    Folders { folder, origins }
+}
+
+impl Folders {
+    fn project(self, text: &str) -> Self {
+        std::fs::write(self.folder.path().join("project/config.yml"), text).unwrap();
+        self
+    }
+
+    fn user(self, text: &str) -> Self {
+        let path = self.folder.path().join("home/codeteam/config.yaml");
+        std::fs::write(path, text).unwrap();
+        self
+    }
+
+    fn load(&self) -> Result<Config, String> {
+        let loaded = Config::load(&self.origins);
+        let root = format!("{}/", self.folder.path().display());
+        loaded.map_err(|error| error.to_string().replace(&root, ""))
+    }
+}
+
+#[test]
+fn a_missing_file_is_an_empty_one_and_a_wrong_key_has_its_place() {
+    assert!(folders().load().unwrap().checks().is_empty());
+    let error = folders()
+        .project("verification:\n  comands: []\n")
+        .load()
+        .unwrap_err();
+    assert_eq!(
+        error,
+        "project/config.yml:2:3: unknown key `comands` (did you mean `commands`?)\n    \
+         |   comands: []\n    |   ^"
+    );
+}
+
+#[test]
+fn commands_become_checks() {
+    let text = "verification:\n  commands:\n    - { name: Unit Tests, command: pytest }\n    - command: ruff check .\n";
+    let checks = folders().project(text).load().unwrap().checks();
+    assert_eq!(checks[0].name, "Unit Tests");
+    assert_eq!(checks[1].name, "ruff check .");
+}
+
+#[test]
+fn layers_count_more_from_the_built_in_to_the_command_line() {
+    let mut folders = folders()
+        .user("limits: { max_minutes: 1, max_tokens: 1, max_tasks: 1, max_disk_mb: 1 }\nrules: [user]\n")
+        .project("limits: { max_tokens: 2, max_tasks: 2, max_disk_mb: 2 }\nrules: [project]\n");
+    folders.origins.variables = vec![
+        ("LIMITS__MAX_TASKS".to_owned(), "3".to_owned()),
+        ("LIMITS__MAX_DISK_MB".to_owned(), "3".to_owned()),
+    ];
+    folders.origins.set = vec!["limits.max_disk_mb=4".to_owned(), "rules=[line]".to_owned()];
+    let config = folders.load().unwrap();
+    let limits = &config.limits;
+    assert_eq!(limits.step_timeout_seconds, Some(1_800), "built in");
+    assert_eq!((limits.max_minutes, limits.max_tokens), (Some(1), Some(2)));
+    assert_eq!((limits.max_tasks, limits.max_disk_mb), (Some(3), Some(4)));
+    assert_eq!(config.rules, ["user", "project", "line"]);
+}
+
+#[test]
+fn what_the_environment_and_the_command_line_say_wrongly_is_named_so() {
+    let mut folders = folders();
+    folders.origins.variables = vec![("LIMITS__MAX_TASK".to_owned(), "3".to_owned())];
+    let error = folders.load().unwrap_err();
+    assert_eq!(
+        error,
+        "environment variable `CODETEAM_LIMITS__MAX_TASK`: unknown key `max_task` (did you mean `max_tasks`?)"
+    );
+    folders.origins.variables.clear();
+    folders.origins.set = vec!["limits.max_minutes=long".to_owned()];
+    let error = folders.load().unwrap_err();
+    assert!(
+        error.contains("command line (`--set`): expected a whole number, found `long`"),
+        "{error}"
+    );
+    folders.origins.set = vec!["limits.max_minutes".to_owned()];
+    assert!(folders.load().unwrap_err().contains("sets nothing"));
+}
+
+#[test]
+fn a_repository_sends_no_other_key_to_a_server_of_the_users() {
+    let folders = folders()
+        .user("workers:\n  local: { dialect: builtin, protocol: openai, base_url: 'http://a', model: m }\n  builtin: { protocol: openai }\n")
+        .project("workers:\n  local: { dialect: claude, protocol: anthropic, model: n }\n  builtin: { protocol: gemini }\n");
+    let config = folders.load().unwrap();
+    let local = &config.workers["local"];
+    assert_eq!(local.dialect, Some(crate::dialect::Name::Builtin));
+    assert_eq!(local.protocol, Some(crate::workers::Protocol::Openai));
+    assert_eq!(local.model.as_deref(), Some("n"));
+    let builtin = &config.workers["builtin"];
+    assert_eq!(builtin.protocol, Some(crate::workers::Protocol::Gemini));
+}
+
+#[test]
+fn what_only_the_user_may_say_the_repository_cannot() {
+    for (text, key) in [
+        (
+            "workers: { claude: { program: ./evil } }\n",
+            "workers.claude.program",
+        ),
+        (
+            "sandbox: { allow_files: [CLAUDE.md] }\n",
+            "sandbox.allow_files",
+        ),
+        (
+            "sandbox: { hosts: [{ host: db.corp, private: true }] }\n",
+            "db.corp",
+        ),
+    ] {
+        let error = folders().project(text).load().unwrap_err();
+        assert!(
+            error.starts_with("project/config.yml:1:") && error.contains(key),
+            "{error}"
+        );
+        assert!(folders().user(text).load().is_ok());
+    }
+}
+
+#[test]
+fn prices_are_the_users_word() {
+    let folders = folders()
+        .user("prices: { x: { input: 1, output: 1 } }\n")
+        .project("prices: { x: { input: 9, output: 9 }, y: { input: 2, output: 2 } }\n");
+    let config = folders.load().unwrap();
+    assert!((config.prices["x"].input - 1.0).abs() < f64::EPSILON);
+    assert_eq!(config.prices.len(), 2);
+}
+
+#[test]
+fn a_sandbox_by_its_name_alone_merges_too() {
+    let folders = folders()
+        .user("sandbox: container\n")
+        .project("sandbox: { hosts: [a.org] }\n");
+    let sandbox = folders.load().unwrap().sandbox;
+    assert_eq!(
+        sandbox.backend,
+        Some(codeteam_core::event::Sandbox::Container)
+    );
+    assert_eq!(sandbox.hosts.len(), 1);
+}
+
+#[test]
+fn branches_are_named_by_the_pattern() {
+    let run = "2025-01-08_153042_add-password-reset";
+    let git = |pattern: &str| Git {
+        branch_pattern: pattern.to_owned(),
+        ..Git::default()
+    };
+    assert_eq!(
+        git("ai/{task_id}-{description}").branch(run),
+        "ai/2025-01-08_153042-add-password-reset"
+    );
+    assert_eq!(
+        git("{date}/{slug}/{stamp}").branch(run),
+        "2025-01-08/add-password-reset/2025-01-08_153042"
+    );
+    let prefixed = Git {
+        branch_prefix: Some("team/".to_owned()),
+        ..Git::default()
+    };
+    assert_eq!(prefixed.branch(run), format!("team/{run}"));
+    let error = folders()
+        .project("git:\n  branch_pattern: ai/{slug}\n")
+        .load()
+        .unwrap_err();
+    assert!(error.contains("the same branch for every run"), "{error}");
+}
+
+#[test]
+fn what_is_not_yet_in_force_is_said() {
+    let text = "verification: { metrics: { max_file_lines: 500 } }\ngit: { mode: current }\n";
+    let notes = folders().project(text).load().unwrap().notes;
+    assert_eq!(notes.len(), 2, "{notes:?}");
+    assert!(
+        notes[0].starts_with("`verification.metrics` is read and checked"),
+        "{notes:?}"
+    );
+    assert!(notes[1].contains("config.yml:2"), "{notes:?}");
+    assert!(folders().load().unwrap().notes.is_empty());
+}
+
+#[test]
+fn the_schemas_know_every_key_and_refuse_others() {
+    for of in Schema::ALL {
+        let schema = schema(of);
+        assert_eq!(schema["additionalProperties"], false, "{of:?}");
+        assert!(schema["properties"].as_object().unwrap().len() > 10);
+    }
+    let config = schema(Schema::Config);
+    for key in [
+        "workflow",
+        "roles",
+        "verification",
+        "verifier_instances",
+        "approval_gates",
+    ] {
+        assert!(
+            config["properties"][key]["description"].is_string(),
+            "{key}"
+        );
+    }
+}

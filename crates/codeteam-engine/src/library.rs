@@ -1,0 +1,409 @@
+//! All roles and workflows there are: those that ship with codeteam, the user's, the project's.
+//!
+//! Roles are `roles/NAME.yml` (or `roles/WORKFLOW/NAME.yml`), or a folder `agents/NAME` with
+//! `prompt.md` and, if wanted, `agent.yaml`. Workflows are `workflows/NAME.yml`. A file that cannot
+//! be read is no reason to refuse what does not need it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use codeteam_core::ids::RoleName;
+use codeteam_core::role::{Book, Layer, Resolved};
+use codeteam_core::workflow::{self, Compiled, Surroundings};
+use codeteam_core::yaml::{self, Fault, Node, Place, Problem, Problems, Sources, nearest};
+
+use crate::built_in;
+
+/// No file is longer.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// Why something cannot be had from the library.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Neither built in nor a file.
+    #[error("there is no {what} `{name}`")]
+    Unknown {
+        /// A role or a workflow.
+        what: &'static str,
+        /// What was asked for.
+        name: String,
+        /// What may have been meant.
+        near: Option<String>,
+    },
+    /// It is not valid.
+    #[error(transparent)]
+    Invalid(#[from] Problems),
+}
+
+/// Where files are looked for.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    /// The user's folder.
+    pub user: Option<PathBuf>,
+    /// The project's folder, and the repository that it must not lead out of.
+    pub project: Option<(PathBuf, PathBuf)>,
+}
+
+/// A workflow that there is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Its name.
+    pub name: String,
+    /// Where it comes from.
+    pub layer: Layer,
+    /// Its file, as the user would name it.
+    pub file: String,
+}
+
+/// All roles and workflows there are.
+#[derive(Debug, Default)]
+pub struct Library {
+    /// Where everything was read.
+    pub sources: Sources,
+    /// The roles.
+    pub book: Book,
+    places: Places,
+    /// What is wrong with role files, by the roles' names.
+    broken: BTreeMap<String, Vec<Fault>>,
+    /// The files of roles, topmost first.
+    files: BTreeMap<String, Vec<(Layer, String)>>,
+}
+
+impl Library {
+    /// Reads all roles. `configured` are those of the configuration, with their sources.
+    pub fn read(places: Places, sources: Sources, configured: Option<&Node>) -> Self {
+        let mut library = Self {
+            sources,
+            places,
+            ..Self::default()
+        };
+        for (name, text) in built_in::folder("roles", ".yml") {
+            library.role(
+                Layer::BuiltIn,
+                name,
+                &format!("built-in role `{name}`"),
+                text,
+            );
+        }
+        for (layer, folder, inside) in library.folders() {
+            library.roles(layer, &folder, inside.as_deref());
+            library.agents(layer, &folder, inside.as_deref());
+        }
+        for (key, node) in configured.and_then(Node::as_map).unwrap_or_default() {
+            let mut node = node.clone();
+            if node.is_null() {
+                node = Node::empty(key.place);
+            }
+            library.book.add(Layer::Project, &key.name, node);
+        }
+        library
+    }
+
+    /// The user's folder and the project's.
+    fn folders(&self) -> Vec<(Layer, PathBuf, Option<PathBuf>)> {
+        let user = self
+            .places
+            .user
+            .clone()
+            .map(|folder| (Layer::User, folder, None));
+        let project = self.places.project.clone();
+        let project = project.map(|(folder, root)| (Layer::Project, folder, Some(root)));
+        user.into_iter().chain(project).collect()
+    }
+
+    fn roles(&mut self, layer: Layer, folder: &Path, inside: Option<&Path>) {
+        let root = folder.join("roles");
+        let mut files = yaml_files(&root, "");
+        for scope in entries(&root).into_iter().filter(|path| path.is_dir()) {
+            let name = file_name(&scope);
+            files.extend(yaml_files(&scope, &format!("{name}/")));
+        }
+        for (name, path) in files {
+            self.role_file(layer, &name, &path, inside);
+        }
+    }
+
+    /// The folder form: a prompt, and what else there is to say.
+    fn agents(&mut self, layer: Layer, folder: &Path, inside: Option<&Path>) {
+        for agent in entries(&folder.join("agents")) {
+            if !agent.is_dir() {
+                continue;
+            }
+            let name = file_name(&agent);
+            for file in ["agent.yaml", "agent.yml"] {
+                let path = agent.join(file);
+                if path.exists() {
+                    self.role_file(layer, &name, &path, inside);
+                }
+            }
+            let path = agent.join("prompt.md");
+            match read(&path, inside) {
+                Ok(Some(text)) => {
+                    let file = path.display().to_string();
+                    let source = self.sources.add(&file, &text);
+                    let place = Place {
+                        source,
+                        line: 1,
+                        column: 1,
+                    };
+                    self.book
+                        .add_prompt(layer, &name, place, &without_comment(&text));
+                    self.note(layer, &name, file);
+                }
+                Ok(None) => {}
+                Err(problem) => self.break_role(&name, &path, problem),
+            }
+        }
+    }
+
+    fn role_file(&mut self, layer: Layer, name: &str, path: &Path, inside: Option<&Path>) {
+        match read(path, inside) {
+            Ok(Some(text)) => self.role(layer, name, &path.display().to_string(), &text),
+            Ok(None) => {}
+            Err(problem) => self.break_role(name, path, problem),
+        }
+    }
+
+    fn role(&mut self, layer: Layer, name: &str, file: &str, text: &str) {
+        match yaml::read(&mut self.sources, file, text) {
+            Ok(node) => self.book.add(layer, name, node),
+            Err(fault) => self.broken.entry(name.to_owned()).or_default().push(fault),
+        }
+        self.note(layer, name, file.to_owned());
+    }
+
+    fn note(&mut self, layer: Layer, name: &str, file: String) {
+        let files = self.files.entry(name.to_owned()).or_default();
+        files.insert(0, (layer, file));
+    }
+
+    fn break_role(&mut self, name: &str, path: &Path, problem: String) {
+        let source = self.sources.add(&path.display().to_string(), "");
+        let place = Place {
+            source,
+            ..Place::NONE
+        };
+        let faults = self.broken.entry(name.to_owned()).or_default();
+        faults.push(Fault::at(place, problem));
+    }
+
+    /// Whether a compiled workflow has a role that was cast under a name.
+    pub fn plays(&self, compiled: &Compiled, cast: &BTreeMap<String, String>, name: &str) -> bool {
+        let played = cast.get(name).map(|by| by.replace('/', "-"));
+        played.is_some_and(|by| compiled.roles.contains_key(&RoleName(by)))
+    }
+
+    /// The files that say something of a role, topmost first.
+    pub fn files_of(&self, name: &str) -> &[(Layer, String)] {
+        self.files.get(name).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The names of all roles, also of those that cannot be read.
+    pub fn role_names(&self) -> BTreeSet<&str> {
+        let known = self.book.names().map(|(name, _)| name);
+        known
+            .chain(self.broken.keys().map(String::as_str))
+            .collect()
+    }
+
+    /// A role by its full name, with everything it builds on.
+    pub fn resolve(&self, name: &str) -> Result<Resolved, Error> {
+        if let Some(faults) = self.broken.get(name) {
+            return Err(self.sources.problems(faults.clone()).into());
+        }
+        let names = self.role_names();
+        if !names.contains(name) {
+            let near = nearest(name, names.iter().copied()).map(str::to_owned);
+            return Err(Error::Unknown {
+                what: "role",
+                name: name.to_owned(),
+                near,
+            });
+        }
+        let resolved = self.book.resolve(name);
+        Ok(resolved.map_err(|faults| self.sources.problems(faults))?)
+    }
+
+    /// All workflows there are, each in its topmost layer, and the lower ones it hides.
+    pub fn workflows(&self) -> Vec<Listed> {
+        let mut found: BTreeMap<String, Listed> = BTreeMap::new();
+        for (name, _) in built_in::folder("workflows", ".yml") {
+            if !name.contains('/') {
+                let listed = Listed {
+                    name: name.to_owned(),
+                    layer: Layer::BuiltIn,
+                    file: format!("built-in workflow `{name}`"),
+                };
+                found.insert(name.to_owned(), listed);
+            }
+        }
+        for (layer, folder, _) in self.folders() {
+            for (name, path) in yaml_files(&folder.join("workflows"), "") {
+                let file = path.display().to_string();
+                let listed = Listed {
+                    name: name.clone(),
+                    layer,
+                    file,
+                };
+                found.insert(name, listed);
+            }
+        }
+        found.into_values().collect()
+    }
+
+    /// The file and the text of a workflow: a path, or a name, that many layers below the topmost
+    /// that has it.
+    pub fn workflow_text(
+        &self,
+        name: &str,
+        below: usize,
+    ) -> Result<Option<(String, String)>, Problems> {
+        let problem = |path: &Path, message: String| {
+            Problems::one(Problem::of(path.display().to_string(), message))
+        };
+        if is_file(name) {
+            let path = Path::new(name);
+            let text = read(path, None).map_err(|message| problem(path, message))?;
+            return Ok(text
+                .filter(|_| below == 0)
+                .map(|text| (name.to_owned(), text)));
+        }
+        let mut below = below;
+        for (_, folder, inside) in self.folders().into_iter().rev() {
+            for ending in ["yml", "yaml"] {
+                let path = folder.join("workflows").join(format!("{name}.{ending}"));
+                let text = read(&path, inside.as_deref());
+                let Some(text) = text.map_err(|message| problem(&path, message))? else {
+                    continue;
+                };
+                if below == 0 {
+                    return Ok(Some((path.display().to_string(), text)));
+                }
+                below -= 1;
+            }
+        }
+        let text = built_in::text(&format!("workflows/{name}.yml")).filter(|_| below == 0);
+        Ok(text.map(|text| (format!("built-in workflow `{name}`"), text.to_owned())))
+    }
+
+    /// Compiles a workflow: by its name, or from its file.
+    pub fn compile(&mut self, name: &str, surroundings: Surroundings) -> Result<Compiled, Error> {
+        let Some((file, text)) = self.workflow_text(name, 0)? else {
+            let known = self.workflows();
+            let near = nearest(name, known.iter().map(|listed| listed.name.as_str()));
+            return Err(Error::Unknown {
+                what: "workflow",
+                name: name.to_owned(),
+                near: near.map(str::to_owned),
+            });
+        };
+        let node = yaml::read(&mut self.sources, &file, &text);
+        let node = node.map_err(|fault| self.sources.problems([fault]))?;
+        let name = if is_file(name) {
+            Path::new(name)
+                .file_stem()
+                .map_or("workflow".into(), |stem| stem.to_string_lossy())
+        } else {
+            name.into()
+        };
+        self.build(&name, node, surroundings)
+    }
+
+    /// Compiles a workflow that is part of the configuration.
+    pub fn build(
+        &mut self,
+        name: &str,
+        node: Node,
+        mut surroundings: Surroundings,
+    ) -> Result<Compiled, Error> {
+        surroundings.book = self.book.clone();
+        let mut sources = std::mem::take(&mut self.sources);
+        let mut find = |name: &str, below: usize| {
+            let found = self.workflow_text(name, below);
+            let found = found.map_err(|problems| {
+                let said = problems.to_string();
+                vec![Fault::at(Place::NONE, said)]
+            })?;
+            match found {
+                None => Ok(None),
+                Some((file, text)) => {
+                    let node = yaml::read(&mut sources, &file, &text);
+                    node.map(Some).map_err(|fault| vec![fault])
+                }
+            }
+        };
+        let built = workflow::build(name, node, &mut surroundings, &mut find);
+        self.sources = sources;
+        let broken = |faults: Vec<Fault>| self.sources.problems(faults);
+        Ok(built.map_err(broken)?)
+    }
+}
+
+/// Whether a name is that of a file.
+pub fn is_file(name: &str) -> bool {
+    let ending = Path::new(name).extension();
+    ending.is_some_and(|ending| ending == "yml" || ending == "yaml")
+}
+
+/// A file's text, if there is one. What belongs to a repository must not lead out of it: its
+/// roles are told to models.
+fn read(path: &Path, inside: Option<&Path>) -> Result<Option<String>, String> {
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(format!("could not be read: {error}")),
+    };
+    if let Some(root) = inside {
+        let real = fs::canonicalize(path).map_err(|e| format!("could not be read: {e}"))?;
+        let root = fs::canonicalize(root).map_err(|e| format!("could not be read: {e}"))?;
+        if !real.starts_with(&root) {
+            return Err("leads out of the repository, so it is not read".to_owned());
+        }
+    }
+    if !metadata.is_file() {
+        return Err("is no file".to_owned());
+    }
+    if metadata.len() > MAX_BYTES {
+        return Err(format!("is longer than {} KiB", MAX_BYTES >> 10));
+    }
+    let text = fs::read_to_string(path).map_err(|e| format!("could not be read: {e}"))?;
+    Ok(Some(text))
+}
+
+/// The YAML files of a folder by their names, in order.
+fn yaml_files(folder: &Path, prefix: &str) -> Vec<(String, PathBuf)> {
+    let files = entries(folder).into_iter().filter(|path| !path.is_dir());
+    files
+        .filter_map(|path| {
+            let ending = path.extension()?;
+            let is_yaml = ending == "yml" || ending == "yaml";
+            let stem = path.file_stem()?.to_str()?;
+            is_yaml.then(|| (format!("{prefix}{stem}"), path.clone()))
+        })
+        .collect()
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.retain(|path| !file_name(path).starts_with('.'));
+    paths.sort();
+    paths
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}
+
+/// A prompt without the comment that some begin with.
+fn without_comment(text: &str) -> String {
+    let rest = text.trim_start().strip_prefix("<!--");
+    let rest = rest.and_then(|rest| rest.split_once("-->"));
+    rest.map_or(text, |(_, rest)| rest).trim_start().to_owned()
+}
+
+#[cfg(test)]
+mod tests;

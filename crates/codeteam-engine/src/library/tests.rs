@@ -1,0 +1,331 @@
+//! What ships with codeteam holds together, and layers count as they should.
+
+use std::fs;
+
+use codeteam_core::role::Kind;
+use codeteam_core::workflow::StepKind;
+use codeteam_core::yaml::{Origins, write};
+use expect_test::{Expect, expect};
+
+use super::*;
+use crate::config::{self, Config};
+
+fn surroundings() -> Surroundings {
+    Config::load(&config::Origins::default())
+        .unwrap()
+        .surroundings()
+}
+
+fn built_in_library() -> Library {
+    Library::read(Places::default(), Sources::default(), None)
+}
+
+#[test]
+fn every_built_in_workflow_compiles() {
+    let mut library = built_in_library();
+    let names: Vec<String> = library.workflows().into_iter().map(|w| w.name).collect();
+    for wanted in [
+        "codeteam",
+        "strict",
+        "solo",
+        "team",
+        "adversarial",
+        "mvp",
+        "standard",
+        "enterprise",
+        "open_source",
+        "security_critical",
+    ] {
+        assert!(
+            names.iter().any(|name| name == wanted),
+            "{wanted} is missing"
+        );
+    }
+    for name in names {
+        let compiled = library.compile(&name, surroundings());
+        let compiled = compiled.unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(compiled.workflow.name, name);
+        assert!(!compiled.description.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn every_built_in_role_is_whole() {
+    let library = built_in_library();
+    let names = library.role_names();
+    assert!(names.len() >= 60, "{}", names.len());
+    for name in names {
+        let resolved = library
+            .resolve(name)
+            .unwrap_or_else(|error| panic!("{error}"));
+        assert!(!resolved.role.prompt.is_empty() && !resolved.role.description.is_empty());
+        assert!(resolved.role.prompt.len() > 400, "{name} says too little");
+    }
+}
+
+/// What every role comes to: `UPDATE_EXPECT=1` writes it anew.
+#[test]
+fn resolved_roles_are_what_they_were() {
+    let library = built_in_library();
+    for name in library.role_names() {
+        let resolved = library.resolve(name).unwrap();
+        let told = write(&resolved.node, Origins::Left);
+        let file = format!("snapshots/{}.yml", name.replace('/', "."));
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/library/");
+        let path = format!("{folder}{file}");
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            fs::create_dir_all(format!("{folder}snapshots")).unwrap();
+            fs::write(&path, &told).unwrap();
+        }
+        let expected = fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(
+            told, expected,
+            "{name} has changed; UPDATE_EXPECT=1 accepts it"
+        );
+    }
+}
+
+struct Project(tempfile::TempDir);
+
+impl Project {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn file(self, path: &str, text: &str) -> Self {
+        let path = self.0.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+        self
+    }
+
+    fn library(&self) -> Library {
+        let root = self.0.path().join("repo");
+        fs::create_dir_all(root.join(".codeteam")).unwrap();
+        let places = Places {
+            user: Some(self.0.path().join("user")),
+            project: Some((root.join(".codeteam"), root)),
+        };
+        Library::read(places, Sources::default(), None)
+    }
+
+    fn refused(&self, role: &str, expected: Expect) {
+        let error = self.library().resolve(role).unwrap_err().to_string();
+        expected.assert_eq(&error.replace(&format!("{}/", self.0.path().display()), ""));
+    }
+}
+
+#[test]
+fn a_few_lines_change_a_built_in_role() {
+    let project = Project::new()
+        .file(
+            "user/roles/reviewer.yml",
+            "model: users\nsystem_prompt_additions: The user's word.\n",
+        )
+        .file(
+            "repo/.codeteam/roles/reviewer.yml",
+            "worker: codex\nsystem_prompt_additions: The project's word.\n",
+        );
+    let role = project.library().resolve("reviewer").unwrap().role;
+    assert_eq!(
+        (role.kind, role.model.as_deref()),
+        (Kind::Gatekeeper, Some("users"))
+    );
+    assert_eq!(role.workers[0].as_str(), "codex");
+    assert!(
+        role.prompt
+            .ends_with("The user's word.\n\nThe project's word."),
+        "{}",
+        role.prompt
+    );
+    assert!(role.prompt.len() > 500);
+}
+
+#[test]
+fn extending_adds_and_a_prompt_file_replaces() {
+    let project = Project::new()
+        .file("repo/.codeteam/roles/trader.yml", "extends: implementer\nprompt: Mind the risk.\nallowed_tools: [a]\ncontext: { always_include: [risk.py], exclude: [old/**] }\n")
+        .file("repo/.codeteam/roles/quant.yml", "extends: trader\nallowed_tools: [b]\ncontext: { exclude: [new/**] }\n")
+        .file("repo/.codeteam/agents/coder/prompt.md", "<!-- mine -->\n\nYou are CODER.\n")
+        .file("repo/.codeteam/agents/security/prompt.md", "You are SECURITY.\n")
+        .file("repo/.codeteam/agents/security/agent.yaml", "type: gatekeeper\nstance: paranoid\ncontext:\n  - src/auth/**\n");
+    let library = project.library();
+    let quant = library.resolve("quant").unwrap();
+    assert!(
+        quant.role.prompt.starts_with("You carry out one task"),
+        "{}",
+        quant.role.prompt
+    );
+    assert!(quant.role.prompt.ends_with("Mind the risk."));
+    assert_eq!(
+        quant.role.means.allowed_tools,
+        ["b"],
+        "a restriction replaces"
+    );
+    assert_eq!(
+        quant.role.context.exclude,
+        ["old/**", "new/**"],
+        "lists append"
+    );
+    assert_eq!(quant.role.context.include[0], "$TARGET");
+    let chain: Vec<&str> = quant.chain.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(chain, ["trader", "implementer"]);
+    let coder = library.resolve("coder").unwrap().role;
+    assert_eq!(
+        (coder.prompt.as_str(), coder.kind),
+        ("You are CODER.", Kind::Implementer)
+    );
+    let security = library.resolve("security").unwrap().role;
+    assert_eq!(security.kind, Kind::Gatekeeper);
+    assert_eq!(
+        security.context.include,
+        ["src/auth/**"],
+        "a role with a kind stands alone"
+    );
+}
+
+#[test]
+fn mistakes_in_roles_name_their_place() {
+    let project = Project::new()
+        .file("repo/.codeteam/roles/a.yml", "extends: b\n")
+        .file("repo/.codeteam/roles/b.yml", "extends: a\n")
+        .file("repo/.codeteam/roles/c.yml", "extends: implementr\n")
+        .file("repo/.codeteam/roles/d.yml", "prompt: x\n")
+        .file("repo/.codeteam/roles/e.yml", "extends: e\n")
+        .file("repo/.codeteam/roles/f.yml", "extends: implementer\nalowed_tools: []\ngates:\n  - { name: x, command: y, on_fail: blok }\n")
+        .file("repo/.codeteam/roles/g.yml", "kind: [\n")
+        .file("repo/.codeteam/roles/h.yml", "extends: reviewer\nflags: [-p]\n");
+    project.refused(
+        "a",
+        expect![[r#"
+        repo/.codeteam/roles/b.yml:1:10: the roles extend each other in a circle: `a` → `b` → `a`
+            | extends: a
+            |          ^"#]],
+    );
+    project.refused(
+        "c",
+        expect![[r#"
+        repo/.codeteam/roles/c.yml:1:10: there is no role `implementr` (did you mean `implementer`?)
+            | extends: implementr
+            |          ^"#]],
+    );
+    project.refused("d", expect![[r#"
+        repo/.codeteam/roles/d.yml:1:1: the role `d` has no `kind` (say what it owes, or which role it `extends`)
+            | prompt: x
+            | ^"#]]);
+    project.refused(
+        "e",
+        expect![[r#"
+        repo/.codeteam/roles/e.yml:1:10: `e` extends itself (no layer below has a role of this name)
+            | extends: e
+            |          ^"#]],
+    );
+    project.refused(
+        "f",
+        expect![[r#"
+        repo/.codeteam/roles/f.yml:2:1: unknown key `alowed_tools` (did you mean `allowed_tools`?)
+            | alowed_tools: []
+            | ^
+        repo/.codeteam/roles/f.yml:4:37: unknown word `blok` (did you mean `block`?)
+            |   - { name: x, command: y, on_fail: blok }
+            |                                     ^"#]],
+    );
+    project.refused(
+        "g",
+        expect![[r#"
+        repo/.codeteam/roles/g.yml:1:7: this is no YAML: unclosed bracket '['
+            | kind: [
+            |       ^"#]],
+    );
+    project.refused("h", expect![[r#"
+        repo/.codeteam/roles/h.yml:2:1: a role has no `flags` (leave them out: codeteam knows how to call each CLI)
+            | flags: [-p]
+            | ^"#]]);
+    project.refused("implementr", expect!["there is no role `implementr`"]);
+    assert!(
+        project.library().resolve("implementer").is_ok(),
+        "others are not harmed"
+    );
+}
+
+#[test]
+fn a_long_chain_of_roles_is_refused() {
+    let mut project = Project::new().file("repo/.codeteam/roles/r0.yml", "kind: scribe\n");
+    for n in 1..40 {
+        let text = format!("extends: r{}\n", n - 1);
+        project = project.file(&format!("repo/.codeteam/roles/r{n}.yml"), &text);
+    }
+    assert!(project.library().resolve("r15").is_ok());
+    let error = project.library().resolve("r39").unwrap_err().to_string();
+    assert!(error.contains("more than 16 roles"), "{error}");
+}
+
+#[test]
+fn no_role_is_read_from_outside_the_repository() {
+    let project = Project::new().file("secret", "AWS_SECRET_ACCESS_KEY=x\n");
+    let folder = project.0.path().join("repo/.codeteam/agents/spy");
+    fs::create_dir_all(&folder).unwrap();
+    std::os::unix::fs::symlink("../../../../secret", folder.join("prompt.md")).unwrap();
+    let error = project.library().resolve("spy").unwrap_err().to_string();
+    assert!(error.contains("leads out of the repository"), "{error}");
+    assert!(!error.contains("AWS"));
+}
+
+#[test]
+fn a_project_changes_steps_of_a_template() {
+    let project = Project::new().file(
+        "repo/.codeteam/workflows/ours.yml",
+        "extends: enterprise\noverrides:\n  implement: { role: quant_dev, config: { coverage: 95 } }\n  \
+         risk_validation: { position: after integration_test_gate, role: risk_manager, next: security_review, on_reject: implement }\n\
+         disable: [security_review]\n",
+    );
+    let mut library = project.library();
+    let compiled = library
+        .compile("ours", surroundings())
+        .unwrap_or_else(|e| panic!("{e}"));
+    let steps = &compiled.workflow.steps;
+    let step = |name: &str| &steps[&name.into()];
+    assert_eq!(
+        step("integration_test_gate").next.to_string(),
+        "risk_validation"
+    );
+    assert_eq!(
+        step("risk_validation").next.to_string(),
+        "code_review",
+        "what is left out is passed over"
+    );
+    assert!(!steps.contains_key(&"security_review".into()));
+    let StepKind::Role(implement) = &step("implement").kind else {
+        panic!()
+    };
+    assert_eq!(implement.slots[0].as_str(), "quant_dev");
+    assert_eq!(implement.config["coverage"], 95);
+    assert_eq!(implement.config["tdd"], true);
+}
+
+#[test]
+fn a_workflow_that_extends_its_own_name_changes_the_one_below() {
+    let project = Project::new()
+        .file(
+            "user/workflows/solo.yml",
+            "extends: solo\nlimits: { max_rounds: 7 }\n",
+        )
+        .file(
+            "repo/.codeteam/workflows/solo.yml",
+            "extends: solo\non_exhausted: ask\n",
+        )
+        .file("repo/.codeteam/workflows/x.yml", "extends: y\n")
+        .file("repo/.codeteam/workflows/y.yml", "extends: x\n");
+    let mut library = project.library();
+    let compiled = library.compile("solo", surroundings()).unwrap();
+    assert_eq!(compiled.workflow.max_rounds, Some(7));
+    assert_eq!(
+        compiled.workflow.on_exhausted,
+        codeteam_core::workflow::Exhausted::Ask
+    );
+    let error = library
+        .compile("x", surroundings())
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("in a circle"), "{error}");
+}
