@@ -25,16 +25,23 @@ pub(super) struct Told {
 /// The text a worker answers with; or why the contract takes nothing of the kind.
 pub(super) fn answer(act: &Act, form: Form, told: &Told) -> Result<String, String> {
     let wires = wires(act, form, told);
-    let mut refused = None;
+    let mut refused = Vec::new();
     for wire in &wires {
         let text = wire.to_string();
         match submission::parse(form, &text) {
             Ok(submission) if means(act, &submission) => return Ok(text),
             Ok(_) => {}
-            Err(why) => refused = refused.or(Some(why)),
+            Err(why) => refused.push(why),
         }
     }
-    Err(refused.unwrap_or_else(|| format!("a {} cannot say that", form.kind.as_str())))
+    // Another contract's keys say nothing of what is wrong under this one.
+    let foreign = |why: &String| why.contains("unknown field") || why.contains("missing field");
+    let telling = refused.iter().position(|why| !foreign(why)).unwrap_or(0);
+    let kind = form.kind.with_article();
+    Err(match refused.get(telling) {
+        Some(why) => why.clone(),
+        None => format!("{kind} cannot say that"),
+    })
 }
 
 /// The same in every form there is.
@@ -114,6 +121,11 @@ fn changes(told: &Told) -> Vec<Value> {
     ]
 }
 
+/// A text, where one must be.
+fn said(text: &str) -> &str {
+    if text.is_empty() { "as planned" } else { text }
+}
+
 /// A plan of one task.
 fn some_plan(by_phase: bool) -> Plan {
     let phase = Phase {
@@ -142,8 +154,9 @@ fn plans(plan: &Plan) -> Vec<Value> {
         .zip(1..)
         .map(|(task, n)| {
             // Where ids are given by the form, those of the plan give way.
-            json!({"id": format!("T{n}"), "title": task.headline(), "rationale": task.description,
-                "acceptance": task.acceptance.join("; "), "artifacts": task.files})
+            json!({"id": format!("T{n}"), "title": task.headline(),
+                "rationale": said(&task.description), "acceptance": said(&task.acceptance.join("; ")),
+                "artifacts": task.files})
         })
         .collect();
     let component = |task: &&Task| {

@@ -1,4 +1,10 @@
+use serde_json::json;
+
+use super::answers::Act;
+use super::forms::Told;
 use super::*;
+use crate::role::{Contract, Kind, Mode};
+use crate::submission::Form;
 use crate::workflow::compile;
 
 const FLOW: &str = "
@@ -277,6 +283,45 @@ fn a_bare_yes_is_a_yes() {
     ] {
         let case = case(&format!("    answers: {{ a: {said} }}\n    ends: {ends}\n"));
         assert!(case.run(&flow).passed(), "{said}");
+    }
+}
+
+#[test]
+fn every_word_can_be_said_under_every_contract() {
+    let act = |kind: Kind| {
+        let well = [Act::Well, Act::Blocked("no access".to_owned())].to_vec();
+        let own = match kind {
+            Kind::Gatekeeper => {
+                let why = "no test".to_owned();
+                vec![Act::Approve(why.clone()), Act::Reject(why)]
+            }
+            Kind::Implementer => vec![Act::Change(Vec::new())],
+            Kind::Planner => vec![Act::Plan(json!({"tasks": [{"id": "T1", "files": ["a"]}]}))],
+            Kind::Analyst => vec![Act::Ask(vec!["Which?".to_owned()])],
+            Kind::Designer | Kind::Scribe => Vec::new(),
+        };
+        [well, own].concat()
+    };
+    let told = Told {
+        files: vec![("a".to_owned(), Some("text".to_owned()))],
+        ..Told::default()
+    };
+    for contract in Contract::ALL {
+        let mode = match contract {
+            Contract::Strict => Mode::Edits,
+            _ => Mode::Tools,
+        };
+        for kind in contract.kinds().iter().copied() {
+            let form = Form {
+                kind,
+                contract,
+                mode,
+            };
+            for act in act(kind) {
+                let said = forms::answer(&act, form, &told);
+                assert!(said.is_ok(), "{contract:?} {kind:?} {act:?}: {said:?}");
+            }
+        }
     }
 }
 

@@ -36,11 +36,14 @@ pub(super) struct World<'a> {
     /// Every frame, in the order in which it was opened.
     opened: Vec<FramePath>,
     /// What happens at a visit of a step, once it is known: all slots see the same.
-    turns: BTreeMap<(FramePath, StepId, u32, u32), Turn>,
+    turns: BTreeMap<(Visited, StepId, u32), Turn>,
     path: Vec<Visit>,
     /// The last visit of each frame.
     last: BTreeMap<FramePath, usize>,
 }
+
+/// A visit of a step: the frame, the step and how often it was there.
+type Visited = (FramePath, StepId, u32);
 
 /// What comes next.
 enum Next {
@@ -240,9 +243,11 @@ impl<'a> World<'a> {
         })))
     }
 
-    /// What is scripted for an attempt at a step; each visit and each try takes one turn.
+    /// What is scripted for a step; each visit and each try takes one turn. A gate has a turn at
+    /// other steps too, when a tree is to be integrated that it has not judged.
     fn turn(&mut self, id: &AttemptId, step: &StepId, attempt: u32) -> Option<Turn> {
-        let key = (id.frame.clone(), step.clone(), id.generation, attempt);
+        let visit = (id.frame.clone(), id.step.clone(), id.generation);
+        let key = (visit, step.clone(), attempt);
         if let Some(turn) = self.turns.get(&key) {
             return Some(turn.clone());
         }

@@ -323,7 +323,13 @@ fn condition(condition: &Condition) -> String {
             let words = answers.iter().map(|(s, a)| format!("{s} was answered {a}"));
             words.collect::<Vec<String>>().join(" and ")
         }
-        Condition::Not(c) => format!("not {}", inner(c)),
+        Condition::Not(c) => match c.as_ref() {
+            Condition::Plan(Presence::Missing) => "there is a plan".to_owned(),
+            Condition::Plan(Presence::Present) => "there is no plan".to_owned(),
+            Condition::Plan(Presence::Given) => "it did not begin with a plan".to_owned(),
+            Condition::Setting(name) => format!("{name} is off"),
+            c => format!("not {}", inner(c)),
+        },
         Condition::All(all) => joined(all, " and "),
         Condition::Any(any) => joined(any, " or "),
     }

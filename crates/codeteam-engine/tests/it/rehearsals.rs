@@ -6,8 +6,9 @@ use codeteam_core::rehearse::{Case, File};
 use codeteam_core::workflow::Compiled;
 use codeteam_core::yaml::{Key, Node, Place, Scalar, Sources, Value};
 use codeteam_engine::built_in;
-use codeteam_engine::config::Config;
 use codeteam_engine::library::{Library, Places};
+
+use crate::graphs::usual;
 
 /// Compiles a workflow with the settings of a case.
 fn compiled(library: &mut Library, name: &str, case: &Case) -> Compiled {
@@ -20,8 +21,7 @@ fn compiled(library: &mut Library, name: &str, case: &Case) -> Compiled {
     let mut node = Node::empty(place);
     node.set("extends", Node::text(name));
     node.set("settings", Node::at(place, Value::Map(settings.collect())));
-    let surroundings = Config::default().surroundings();
-    let built = library.build("a case", node, surroundings);
+    let built = library.build("a case", node, usual());
     built.unwrap_or_else(|e| panic!("{name}, {}: {e}", case.name))
 }
 

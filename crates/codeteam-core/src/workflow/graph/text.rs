@@ -7,7 +7,7 @@ use super::{Edge, End, Graph, Node, Scope, Shape, Way, columns, wrap};
 
 const WIDTH: usize = 80;
 /// Names longer than this have a line of their own.
-const NAME: usize = 18;
+const NAME: usize = 22;
 /// What a step does has at least so much room, however deep it stands.
 const ROOM: usize = 24;
 
