@@ -18,6 +18,7 @@ mod show;
 mod status;
 mod submit_server;
 mod worker;
+mod workflow;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -107,6 +108,8 @@ enum Command {
     Doctor(doctor::Args),
     /// Look at the workers there are, and try one out.
     Worker(worker::Args),
+    /// Look at the workflows there are, draw them and test them.
+    Workflow(workflow::Args),
     /// Build what workers and gates are confined by.
     Sandbox(sandbox::Args),
     /// Print the completions for a shell.
@@ -172,6 +175,7 @@ pub(crate) fn dispatch(args: Args) -> Result<Exit, Problem> {
         Command::SandboxLook(args) => sandbox::look(args),
         Command::SandboxKnock(args) => sandbox::knock(args),
         Command::Worker(args) => worker::main(&args, &scene),
+        Command::Workflow(args) => workflow::main(&args, &scene),
         Command::Demo(args) => demo::main(&args, scene),
         Command::Run(args) => run::main(args, &scene),
         Command::Status(args) => status::main(&args, &scene),

@@ -70,6 +70,11 @@ impl Problem {
         self
     }
 
+    /// What went wrong.
+    pub(crate) fn what(&self) -> &str {
+        &self.what
+    }
+
     /// All that can be done about it, in one line; or why it is so.
     pub(crate) fn remedy(&self) -> String {
         let told = if self.hints.is_empty() {

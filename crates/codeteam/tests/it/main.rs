@@ -30,3 +30,4 @@ mod stand_ins;
 mod surroundings;
 mod upkeep;
 mod workers;
+mod workflows;
