@@ -1,0 +1,437 @@
+//! Python: who installs, what is installed, and what checks.
+
+mod needs;
+mod runner;
+
+use super::ci::{Ci, Run};
+use super::place::{Place, at, is_foreign, split, string, strings};
+use super::units::{Kind, Unit};
+use super::{Found, Purpose, Sheet};
+use needs::{Needs, Where};
+use runner::Runner;
+
+/// Packages, the framework they are, and the pack they speak for.
+const FRAMEWORKS: &[(&str, &str, Option<&str>)] = &[
+    ("fastapi", "FastAPI", Some("api")),
+    ("flask", "Flask", Some("api")),
+    ("django", "Django", Some("api")),
+    ("starlette", "Starlette", Some("api")),
+    ("aiohttp", "aiohttp", None),
+    ("litestar", "Litestar", Some("api")),
+    ("sanic", "Sanic", Some("api")),
+    ("pandas", "pandas", Some("data")),
+    ("polars", "Polars", Some("data")),
+    ("pyspark", "Spark", Some("data")),
+    ("apache-airflow", "Airflow", Some("data")),
+    ("dagster", "Dagster", Some("data")),
+    ("prefect", "Prefect", Some("data")),
+    ("dbt-core", "dbt", Some("data")),
+    ("click", "click", Some("cli")),
+    ("typer", "typer", Some("cli")),
+    ("cleo", "cleo", Some("cli")),
+    ("ccxt", "ccxt", Some("trading")),
+    ("backtrader", "backtrader", Some("trading")),
+    ("freqtrade", "freqtrade", Some("trading")),
+    ("vectorbt", "vectorbt", Some("trading")),
+    ("zipline-reloaded", "zipline", Some("trading")),
+    ("alpaca-py", "alpaca", Some("trading")),
+    ("ib-insync", "ib_insync", Some("trading")),
+    ("nautilus-trader", "NautilusTrader", Some("trading")),
+    ("web3", "web3", Some("contracts")),
+    ("vyper", "Vyper", Some("contracts")),
+    ("pyjwt", "PyJWT", Some("security")),
+    ("python-jose", "python-jose", Some("security")),
+    ("authlib", "Authlib", Some("security")),
+    ("stripe", "Stripe", Some("security")),
+    ("torch", "PyTorch", None),
+];
+
+/// What one look at a project needs.
+struct Project<'a> {
+    place: &'a Place<'a>,
+    unit: &'a Unit,
+    needs: Needs,
+    runner: Runner,
+    ci: &'a Ci,
+    /// What the chosen tools have to be installed with.
+    used: Vec<Where>,
+}
+
+pub(super) fn look<'a>(
+    place: &'a Place<'a>,
+    unit: &'a Unit,
+    all: &'a [Unit],
+    ci: &'a Ci,
+    sheet: &mut Sheet,
+) {
+    let members = all.iter().filter(|other| {
+        other.kind == Kind::Python && other.member_of.as_deref() == Some(&unit.folder)
+    });
+    let members: Vec<&Unit> = members.collect();
+    let needs = Needs::read(place, unit, &members);
+    let runner = Runner::of(place, unit, &needs);
+    sheet
+        .managers
+        .push(Found::new(runner.kind.word(), runner.why.clone()));
+    let mut project = Project {
+        place,
+        unit,
+        needs,
+        runner,
+        ci,
+        used: Vec::new(),
+    };
+    project.frameworks(sheet);
+    let before = sheet.checks.len();
+    project.linters(sheet);
+    project.tests(sheet);
+    let is_only = all
+        .iter()
+        .all(|other| other == unit || other.member_of.is_some());
+    if is_only || sheet.checks.len() > before {
+        let is_workspace = !members.is_empty();
+        let setup = project
+            .runner
+            .setup(unit, &project.needs, &project.used, is_workspace);
+        sheet
+            .setups
+            .extend(setup.map(|setup| (unit.clone(), setup)));
+    }
+}
+
+impl Project<'_> {
+    fn frameworks(&self, sheet: &mut Sheet) {
+        for (name, framework, pack) in FRAMEWORKS {
+            let Some(file) = self.needs.at_run_time(name) else {
+                continue;
+            };
+            if *pack == Some("cli") && !self.needs.has_program {
+                continue;
+            }
+            let why = format!("`{file}` names `{name}`");
+            sheet.frameworks.push(Found::new(*framework, why.clone()));
+            sheet.packs.extend(pack.map(|pack| Found::new(pack, why)));
+        }
+        let typed = self
+            .place
+            .below(&self.unit.folder)
+            .find(|path| split(path).1 == "py.typed" && !is_foreign(path));
+        if let Some(file) = typed {
+            sheet.packs.push(Found::new(
+                "types",
+                format!("`{file}` says that types are published"),
+            ));
+        }
+    }
+
+    /// A tool with its place in the environment: none if nothing would install it.
+    fn installed(&self, tool: &str) -> Option<Where> {
+        self.needs.find(tool)
+    }
+
+    /// A section of `pyproject.toml`, or a file.
+    fn configured(&self, section: &[&str], files: &[&str]) -> Option<String> {
+        let manifest = self.unit.path("pyproject.toml");
+        let value = self.place.toml(&manifest);
+        if value
+            .as_ref()
+            .is_some_and(|value| at(value, section).is_some())
+        {
+            return Some(format!("`{manifest}` has `[{}]`", section.join(".")));
+        }
+        let file = self.place.first(&self.unit.folder, files)?;
+        Some(format!("there is `{file}`"))
+    }
+
+    /// What `setup.cfg` or `tox.ini` has a section for.
+    fn in_cfg(&self, section: &str) -> Option<String> {
+        let files = ["setup.cfg", "tox.ini"].map(|name| self.unit.path(name));
+        let file = files.into_iter().find(|file| {
+            let text = self.place.text(file).unwrap_or_default();
+            text.lines()
+                .any(|line| line.trim_end() == format!("[{section}]"))
+        })?;
+        Some(format!("`{file}` has `[{section}]`"))
+    }
+
+    fn linters(&mut self, sheet: &mut Sheet) {
+        let ruff = self.configured(&["tool", "ruff"], &["ruff.toml", ".ruff.toml"]);
+        self.tool(
+            sheet,
+            "ruff",
+            &["ruff", "check"],
+            Purpose::Lint,
+            "ruff check .",
+            ruff,
+        );
+        let manifest = self.place.toml(&self.unit.path("pyproject.toml"));
+        let formats = manifest
+            .as_ref()
+            .is_some_and(|m| at(m, &["tool", "ruff", "format"]).is_some());
+        let why = formats.then(|| "`pyproject.toml` has `[tool.ruff.format]`".to_owned());
+        let runs = self.run(&["ruff", "format"]).is_some();
+        if formats || runs {
+            let guess = "ruff format --check .";
+            self.tool(
+                sheet,
+                "ruff",
+                &["ruff", "format"],
+                Purpose::Format,
+                guess,
+                why,
+            );
+        }
+        let black = self.configured(&["tool", "black"], &[]);
+        self.tool(
+            sheet,
+            "black",
+            &["black"],
+            Purpose::Format,
+            "black --check .",
+            black,
+        );
+        let flake8 = self
+            .configured(&["tool", "flake8"], &[".flake8"])
+            .or_else(|| self.in_cfg("flake8"));
+        self.tool(
+            sheet,
+            "flake8",
+            &["flake8"],
+            Purpose::Lint,
+            "flake8",
+            flake8,
+        );
+        let mypy = self
+            .configured(&["tool", "mypy"], &["mypy.ini", ".mypy.ini"])
+            .or_else(|| self.in_cfg("mypy"));
+        let guess = self.mypy();
+        self.tool(sheet, "mypy", &["mypy"], Purpose::Types, &guess, mypy);
+        let pyright = self.configured(&["tool", "pyright"], &["pyrightconfig.json"]);
+        self.tool(
+            sheet,
+            "pyright",
+            &["pyright"],
+            Purpose::Types,
+            "pyright",
+            pyright,
+        );
+    }
+
+    /// mypy, told where to look unless its configuration says so.
+    fn mypy(&self) -> String {
+        let manifest = self
+            .place
+            .toml(&self.unit.path("pyproject.toml"))
+            .unwrap_or_default();
+        let knows = ["files", "packages", "modules"];
+        let in_toml = knows
+            .iter()
+            .any(|key| at(&manifest, &["tool", "mypy", key]).is_some());
+        let ini = self
+            .place
+            .first(&self.unit.folder, &["mypy.ini", ".mypy.ini", "setup.cfg"]);
+        let ini = ini
+            .and_then(|file| self.place.text(&file))
+            .unwrap_or_default();
+        let in_ini = ini
+            .lines()
+            .any(|line| line.starts_with("files") || line.starts_with("packages"));
+        if in_toml || in_ini {
+            "mypy".to_owned()
+        } else if self.place.has_folder(&self.unit.path("src")) {
+            "mypy src".to_owned()
+        } else {
+            "mypy .".to_owned()
+        }
+    }
+
+    /// Proposes a tool that is configured, or that CI runs, if it would be installed.
+    fn tool(
+        &mut self,
+        sheet: &mut Sheet,
+        name: &str,
+        start: &[&str],
+        purpose: Purpose,
+        guess: &str,
+        configured: Option<String>,
+    ) {
+        let run = self.run(start).filter(|(_, line)| is_looking(line));
+        let Some(why) = run.as_ref().map(|(run, _)| run.why()).or(configured) else {
+            return;
+        };
+        sheet.linters.push(Found::new(name, why.clone()));
+        let Some(place) = self.installed(name) else {
+            return;
+        };
+        let line = run.map_or_else(|| guess.to_owned(), |(_, line)| line);
+        let command = self.runner.run(&line, &place);
+        self.used.push(place);
+        sheet.check(self.unit, purpose, &command, why);
+    }
+
+    /// What CI runs of a tool: the command, and what it is without the environment it is run in.
+    fn run(&self, start: &[&str]) -> Option<(&Run, String)> {
+        self.ci.of(&self.unit.folder).find_map(|run| {
+            let line = runner::bare(&run.words())?;
+            let words: Vec<&str> = line.split(' ').collect();
+            words.starts_with(start).then_some((run, line))
+        })
+    }
+
+    fn tests(&mut self, sheet: &mut Sheet) {
+        let mut files = self
+            .place
+            .below(&self.unit.folder)
+            .filter(|path| is_test(path));
+        let first = files.next().map(str::to_owned);
+        let place = self.installed("pytest");
+        if let Some(why) = self.why_pytest(first.as_deref(), place.as_ref()) {
+            sheet.runners.push(Found::new("pytest", why.clone()));
+            let run = self.run(&["pytest"]).filter(|(_, line)| is_whole(line));
+            let (line, why) = match run {
+                Some((run, line)) => (line, run.why()),
+                None => ("pytest".to_owned(), why),
+            };
+            let place = place.unwrap_or_else(|| {
+                self.place.note(format!(
+                    "pytest is used in `{}` but no file names it as a dependency",
+                    if self.unit.folder.is_empty() {
+                        "."
+                    } else {
+                        &self.unit.folder
+                    }
+                ));
+                Where::Nowhere
+            });
+            let command = self.runner.run(&line, &place);
+            self.used.push(place);
+            if first.is_none() {
+                self.place
+                    .note("there is no test yet: pytest fails until there is one");
+            }
+            sheet.check(self.unit, Purpose::Tests, &command, why);
+            return;
+        }
+        let manage = self.unit.path("manage.py");
+        let is_django = self.needs.at_run_time("django").is_some() && self.place.has(&manage);
+        if let (true, Some(first)) = (is_django, &first) {
+            let why = format!("there is `{manage}`, and tests such as `{first}`");
+            sheet.runners.push(Found::new("Django's", why.clone()));
+            let command = self.runner.python("manage.py test");
+            sheet.check(self.unit, Purpose::Tests, &command, why);
+        } else if let Some(first) = first {
+            let why = format!("there are tests, such as `{first}`, and nothing names pytest");
+            sheet.runners.push(Found::new("unittest", why.clone()));
+            let folder = if self.place.has_folder(&self.unit.path("tests")) {
+                " -s tests -t ."
+            } else {
+                ""
+            };
+            let needs_package =
+                !folder.is_empty() && !self.place.has(&self.unit.path("tests/__init__.py"));
+            let folder = if needs_package { " -s tests" } else { folder };
+            let command = self.runner.python(&format!("-m unittest discover{folder}"));
+            sheet.check(self.unit, Purpose::Tests, &command, why);
+        }
+    }
+
+    /// Why pytest is what runs the tests, if it is.
+    fn why_pytest(&self, first: Option<&str>, place: Option<&Where>) -> Option<String> {
+        if let Some((run, _)) = self.run(&["pytest"]) {
+            return Some(run.why());
+        }
+        if place == Some(&Where::Nowhere) {
+            return Some(format!("`{}` names `pytest`", self.unit.path("tox.ini")));
+        }
+        if let Some(place) = place {
+            return Some(format!("`{}` names `pytest`", place.file()));
+        }
+        let configured = self
+            .configured(
+                &["tool", "pytest"],
+                &[
+                    "pytest.ini",
+                    "pytest.toml",
+                    "conftest.py",
+                    "tests/conftest.py",
+                ],
+            )
+            .or_else(|| self.in_cfg("tool:pytest"))
+            .or_else(|| self.in_cfg("pytest"));
+        if configured.is_some() {
+            return configured;
+        }
+        // A test says itself what it is for.
+        let first = first?;
+        let tests = self
+            .place
+            .below(&self.unit.folder)
+            .filter(|path| is_test(path));
+        let mut tests = tests.take(5);
+        let imports = |path: &str| {
+            let text = self.place.text(path).unwrap_or_default();
+            text.lines()
+                .any(|line| line.starts_with("import pytest") || line.starts_with("from pytest"))
+        };
+        tests
+            .any(imports)
+            .then(|| format!("`{first}` and others import it"))
+    }
+}
+
+/// Whether a file holds tests, by its name.
+fn is_test(path: &str) -> bool {
+    let (_, name) = split(path);
+    let is_named = name.starts_with("test_") || name.ends_with("_test.py") || name == "tests.py";
+    is_named
+        && std::path::Path::new(name)
+            .extension()
+            .is_some_and(|e| e == "py")
+        && !is_foreign(path)
+}
+
+/// Whether a formatter or linter is told to look and not to change.
+fn is_looking(line: &str) -> bool {
+    let is_formatter = line.starts_with("black") || line.starts_with("ruff format");
+    !is_formatter || line.contains("--check") || line.contains("--diff")
+}
+
+/// Whether a call of pytest runs all tests: no marks, no single files, nothing for a server.
+fn is_whole(line: &str) -> bool {
+    let narrow = [
+        "-k",
+        "-m",
+        "--deselect",
+        "--benchmark-only",
+        "--doctest-modules",
+        "--collect-only",
+        "-n",
+    ];
+    let mut words = line.split(' ').skip(1);
+    !words.any(|word| narrow.contains(&word) || word.contains(".py") || word.starts_with("--cov"))
+}
+
+/// The scripts that a project installs.
+fn has_scripts(manifest: &serde_json::Value) -> bool {
+    let places = [&["project", "scripts"][..], &["tool", "poetry", "scripts"]];
+    places.iter().any(|path| at(manifest, path).is_some())
+}
+
+/// The groups that are installed without being asked for, by who installs.
+fn default_groups(manifest: &serde_json::Value, lock: &str) -> Vec<String> {
+    match lock {
+        "uv" => {}
+        "pip" => return Vec::new(),
+        // The others install all that are not optional.
+        _ => return vec!["*".to_owned()],
+    }
+    let path = ["tool", "uv", "default-groups"];
+    match string(manifest, &path) {
+        Some("all") => vec!["*".to_owned()],
+        _ if at(manifest, &path).is_some() => strings(manifest, &path)
+            .into_iter()
+            .map(str::to_owned)
+            .collect(),
+        _ => vec!["dev".to_owned()],
+    }
+}
