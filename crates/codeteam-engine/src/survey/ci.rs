@@ -12,8 +12,10 @@ use super::place::{Place, string};
 pub(super) struct Ci {
     /// The systems there are.
     pub(super) found: Vec<Found>,
-    /// Their commands.
+    /// Their simple commands.
     commands: Vec<Run>,
+    /// Everything they run, with the file it stands in.
+    lines: Vec<(String, String)>,
 }
 
 /// One simple command.
@@ -90,6 +92,9 @@ const REFUSED: &[&str] = &[
     "echo",
     "uvx",
     "pipx",
+    "e2e",
+    "integration",
+    "--integration",
 ];
 
 /// Characters that make a command more than one simple command.
@@ -102,6 +107,7 @@ impl Ci {
         let mut ci = Self {
             found: Vec::new(),
             commands: Vec::new(),
+            lines: Vec::new(),
         };
         let is_workflow = |path: &&str| {
             let name = path.strip_prefix(".github/workflows/");
@@ -213,6 +219,7 @@ impl Ci {
 
     fn line(&mut self, file: &str, folder: &str, line: &str) {
         let line: String = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        self.lines.push((line.clone(), file.to_owned()));
         if line.is_empty() || line.contains(NOT_SIMPLE) || line.len() > 200 {
             return;
         }
@@ -224,6 +231,16 @@ impl Ci {
             file: file.to_owned(),
             folder: folder.to_owned(),
         });
+    }
+
+    /// Why a program counts as used: a line begins with it, however the line goes on.
+    pub(super) fn mentions(&self, start: &str) -> Option<String> {
+        let mut lines = self.lines.iter();
+        let (_, file) = lines.find(|(line, _)| {
+            let rest = line.strip_prefix(start);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        })?;
+        Some(format!("`{file}` runs `{start}`"))
     }
 
     /// The commands that are run in a folder.

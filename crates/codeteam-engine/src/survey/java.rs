@@ -47,7 +47,10 @@ pub(super) fn look(place: &Place<'_>, unit: &Unit, ci: &Ci, sheet: &mut Sheet) {
         let (_, name) = super::place::split(path);
         name == "pom.xml" || name == "libs.versions.toml" || scripts.contains(&name)
     };
-    for file in place.below(&unit.folder).filter(is_build_file).take(20) {
+    let mut files: Vec<&str> = place.below(&unit.folder).filter(is_build_file).collect();
+    // What is looked at first is what is cited: the build that is taken.
+    files.sort_by_key(|path| (path.matches('/').count(), !path.ends_with("pom.xml")));
+    for file in files.into_iter().take(20) {
         let Some(text) = place.text(file) else {
             continue;
         };

@@ -100,9 +100,6 @@ pub(super) fn look(place: &Place<'_>, unit: &Unit, all: &[Unit], ci: &Ci, sheet:
     };
     let package = Package { unit, manifest };
     let manager = Manager::of(place, &package, ci);
-    sheet
-        .managers
-        .push(Found::new(manager.name.word(), manager.why.clone()));
     let is_member = |other: &&Unit| {
         other.kind == Kind::Node && other.member_of.as_deref() == Some(&unit.folder)
     };
@@ -125,6 +122,10 @@ pub(super) fn look(place: &Place<'_>, unit: &Unit, all: &[Unit], ci: &Ci, sheet:
             .iter()
             .any(|list| !keys(&one.manifest, &[list]).is_empty())
     });
+    if has_packages || sheet.checks.len() > before {
+        let found = Found::new(manager.name.word(), manager.why.clone());
+        sheet.managers.push(found);
+    }
     if has_packages && (is_only || sheet.checks.len() > before) {
         sheet
             .setups

@@ -170,7 +170,7 @@ pub(super) fn cast(languages: &[Language], packs: &[Found], units: &[Unit]) -> O
         return None;
     }
     // The language's own pack, or the one kind of work that is done in it.
-    let work = ["web", "api", "data", "trading", "cli"];
+    let work = ["web", "api", "data", "trading"];
     let candidates: Vec<&'static Pack> = match kind {
         Kind::Rust => Pack::named("rust").into_iter().collect(),
         Kind::Go => Pack::named("go").into_iter().collect(),
@@ -205,7 +205,7 @@ pub(super) fn template(packs: &[Found], templates: &[&str]) -> Found {
         }
         _ => Found::new(
             "codeteam",
-            "the usual one: plan, code, checks, review, commit",
+            "the usual one (plan, code, checks, review, commit)",
         ),
     }
 }

@@ -61,6 +61,8 @@ const FOREIGN: &[&str] = &[
 
 /// Folders that show how something is used, which is not what the project is.
 const SAMPLES: &[&str] = &[
+    "__mocks__",
+    "__tests__",
     "bench",
     "benches",
     "benchmark",

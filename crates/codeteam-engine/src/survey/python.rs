@@ -4,8 +4,8 @@ mod needs;
 mod runner;
 
 use super::ci::{Ci, Run};
-use super::place::{Place, at, is_foreign, split, string, strings};
-use super::units::{Kind, Unit};
+use super::place::{Place, at, is_foreign, is_sample, split, string, strings};
+use super::units::{self, Kind, Unit};
 use super::{Found, Purpose, Sheet};
 use needs::{Needs, Where};
 use runner::Runner;
@@ -51,10 +51,15 @@ struct Project<'a> {
     place: &'a Place<'a>,
     unit: &'a Unit,
     needs: Needs,
-    runner: Runner,
+    runner: &'a Runner,
     ci: &'a Ci,
     /// What the chosen tools have to be installed with.
     used: Vec<Where>,
+    /// Whether there is a workspace, and whether its root's pytest is told where all tests are.
+    is_workspace: bool,
+    covers_all: bool,
+    /// Other projects, whose files are not this one's even if they are below it.
+    apart: Vec<&'a Unit>,
 }
 
 pub(super) fn look<'a>(
@@ -68,31 +73,49 @@ pub(super) fn look<'a>(
         other.kind == Kind::Python && other.member_of.as_deref() == Some(&unit.folder)
     });
     let members: Vec<&Unit> = members.collect();
-    let needs = Needs::read(place, unit, &members);
-    let runner = Runner::of(place, unit, &needs);
+    let runner = Runner::of(place, unit);
+    let root = Needs::read(place, unit, runner.kind);
     sheet
         .managers
         .push(Found::new(runner.kind.word(), runner.why.clone()));
-    let mut project = Project {
-        place,
-        unit,
-        needs,
-        runner,
-        ci,
-        used: Vec::new(),
-    };
-    project.frameworks(sheet);
     let before = sheet.checks.len();
-    project.linters(sheet);
-    project.tests(sheet);
+    let manifest = place.toml(&unit.path("pyproject.toml")).unwrap_or_default();
+    let covers_all = at(&manifest, &["tool", "pytest"]).is_some()
+        || place.has(&unit.path("pytest.ini"))
+        || place.has(&unit.path("pytest.toml"));
+    let mut used = Vec::new();
+    for one in std::iter::once(unit).chain(members.iter().copied()) {
+        let mut needs = Needs::read(place, one, runner.kind);
+        if one != unit {
+            // A member is installed into the environment of all.
+            needs.include(&root);
+        }
+        let mut project = Project {
+            place,
+            unit: one,
+            needs,
+            runner: &runner,
+            ci,
+            used: Vec::new(),
+            is_workspace: !members.is_empty(),
+            covers_all,
+            apart: members
+                .iter()
+                .copied()
+                .filter(|other| *other != one)
+                .collect(),
+        };
+        project.frameworks(sheet);
+        project.linters(sheet);
+        project.tests(sheet);
+        used.append(&mut project.used);
+    }
     let is_only = all
         .iter()
         .all(|other| other == unit || other.member_of.is_some());
     if is_only || sheet.checks.len() > before {
         let is_workspace = !members.is_empty();
-        let setup = project
-            .runner
-            .setup(unit, &project.needs, &project.used, is_workspace);
+        let setup = runner.setup(unit, &root, &used, is_workspace);
         sheet
             .setups
             .extend(setup.map(|setup| (unit.clone(), setup)));
@@ -100,6 +123,19 @@ pub(super) fn look<'a>(
 }
 
 impl Project<'_> {
+    /// The test files of this project.
+    fn test_files(&self) -> impl Iterator<Item = &str> {
+        let others = self
+            .apart
+            .iter()
+            .filter(|other| other.folder.len() > self.unit.folder.len());
+        let others: Vec<String> = others.map(|other| format!("{}/", other.folder)).collect();
+        let below = self.place.below(&self.unit.folder);
+        below.filter(move |path| {
+            is_test(path) && !others.iter().any(|other| path.starts_with(other.as_str()))
+        })
+    }
+
     fn frameworks(&self, sheet: &mut Sheet) {
         for (name, framework, pack) in FRAMEWORKS {
             let Some(file) = self.needs.at_run_time(name) else {
@@ -206,15 +242,11 @@ impl Project<'_> {
             .or_else(|| self.in_cfg("mypy"));
         let guess = self.mypy();
         self.tool(sheet, "mypy", &["mypy"], Purpose::Types, &guess, mypy);
+        // It downloads itself when it is first run, so it is no check.
         let pyright = self.configured(&["tool", "pyright"], &["pyrightconfig.json"]);
-        self.tool(
-            sheet,
-            "pyright",
-            &["pyright"],
-            Purpose::Types,
-            "pyright",
-            pyright,
-        );
+        sheet
+            .linters
+            .extend(pyright.map(|why| Found::new("pyright", why)));
     }
 
     /// mypy, told where to look unless its configuration says so.
@@ -241,7 +273,13 @@ impl Project<'_> {
         } else if self.place.has_folder(&self.unit.path("src")) {
             "mypy src".to_owned()
         } else {
-            "mypy .".to_owned()
+            // Not tests and documentation, which are often not typed.
+            let own = self.place.below(&self.unit.folder).find_map(|path| {
+                let inside = path[self.unit.folder.len()..].trim_start_matches('/');
+                let folder = inside.strip_suffix("/__init__.py")?;
+                (!folder.contains('/') && !is_sample(inside)).then_some(folder)
+            });
+            format!("mypy {}", own.map_or_else(|| ".".to_owned(), units::quoted))
         }
     }
 
@@ -264,7 +302,7 @@ impl Project<'_> {
             return;
         };
         let line = run.map_or_else(|| guess.to_owned(), |(_, line)| line);
-        let command = self.runner.run(&line, &place);
+        let command = self.runner.run(&line, &place, self.needs.is_installed());
         self.used.push(place);
         sheet.check(self.unit, purpose, &command, why);
     }
@@ -279,11 +317,16 @@ impl Project<'_> {
     }
 
     fn tests(&mut self, sheet: &mut Sheet) {
-        let mut files = self
-            .place
-            .below(&self.unit.folder)
-            .filter(|path| is_test(path));
-        let first = files.next().map(str::to_owned);
+        let first = self.test_files().next().map(str::to_owned);
+        // A workspace's root tests what is its own, and a member what its root does not.
+        let is_root = self.unit.member_of.is_none();
+        let is_left_out = match (is_root, self.covers_all) {
+            (true, covers_all) => self.is_workspace && !covers_all && first.is_none(),
+            (false, covers_all) => covers_all || first.is_none(),
+        };
+        if is_left_out {
+            return;
+        }
         let place = self.installed("pytest");
         if let Some(why) = self.why_pytest(first.as_deref(), place.as_ref()) {
             sheet.runners.push(Found::new("pytest", why.clone()));
@@ -303,7 +346,7 @@ impl Project<'_> {
                 ));
                 Where::Nowhere
             });
-            let command = self.runner.run(&line, &place);
+            let command = self.runner.run(&line, &place, self.needs.is_installed());
             self.used.push(place);
             if first.is_none() {
                 self.place
@@ -317,7 +360,9 @@ impl Project<'_> {
         if let (true, Some(first)) = (is_django, &first) {
             let why = format!("there is `{manage}`, and tests such as `{first}`");
             sheet.runners.push(Found::new("Django's", why.clone()));
-            let command = self.runner.python("manage.py test");
+            let command = self
+                .runner
+                .python("manage.py test", self.needs.is_installed());
             sheet.check(self.unit, Purpose::Tests, &command, why);
         } else if let Some(first) = first {
             let why = format!("there are tests, such as `{first}`, and nothing names pytest");
@@ -330,7 +375,10 @@ impl Project<'_> {
             let needs_package =
                 !folder.is_empty() && !self.place.has(&self.unit.path("tests/__init__.py"));
             let folder = if needs_package { " -s tests" } else { folder };
-            let command = self.runner.python(&format!("-m unittest discover{folder}"));
+            let command = self.runner.python(
+                &format!("-m unittest discover{folder}"),
+                self.needs.is_installed(),
+            );
             sheet.check(self.unit, Purpose::Tests, &command, why);
         }
     }
@@ -363,11 +411,7 @@ impl Project<'_> {
         }
         // A test says itself what it is for.
         let first = first?;
-        let tests = self
-            .place
-            .below(&self.unit.folder)
-            .filter(|path| is_test(path));
-        let mut tests = tests.take(5);
+        let mut tests = self.test_files().take(5);
         let imports = |path: &str| {
             let text = self.place.text(path).unwrap_or_default();
             text.lines()
@@ -405,7 +449,6 @@ fn is_whole(line: &str) -> bool {
         "--benchmark-only",
         "--doctest-modules",
         "--collect-only",
-        "-n",
     ];
     let mut words = line.split(' ').skip(1);
     !words.any(|word| narrow.contains(&word) || word.contains(".py") || word.starts_with("--cov"))
@@ -418,10 +461,10 @@ fn has_scripts(manifest: &serde_json::Value) -> bool {
 }
 
 /// The groups that are installed without being asked for, by who installs.
-fn default_groups(manifest: &serde_json::Value, lock: &str) -> Vec<String> {
-    match lock {
-        "uv" => {}
-        "pip" => return Vec::new(),
+fn default_groups(manifest: &serde_json::Value, installer: runner::Kind) -> Vec<String> {
+    match installer {
+        runner::Kind::Uv => {}
+        runner::Kind::Pip => return Vec::new(),
         // The others install all that are not optional.
         _ => return vec!["*".to_owned()],
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::ci::{Ci, Run};
-use super::place::{Place, at, keys, strings};
+use super::place::{Place, at, strings};
 use super::units::{Kind, Unit};
 use super::{Found, Purpose, Sheet};
 
@@ -49,7 +49,9 @@ pub(super) fn look(place: &Place<'_>, unit: &Unit, all: &[Unit], ci: &Ci, sheet:
             .any(|table| is_from_elsewhere(&manifest, table));
         let has_binary = manifest.get("bin").is_some() || place.has(&member.path("src/main.rs"));
         for (crate_name, framework, pack) in CRATES {
-            let is_named = keys(&manifest, &["dependencies"]).contains(crate_name);
+            // What is in the repository itself is not used by it but made in it.
+            let named = at(&manifest, &["dependencies", crate_name]);
+            let is_named = named.is_some_and(|one| one.get("path").is_none());
             if is_named && (*pack != "cli" || has_binary) {
                 let why = format!("`{}` names `{crate_name}`", member.manifest);
                 if *pack != "cli" {
@@ -108,6 +110,7 @@ fn style(place: &Place<'_>, unit: &Unit, ci: &Ci, is_workspace: bool, sheet: &mu
     let why = run
         .map(Run::why)
         .or_else(|| file.map(|file| format!("there is `{file}`")))
+        .or_else(|| ci.mentions("cargo fmt"))
         .or_else(|| has("rustfmt").then(|| said("rustfmt")));
     if let Some(why) = why {
         sheet.linters.push(Found::new("rustfmt", why.clone()));
@@ -124,6 +127,7 @@ fn style(place: &Place<'_>, unit: &Unit, ci: &Ci, is_workspace: bool, sheet: &mu
         .map(Run::why)
         .or_else(|| file.map(|file| format!("there is `{file}`")))
         .or_else(|| has_lints.then(|| format!("`{}` has lints for it", unit.manifest)))
+        .or_else(|| ci.mentions("cargo clippy"))
         .or_else(|| has("clippy").then(|| said("clippy")));
     if let Some(why) = why {
         sheet.linters.push(Found::new("clippy", why.clone()));
@@ -177,7 +181,10 @@ fn best<'c>(
     let is_plain = |run: &&Run| {
         let words = run.words();
         !words.iter().any(|word| {
-            word.starts_with("--target") || word.starts_with('+') || word.starts_with("-Z")
+            word.starts_with("--target")
+                || word.starts_with("--manifest-path")
+                || word.starts_with('+')
+                || word.starts_with("-Z")
         })
     };
     let narrow = |run: &&Run| {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::place::{Place, is_foreign, split, string};
+use super::place::{Place, is_foreign, is_sample, split, string};
 use super::{Found, Language, Sheet};
 
 /// Languages by the endings of their files.
@@ -91,7 +91,15 @@ pub(super) fn services(place: &Place<'_>, sheet: &mut Sheet) -> Vec<Found> {
         is_named && (name.ends_with(".yml") || name.ends_with(".yaml")) && !folder.contains('/')
     };
     let mut found: Vec<Found> = Vec::new();
-    for file in place.files().filter(is_compose).take(10) {
+    let mut files: Vec<&str> = place.files().filter(is_compose).collect();
+    // The plain one says most; the others change it for a purpose.
+    files.sort_by_key(|path| {
+        (
+            path.contains('/'),
+            split(path).1.matches(['.', '-']).count(),
+        )
+    });
+    for file in files.into_iter().take(10) {
         let Some(compose) = place.yaml(file) else {
             continue;
         };
@@ -124,7 +132,7 @@ pub(super) fn services(place: &Place<'_>, sheet: &mut Sheet) -> Vec<Found> {
 /// Packs that files speak for by their names alone.
 pub(super) fn packs(place: &Place<'_>, sheet: &mut Sheet) {
     let first =
-        |fits: &dyn Fn(&str) -> bool| place.files().find(|path| !is_foreign(path) && fits(path));
+        |fits: &dyn Fn(&str) -> bool| place.files().find(|path| !is_sample(path) && fits(path));
     let ends = |path: &str, ending: &str| Path::new(path).extension().is_some_and(|e| e == ending);
     let within = |path: &str, folder: &str| split(path).0.split('/').any(|part| part == folder);
     let mut add = |pack: &str, found: Option<&str>| {

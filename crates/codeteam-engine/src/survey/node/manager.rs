@@ -143,14 +143,14 @@ impl Manager {
                 unit.manifest
             ));
         }
-        let registry = match self.name {
-            Name::Yarn => "registry.yarnpkg.com",
-            _ => "registry.npmjs.org",
-        };
+        let mut registries = vec!["registry.npmjs.org".to_owned()];
+        if self.name == Name::Yarn {
+            registries.push("registry.yarnpkg.com".to_owned());
+        }
         SetUp {
             command: command.to_owned(),
             inputs: vec![self.lock.unwrap_or("package.json").to_owned()],
-            registries: vec![registry.to_owned()],
+            registries,
             why: match self.lock {
                 Some(lock) => format!("`{}` names what is installed", unit.path(lock)),
                 None => format!("`{}` names what is installed", unit.manifest),

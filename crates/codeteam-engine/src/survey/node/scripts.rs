@@ -25,7 +25,33 @@ pub(super) fn propose(
     ci: &Ci,
     sheet: &mut Sheet,
 ) {
-    let chosen = of_package(place, root, manager, ci);
+    let mut chosen = of_package(place, root, manager, ci);
+    // A root's script that runs those of its packages is as good as they are.
+    let own = scripts(root).into_iter().find(|(name, _)| *name == "test");
+    let is_passed_on = own.is_some_and(|(_, body)| {
+        [
+            "--filter",
+            "-r ",
+            "--recursive",
+            "workspace",
+            "turbo",
+            "nx ",
+            "lerna",
+        ]
+        .iter()
+        .any(|word| body.contains(word))
+    });
+    let in_browser = members.iter().find(|member| {
+        let mut scripts = scripts(member).into_iter();
+        scripts.any(|(name, body)| name == "test" && needs_browser(body))
+    });
+    if let (true, Some(member)) = (is_passed_on, in_browser) {
+        chosen.retain(|one| one.purpose != Purpose::Tests);
+        place.note(format!(
+            "the tests of `{}` need a browser or a server, so they are no check here",
+            member.unit.folder
+        ));
+    }
     for one in &chosen {
         sheet.check(root.unit, one.purpose, &one.command, one.why.clone());
     }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::runner::Kind as Installer;
 use super::{default_groups, has_scripts};
 use crate::survey::place::{Place, at, keys, split, strings};
 use crate::survey::units::Unit;
@@ -42,27 +43,28 @@ pub(super) struct Needs {
     pub(super) has_program: bool,
     /// Whether it can be installed itself.
     pub(super) is_package: bool,
-    /// Whether `[tool.poetry]` or `[tool.uv]` is there.
-    pub(super) has_poetry: bool,
-    pub(super) has_uv: bool,
     /// Files of requirements.
     pub(super) requirements: Vec<String>,
 }
 
 impl Needs {
-    pub(super) fn read(place: &Place<'_>, unit: &Unit, members: &[&Unit]) -> Self {
+    pub(super) fn read(place: &Place<'_>, unit: &Unit, installer: Installer) -> Self {
         let mut needs = Self::default();
-        needs.manifest(place, unit);
-        for member in members {
-            let (has_uv, has_poetry, is_package) =
-                (needs.has_uv, needs.has_poetry, needs.is_package);
-            needs.manifest(place, member);
-            (needs.has_uv, needs.has_poetry, needs.is_package) = (has_uv, has_poetry, is_package);
-        }
+        needs.manifest(place, unit, installer);
         needs.requirement_files(place, unit);
         needs.setup_cfg(place, unit);
         needs.tox(place, unit);
         needs
+    }
+
+    /// Adds what is installed along with it.
+    pub(super) fn include(&mut self, other: &Self) {
+        self.all.extend(other.all.iter().cloned());
+    }
+
+    /// Whether there is anything to install it from.
+    pub(super) fn is_installed(&self) -> bool {
+        self.is_package || !self.requirements.is_empty()
     }
 
     /// Where something is named that is installed; the surest place first.
@@ -89,7 +91,7 @@ impl Needs {
         }
     }
 
-    fn manifest(&mut self, place: &Place<'_>, unit: &Unit) {
+    fn manifest(&mut self, place: &Place<'_>, unit: &Unit, installer: Installer) {
         let file = unit.path("pyproject.toml");
         let has_setup = place.has(&unit.path("setup.py"));
         self.is_package |= has_setup;
@@ -97,8 +99,6 @@ impl Needs {
             return;
         };
         self.has_program |= has_scripts(&manifest);
-        self.has_uv = at(&manifest, &["tool", "uv"]).is_some();
-        self.has_poetry = at(&manifest, &["tool", "poetry"]).is_some();
         let is_built = manifest.get("build-system").is_some();
         self.is_package |= manifest.get("project").is_some() && (is_built || has_setup);
         for one in strings(&manifest, &["project", "dependencies"]) {
@@ -109,13 +109,6 @@ impl Needs {
                 self.add(one, Where::Extra(extra.to_owned(), file.clone()));
             }
         }
-        let is_locked = |lock: &str| place.has(&unit.path(lock));
-        let installer = match () {
-            () if is_locked("uv.lock") => "uv",
-            () if is_locked("poetry.lock") || is_locked("pdm.lock") || self.has_poetry => "poetry",
-            () if self.has_uv => "uv",
-            () => "pip",
-        };
         let defaults = default_groups(&manifest, installer);
         for group in keys(&manifest, &["dependency-groups"]) {
             let is_default = defaults.iter().any(|known| known == group || known == "*");

@@ -2,7 +2,7 @@
 
 use super::needs::{Needs, Where};
 use crate::survey::SetUp;
-use crate::survey::place::Place;
+use crate::survey::place::{Place, at};
 use crate::survey::units::{Unit, quoted};
 
 /// What installs.
@@ -20,7 +20,6 @@ pub(super) struct Runner {
     pub(super) kind: Kind,
     pub(super) why: String,
     lock: Option<&'static str>,
-    has_environment: bool,
 }
 
 const REGISTRIES: [&str; 2] = ["pypi.org", "files.pythonhosted.org"];
@@ -38,7 +37,7 @@ impl Kind {
 }
 
 impl Runner {
-    pub(super) fn of(place: &Place<'_>, unit: &Unit, needs: &Needs) -> Self {
+    pub(super) fn of(place: &Place<'_>, unit: &Unit) -> Self {
         let locks = [
             ("uv.lock", Kind::Uv),
             ("poetry.lock", Kind::Poetry),
@@ -50,19 +49,20 @@ impl Runner {
             .filter(|(lock, _)| place.has(&unit.path(lock)))
             .collect();
         let manifest = unit.path("pyproject.toml");
-        let has_environment = needs.is_package || !needs.requirements.is_empty();
+        let parsed = place.toml(&manifest).unwrap_or_default();
+        let has = |tool: &str| at(&parsed, &["tool", tool]).is_some();
         let (kind, why, lock) = match found.first() {
             Some((lock, kind)) => (
                 *kind,
                 format!("there is `{}`", unit.path(lock)),
                 Some(*lock),
             ),
-            None if needs.has_poetry => (
+            None if has("poetry") => (
                 Kind::Poetry,
                 format!("`{manifest}` has `[tool.poetry]`"),
                 None,
             ),
-            None if needs.has_uv => (Kind::Uv, format!("`{manifest}` has `[tool.uv]`"), None),
+            None if has("uv") => (Kind::Uv, format!("`{manifest}` has `[tool.uv]`"), None),
             None => (
                 Kind::Pip,
                 format!("there is `{}`, and no lock file", unit.manifest),
@@ -75,16 +75,11 @@ impl Runner {
                 kind.word()
             ));
         }
-        Self {
-            kind,
-            why,
-            lock,
-            has_environment,
-        }
+        Self { kind, why, lock }
     }
 
     /// Runs a tool that is installed from there.
-    pub(super) fn run(&self, line: &str, place: &Where) -> String {
+    pub(super) fn run(&self, line: &str, place: &Where, is_installed: bool) -> String {
         match (self.kind, place) {
             (Kind::Uv, Where::Group(group, _)) => {
                 format!("uv run --group {} {line}", quoted(group))
@@ -96,19 +91,19 @@ impl Runner {
             (Kind::Poetry, _) => format!("poetry run {line}"),
             (Kind::Pdm, _) => format!("pdm run {line}"),
             (Kind::Pipenv, _) => format!("pipenv run {line}"),
-            (Kind::Pip, _) if self.has_environment => format!(".venv/bin/python -m {line}"),
+            (Kind::Pip, _) if is_installed => format!(".venv/bin/python -m {line}"),
             (Kind::Pip, _) => format!("python3 -m {line}"),
         }
     }
 
     /// Runs the interpreter.
-    pub(super) fn python(&self, line: &str) -> String {
+    pub(super) fn python(&self, line: &str, is_installed: bool) -> String {
         match self.kind {
             Kind::Uv => format!("uv run python {line}"),
             Kind::Poetry => format!("poetry run python {line}"),
             Kind::Pdm => format!("pdm run python {line}"),
             Kind::Pipenv => format!("pipenv run python {line}"),
-            Kind::Pip if self.has_environment => format!(".venv/bin/python {line}"),
+            Kind::Pip if is_installed => format!(".venv/bin/python {line}"),
             Kind::Pip => format!("python3 {line}"),
         }
     }
@@ -220,8 +215,7 @@ fn pip(
     if used.contains(&Where::Nowhere) {
         wanted.push("pytest".to_owned());
     }
-    let is_anything = needs.is_package || !needs.requirements.is_empty();
-    (is_anything && !wanted.is_empty()).then(|| wanted.join(" "))
+    (needs.is_installed() && !wanted.is_empty()).then(|| wanted.join(" "))
 }
 
 /// A command without the environment it is run in: `uv run pytest -q` is `pytest -q`. None if it is
