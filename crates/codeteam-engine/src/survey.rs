@@ -242,32 +242,31 @@ pub fn survey(files: &[String], read: &dyn Fn(&str) -> Read, templates: &[&str])
 impl Sheet {
     /// Proposes a check of a unit.
     fn check(&mut self, unit: &Unit, purpose: Purpose, command: &str, why: impl Into<String>) {
+        self.check_by(unit.kind.language(), unit, purpose, command, why.into());
+    }
+
+    /// The same; `by` tells it from others of its purpose.
+    fn check_by(&mut self, by: &str, unit: &Unit, purpose: Purpose, command: &str, why: String) {
         let command = unit.inside(command);
         if self.checks.iter().any(|check| check.command == command) {
             return;
         }
+        let name = self.name_for(by, unit, purpose);
         self.checks.push(Check {
-            name: String::new(),
+            name,
             purpose,
             command,
-            why: why.into(),
+            why,
         });
-        let (name, last) = (self.name_for(unit, purpose), self.checks.len() - 1);
-        self.checks[last].name = name;
     }
 
-    /// A name no other check has: the purpose, with the folder or the language if need be.
-    fn name_for(&self, unit: &Unit, purpose: Purpose) -> String {
-        let word = purpose.word();
-        let long = match unit.folder.as_str() {
-            "" => format!("{word} ({})", unit.kind.language()),
-            folder => format!("{folder}: {word}"),
+    /// A name no other check has: the purpose, with the folder, and with the language if need be.
+    fn name_for(&self, by: &str, unit: &Unit, purpose: Purpose) -> String {
+        let short = match unit.folder.as_str() {
+            "" => purpose.word().to_owned(),
+            folder => format!("{folder}: {}", purpose.word()),
         };
-        let short = if unit.folder.is_empty() {
-            word.to_owned()
-        } else {
-            long.clone()
-        };
+        let long = format!("{short} ({by})");
         let is_free = |name: &String| self.checks.iter().all(|check| check.name != *name);
         let numbered = (2..).map(|n| format!("{long} {n}"));
         let mut names = [short, long.clone()].into_iter().chain(numbered);

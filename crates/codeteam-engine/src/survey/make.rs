@@ -75,7 +75,7 @@ fn take(file: &str, text: &str, program: &str, ci: &Ci, sheet: &mut Sheet) {
         sheet
             .runners
             .extend((*purpose == Purpose::Tests).then(|| Found::new(program, why.clone())));
-        sheet.check(&root, *purpose, &command, why);
+        sheet.check_by(program, &root, *purpose, &command, why);
     }
 }
 

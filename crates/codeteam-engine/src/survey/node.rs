@@ -111,6 +111,13 @@ pub(super) fn look(place: &Place<'_>, unit: &Unit, all: &[Unit], ci: &Ci, sheet:
     for one in std::iter::once(&package).chain(&members) {
         tell(place, one, sheet);
     }
+    if std::iter::once(&package)
+        .chain(&members)
+        .any(|one| one.names("hardhat"))
+    {
+        let why = "Hardhat finds its compilers there";
+        sheet.cache("~/.cache/hardhat-nodejs", false, why);
+    }
     let before = sheet.checks.len();
     scripts::propose(place, &package, &members, &manager, ci, sheet);
     let is_only = all
@@ -188,18 +195,41 @@ fn tell(place: &Place<'_>, package: &Package<'_>, sheet: &mut Sheet) {
     }
 }
 
+/// Whether a script changes what it looks at.
+fn changes(body: &str) -> bool {
+    let options = ["--fix", "--write", " -u", "--update"];
+    // What it does not fix it still finds.
+    let body = body.replace("--fix-dry-run", "");
+    options.iter().any(|option| body.contains(option))
+}
+
 /// The purpose of a script by its name, if it only looks.
 fn purpose(name: &str, body: &str) -> Option<Purpose> {
-    let changes = ["--fix", "--write", "-u ", "--update"];
-    if changes.iter().any(|word| body.contains(word)) {
+    if changes(body) {
         return None;
     }
-    Some(match name {
-        "lint" | "eslint" | "lint:js" | "lint:check" | "lint:ci" => Purpose::Lint,
-        "format:check" | "check:format" | "check-format" | "format-check" | "prettier:check"
-        | "fmt:check" | "format:ci" | "prettier-check" | "check:prettier" => Purpose::Format,
-        "typecheck" | "type-check" | "check-types" | "check:types" | "types:check" | "tsc"
-        | "types" | "lint:types" | "test:types" => Purpose::Types,
-        _ => return None,
-    })
+    let words: Vec<&str> = name.split([':', '-', '.']).collect();
+    let has = |known: &[&str]| words.iter().any(|word| known.contains(word));
+    let only = |known: &[&str]| words.iter().all(|word| known.contains(word));
+    let beside = [
+        "check", "checks", "ci", "test", "verify", "lint", "all", "js", "ts",
+    ];
+    let types = ["types", "type", "typecheck", "tsc"];
+    let format = ["format", "fmt", "prettier", "formatting"];
+    let lint = ["lint", "eslint", "oxlint", "biome"];
+    let with_beside = |known: &[&str]| {
+        words
+            .iter()
+            .all(|w| known.contains(w) || beside.contains(w))
+    };
+    if has(&types) && with_beside(&types) {
+        // By its name alone it may as well write declarations.
+        let is_sure = !only(&["types", "tsc"]) || body.contains("noEmit");
+        return is_sure.then_some(Purpose::Types);
+    }
+    if has(&format) && with_beside(&format) {
+        let is_sure = has(&beside) || body.contains("--check");
+        return is_sure.then_some(Purpose::Format);
+    }
+    (has(&lint) && with_beside(&lint)).then_some(Purpose::Lint)
 }

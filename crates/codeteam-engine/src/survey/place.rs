@@ -70,7 +70,7 @@ const SAMPLES: &[&str] = &[
     "demo",
     "demos",
     "doc",
-    "docs",
+    "documentation",
     "e2e",
     "example",
     "examples",
@@ -228,7 +228,8 @@ pub(super) fn is_foreign(path: &str) -> bool {
 /// Whether a path is in a folder that shows how something is used.
 pub(super) fn is_sample(path: &str) -> bool {
     let (folder, _) = split(path);
-    is_foreign(path) || folder.split('/').any(|part| SAMPLES.contains(&part))
+    let is_one = |part: &str| SAMPLES.contains(&part) || part.contains("docs");
+    is_foreign(path) || folder.split('/').any(is_one)
 }
 
 /// The string at a path of keys.

@@ -1,11 +1,12 @@
 //! Python: who installs, what is installed, and what checks.
 
+mod linters;
 mod needs;
 mod runner;
 
 use super::ci::{Ci, Run};
-use super::place::{Place, at, is_foreign, is_sample, split, string, strings};
-use super::units::{self, Kind, Unit};
+use super::place::{Place, at, is_foreign, split, string, strings};
+use super::units::{Kind, Unit};
 use super::{Found, Purpose, Sheet};
 use needs::{Needs, Where};
 use runner::Runner;
@@ -58,6 +59,8 @@ struct Project<'a> {
     /// Whether there is a workspace, and whether its root's pytest is told where all tests are.
     is_workspace: bool,
     covers_all: bool,
+    /// Tools that the workspace's root runs for all.
+    by_root: Vec<&'static str>,
     /// Other projects, whose files are not this one's even if they are below it.
     apart: Vec<&'a Unit>,
 }
@@ -74,7 +77,7 @@ pub(super) fn look<'a>(
     });
     let members: Vec<&Unit> = members.collect();
     let runner = Runner::of(place, unit);
-    let root = Needs::read(place, unit, runner.kind);
+    let mut root = Needs::read(place, unit, runner.kind);
     sheet
         .managers
         .push(Found::new(runner.kind.word(), runner.why.clone()));
@@ -84,8 +87,10 @@ pub(super) fn look<'a>(
         || place.has(&unit.path("pytest.ini"))
         || place.has(&unit.path("pytest.toml"));
     let mut used = Vec::new();
+    let mut by_root = Vec::new();
     for one in std::iter::once(unit).chain(members.iter().copied()) {
         let mut needs = Needs::read(place, one, runner.kind);
+        root.is_built_with_cargo |= needs.is_built_with_cargo;
         if one != unit {
             // A member is installed into the environment of all.
             needs.include(&root);
@@ -99,6 +104,7 @@ pub(super) fn look<'a>(
             used: Vec::new(),
             is_workspace: !members.is_empty(),
             covers_all,
+            by_root: by_root.clone(),
             apart: members
                 .iter()
                 .copied()
@@ -106,7 +112,10 @@ pub(super) fn look<'a>(
                 .collect(),
         };
         project.frameworks(sheet);
-        project.linters(sheet);
+        let done = project.linters(sheet);
+        if one == unit {
+            by_root = done;
+        }
         project.tests(sheet);
         used.append(&mut project.used);
     }
@@ -190,123 +199,6 @@ impl Project<'_> {
         Some(format!("`{file}` has `[{section}]`"))
     }
 
-    fn linters(&mut self, sheet: &mut Sheet) {
-        let ruff = self.configured(&["tool", "ruff"], &["ruff.toml", ".ruff.toml"]);
-        self.tool(
-            sheet,
-            "ruff",
-            &["ruff", "check"],
-            Purpose::Lint,
-            "ruff check .",
-            ruff,
-        );
-        let manifest = self.place.toml(&self.unit.path("pyproject.toml"));
-        let formats = manifest
-            .as_ref()
-            .is_some_and(|m| at(m, &["tool", "ruff", "format"]).is_some());
-        let why = formats.then(|| "`pyproject.toml` has `[tool.ruff.format]`".to_owned());
-        let runs = self.run(&["ruff", "format"]).is_some();
-        if formats || runs {
-            let guess = "ruff format --check .";
-            self.tool(
-                sheet,
-                "ruff",
-                &["ruff", "format"],
-                Purpose::Format,
-                guess,
-                why,
-            );
-        }
-        let black = self.configured(&["tool", "black"], &[]);
-        self.tool(
-            sheet,
-            "black",
-            &["black"],
-            Purpose::Format,
-            "black --check .",
-            black,
-        );
-        let flake8 = self
-            .configured(&["tool", "flake8"], &[".flake8"])
-            .or_else(|| self.in_cfg("flake8"));
-        self.tool(
-            sheet,
-            "flake8",
-            &["flake8"],
-            Purpose::Lint,
-            "flake8",
-            flake8,
-        );
-        let mypy = self
-            .configured(&["tool", "mypy"], &["mypy.ini", ".mypy.ini"])
-            .or_else(|| self.in_cfg("mypy"));
-        let guess = self.mypy();
-        self.tool(sheet, "mypy", &["mypy"], Purpose::Types, &guess, mypy);
-        // It downloads itself when it is first run, so it is no check.
-        let pyright = self.configured(&["tool", "pyright"], &["pyrightconfig.json"]);
-        sheet
-            .linters
-            .extend(pyright.map(|why| Found::new("pyright", why)));
-    }
-
-    /// mypy, told where to look unless its configuration says so.
-    fn mypy(&self) -> String {
-        let manifest = self
-            .place
-            .toml(&self.unit.path("pyproject.toml"))
-            .unwrap_or_default();
-        let knows = ["files", "packages", "modules"];
-        let in_toml = knows
-            .iter()
-            .any(|key| at(&manifest, &["tool", "mypy", key]).is_some());
-        let ini = self
-            .place
-            .first(&self.unit.folder, &["mypy.ini", ".mypy.ini", "setup.cfg"]);
-        let ini = ini
-            .and_then(|file| self.place.text(&file))
-            .unwrap_or_default();
-        let in_ini = ini
-            .lines()
-            .any(|line| line.starts_with("files") || line.starts_with("packages"));
-        if in_toml || in_ini {
-            "mypy".to_owned()
-        } else if self.place.has_folder(&self.unit.path("src")) {
-            "mypy src".to_owned()
-        } else {
-            // Not tests and documentation, which are often not typed.
-            let own = self.place.below(&self.unit.folder).find_map(|path| {
-                let inside = path[self.unit.folder.len()..].trim_start_matches('/');
-                let folder = inside.strip_suffix("/__init__.py")?;
-                (!folder.contains('/') && !is_sample(inside)).then_some(folder)
-            });
-            format!("mypy {}", own.map_or_else(|| ".".to_owned(), units::quoted))
-        }
-    }
-
-    /// Proposes a tool that is configured, or that CI runs, if it would be installed.
-    fn tool(
-        &mut self,
-        sheet: &mut Sheet,
-        name: &str,
-        start: &[&str],
-        purpose: Purpose,
-        guess: &str,
-        configured: Option<String>,
-    ) {
-        let run = self.run(start).filter(|(_, line)| is_looking(line));
-        let Some(why) = run.as_ref().map(|(run, _)| run.why()).or(configured) else {
-            return;
-        };
-        sheet.linters.push(Found::new(name, why.clone()));
-        let Some(place) = self.installed(name) else {
-            return;
-        };
-        let line = run.map_or_else(|| guess.to_owned(), |(_, line)| line);
-        let command = self.runner.run(&line, &place, self.needs.is_installed());
-        self.used.push(place);
-        sheet.check(self.unit, purpose, &command, why);
-    }
-
     /// What CI runs of a tool: the command, and what it is without the environment it is run in.
     fn run(&self, start: &[&str]) -> Option<(&Run, String)> {
         self.ci.of(&self.unit.folder).find_map(|run| {
@@ -386,7 +278,7 @@ impl Project<'_> {
     /// Why pytest is what runs the tests, if it is.
     fn why_pytest(&self, first: Option<&str>, place: Option<&Where>) -> Option<String> {
         if let Some((run, _)) = self.run(&["pytest"]) {
-            return Some(run.why());
+            return Some(format!("`{}` runs `pytest`", run.file));
         }
         if place == Some(&Where::Nowhere) {
             return Some(format!("`{}` names `pytest`", self.unit.path("tox.ini")));
@@ -434,12 +326,6 @@ fn is_test(path: &str) -> bool {
         && !is_foreign(path)
 }
 
-/// Whether a formatter or linter is told to look and not to change.
-fn is_looking(line: &str) -> bool {
-    let is_formatter = line.starts_with("black") || line.starts_with("ruff format");
-    !is_formatter || line.contains("--check") || line.contains("--diff")
-}
-
 /// Whether a call of pytest runs all tests: no marks, no single files, nothing for a server.
 fn is_whole(line: &str) -> bool {
     let narrow = [
@@ -450,8 +336,12 @@ fn is_whole(line: &str) -> bool {
         "--doctest-modules",
         "--collect-only",
     ];
+    let is_deep = |word: &str| !word.starts_with('-') && word.trim_end_matches('/').contains('/');
     let mut words = line.split(' ').skip(1);
-    !words.any(|word| narrow.contains(&word) || word.contains(".py") || word.starts_with("--cov"))
+    !words.any(|word| {
+        let is_about_files = word.contains(".py") || is_deep(word) || word.starts_with("--cov");
+        narrow.contains(&word) || is_about_files
+    })
 }
 
 /// The scripts that a project installs.

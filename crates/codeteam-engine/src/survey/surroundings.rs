@@ -83,6 +83,28 @@ const DATABASES: &[&str] = &[
     "cockroach",
 ];
 
+/// Images that tests may want to talk to.
+const BACKING: &[&str] = &[
+    "postgres",
+    "postgis",
+    "mysql",
+    "mariadb",
+    "mongo",
+    "timescale",
+    "clickhouse",
+    "cockroach",
+    "redis",
+    "valkey",
+    "rabbitmq",
+    "kafka",
+    "nats",
+    "elasticsearch",
+    "opensearch",
+    "minio",
+    "localstack",
+    "memcached",
+];
+
 /// What the compose files would start.
 pub(super) fn services(place: &Place<'_>, sheet: &mut Sheet) -> Vec<Found> {
     let is_compose = |path: &&str| {
@@ -120,7 +142,8 @@ pub(super) fn services(place: &Place<'_>, sheet: &mut Sheet) -> Vec<Found> {
             }
         }
     }
-    if !found.is_empty() && !sheet.checks.is_empty() {
+    let is_backing = |found: &Found| BACKING.iter().any(|known| found.why.contains(known));
+    if found.iter().any(is_backing) && !sheet.checks.is_empty() {
         place.note(
             "checks have no network, so tests that need a service of docker compose fail there: \
              give checks those that do not",
@@ -201,5 +224,7 @@ fn foundry(place: &Place<'_>, sheet: &mut Sheet) {
     };
     let why = format!("there are tests, such as `{test}`");
     sheet.runners.push(Found::new("forge", why.clone()));
-    sheet.check(&unit, super::Purpose::Tests, "forge test --offline", why);
+    let tests = super::Purpose::Tests;
+    sheet.check_by("Foundry", &unit, tests, "forge test --offline", why);
+    sheet.cache("~/.svm", false, "forge finds its compilers there");
 }

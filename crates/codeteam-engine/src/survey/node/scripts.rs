@@ -1,16 +1,34 @@
 //! From a package's scripts to checks.
 
 use super::manager::{Manager, scripts};
-use super::{Package, purpose};
+use super::{Package, changes, purpose};
 use crate::survey::ci::{Ci, Run};
-use crate::survey::place::Place;
+use crate::survey::place::{Place, is_foreign};
 use crate::survey::{Purpose, Sheet};
 
 /// How many packages of a workspace get a check of their own.
 const MAX_PACKAGES: usize = 6;
 
+/// Names of scripts that run all tests there are without a browser.
+const WHOLE: &[&str] = &[
+    "test:unit",
+    "test-unit",
+    "unit",
+    "test:ci",
+    "test-ci",
+    "test:run",
+    "test:spec",
+    "test:app",
+    "test:jest",
+    "test:vitest",
+    "tests",
+    "test:coverage",
+    "test-coverage",
+];
+
 /// A script that serves as a check.
 struct Chosen {
+    script: String,
     purpose: Purpose,
     command: String,
     why: String,
@@ -26,32 +44,16 @@ pub(super) fn propose(
     sheet: &mut Sheet,
 ) {
     let mut chosen = of_package(place, root, manager, ci);
-    // A root's script that runs those of its packages is as good as they are.
-    let own = scripts(root).into_iter().find(|(name, _)| *name == "test");
-    let is_passed_on = own.is_some_and(|(_, body)| {
-        [
-            "--filter",
-            "-r ",
-            "--recursive",
-            "workspace",
-            "turbo",
-            "nx ",
-            "lerna",
-        ]
-        .iter()
-        .any(|word| body.contains(word))
+    chosen.retain(|one| {
+        let unfit = passed_on(root, members, one);
+        if let Some((member, why)) = unfit {
+            let script = &one.script;
+            place.note(format!(
+                "the script `{script}` of `{member}` {why}, so it is no check here"
+            ));
+        }
+        unfit.is_none()
     });
-    let in_browser = members.iter().find(|member| {
-        let mut scripts = scripts(member).into_iter();
-        scripts.any(|(name, body)| name == "test" && needs_browser(body))
-    });
-    if let (true, Some(member)) = (is_passed_on, in_browser) {
-        chosen.retain(|one| one.purpose != Purpose::Tests);
-        place.note(format!(
-            "the tests of `{}` need a browser or a server, so they are no check here",
-            member.unit.folder
-        ));
-    }
     for one in &chosen {
         sheet.check(root.unit, one.purpose, &one.command, one.why.clone());
     }
@@ -59,6 +61,7 @@ pub(super) fn propose(
         Purpose::Format,
         Purpose::Lint,
         Purpose::Types,
+        Purpose::Build,
         Purpose::Tests,
     ] {
         if chosen.iter().any(|one| one.purpose == purpose) {
@@ -66,6 +69,41 @@ pub(super) fn propose(
         }
         of_members(place, root, members, manager, ci, purpose, sheet);
     }
+}
+
+/// The package whose script makes the root's script of the same name unfit, and why: a root often
+/// only runs those of its packages.
+fn passed_on<'m>(
+    root: &Package<'_>,
+    members: &'m [Package<'_>],
+    one: &Chosen,
+) -> Option<(&'m str, &'static str)> {
+    let words = [
+        "--filter",
+        " -r",
+        "--recursive",
+        "workspace",
+        "turbo",
+        "nx ",
+        "lerna",
+    ];
+    let own = scripts(root)
+        .into_iter()
+        .find(|(name, _)| *name == one.script);
+    let (_, body) = own?;
+    if !words.iter().any(|word| body.contains(word)) {
+        return None;
+    }
+    members.iter().find_map(|member| {
+        let mut scripts = scripts(member).into_iter();
+        let (_, body) = scripts.find(|(name, _)| *name == one.script)?;
+        let folder = member.unit.folder.as_str();
+        match one.purpose {
+            Purpose::Tests if needs_browser(body) => Some((folder, "needs a browser or a server")),
+            Purpose::Tests => None,
+            _ => changes(body).then_some((folder, "changes what it looks at")),
+        }
+    })
 }
 
 /// The checks of one package, by its own scripts.
@@ -81,13 +119,16 @@ fn of_package(place: &Place<'_>, package: &Package<'_>, manager: &Manager, ci: &
         let run = run_of(ci, package, name);
         let known = chosen.iter().position(|one| one.purpose == purpose);
         let one = Chosen {
+            script: (*name).to_owned(),
             purpose,
             command: manager.name.script(name),
             why: run.map_or_else(|| format!("`{file}` has the script `{name}`"), Run::why),
         };
         match known {
             None => chosen.push(one),
-            Some(known) if run.is_some() => chosen[known] = one,
+            Some(known) if run.is_some() || is_plainer(name, &chosen[known].script) => {
+                chosen[known] = one;
+            }
             Some(_) => {}
         }
     }
@@ -97,6 +138,7 @@ fn of_package(place: &Place<'_>, package: &Package<'_>, manager: &Manager, ci: &
         .find(|(name, body)| *name == "build" && checks_types(body));
     if let Some((name, _)) = build.filter(|_| !has_types) {
         chosen.push(Chosen {
+            script: (*name).to_owned(),
             purpose: Purpose::Build,
             command: manager.name.script(name),
             why: format!("`{file}` checks types with its script `{name}`"),
@@ -104,6 +146,11 @@ fn of_package(place: &Place<'_>, package: &Package<'_>, manager: &Manager, ci: &
     }
     chosen.extend(tests(place, package, &scripts, manager, ci));
     chosen
+}
+
+/// Whether a script is the usual one for its purpose, and another one is about tests of it.
+fn is_plainer(name: &str, other: &str) -> bool {
+    other.starts_with("test") && !name.starts_with("test")
 }
 
 /// Whether a build begins with the type checker.
@@ -120,41 +167,32 @@ fn tests(
     ci: &Ci,
 ) -> Option<Chosen> {
     let file = &package.unit.manifest;
-    let own = scripts.iter().find(|(name, _)| *name == "test");
-    let is_run = |name: &str| run_of(ci, package, name);
-    if let Some((name, body)) = own.filter(|(_, body)| !needs_browser(body)) {
-        // CI may run another script, which then is the better one; but not if it runs this one too.
-        let others = scripts.iter().filter(|(other, body)| {
-            other.starts_with("test") && *other != "test" && !needs_browser(body)
-        });
-        let mut others = others.filter_map(|(other, body)| Some((*other, *body, is_run(other)?)));
-        if is_run(name).is_none()
-            && let Some((other, body, run)) = others.next()
-        {
-            return Some(Chosen {
-                purpose: Purpose::Tests,
-                command: once(manager, other, body),
-                why: run.why(),
-            });
-        }
-        return Some(Chosen {
-            purpose: Purpose::Tests,
-            command: once(manager, name, body),
-            why: format!("`{file}` has the script `test`"),
-        });
+    let fits = |name: &str| {
+        let found = scripts.iter().find(|(known, _)| *known == name);
+        found.filter(|(_, body)| !needs_browser(body))
+    };
+    let chosen = |(name, body): &(&str, &str), why: String| Chosen {
+        script: (*name).to_owned(),
+        purpose: Purpose::Tests,
+        command: once(manager, name, body),
+        why,
+    };
+    let own = fits("test");
+    if let Some(own) = own
+        && let Some(run) = run_of(ci, package, "test")
+    {
+        return Some(chosen(own, run.why()));
     }
-    let unit = scripts.iter().find(|(name, body)| {
-        matches!(
-            *name,
-            "test:unit" | "test-unit" | "unit" | "test:ci" | "test:run" | "tests"
-        ) && !needs_browser(body)
-    });
-    if let Some((name, body)) = unit {
-        return Some(Chosen {
-            purpose: Purpose::Tests,
-            command: once(manager, name, body),
-            why: format!("`{file}` has the script `{name}`"),
-        });
+    // CI may run another script for all tests, which then is the better one.
+    let others = WHOLE.iter().filter_map(|name| fits(name));
+    let mut run = others
+        .clone()
+        .filter_map(|other| Some((other, run_of(ci, package, other.0)?)));
+    if let Some((other, run)) = run.next() {
+        return Some(chosen(other, run.why()));
+    }
+    if let Some(one) = own.or_else(|| others.clone().next()) {
+        return Some(chosen(one, format!("`{file}` has the script `{}`", one.0)));
     }
     // A placeholder, or nothing: the runner itself, if there is something for it to run.
     let runners = [("vitest", "vitest run"), ("jest", "jest --ci")];
@@ -162,6 +200,7 @@ fn tests(
     let mut files = place.below(&package.unit.folder);
     let test = files.find(|path| is_test(path))?;
     Some(Chosen {
+        script: String::new(),
         purpose: Purpose::Tests,
         command: manager.name.program(line),
         why: format!("`{file}` names `{runner}`, and there are tests, such as `{test}`"),
@@ -222,8 +261,13 @@ fn needs_browser(body: &str) -> bool {
 /// Whether a file holds tests, by its name.
 fn is_test(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    [".test.", ".spec."].iter().any(|mark| name.contains(mark)) && !path.contains("node_modules/")
-        || path.contains("__tests__/")
+    let endings = ["js", "jsx", "ts", "tsx", "mjs", "mts", "cjs", "cts"];
+    let ending = std::path::Path::new(name)
+        .extension()
+        .and_then(|e| e.to_str());
+    let is_named = [".test.", ".spec."].iter().any(|mark| name.contains(mark));
+    let is_there = path.contains("__tests__/");
+    ending.is_some_and(|e| endings.contains(&e)) && (is_named || is_there) && !is_foreign(path)
 }
 
 /// The checks of a workspace's packages for one purpose.

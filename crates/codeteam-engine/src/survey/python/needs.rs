@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::runner::Kind as Installer;
 use super::{default_groups, has_scripts};
-use crate::survey::place::{Place, at, keys, split, strings};
+use crate::survey::place::{Place, at, keys, split, string, strings};
 use crate::survey::units::Unit;
 
 /// Where a dependency is named, which decides how it gets installed.
@@ -43,6 +43,8 @@ pub(super) struct Needs {
     pub(super) has_program: bool,
     /// Whether it can be installed itself.
     pub(super) is_package: bool,
+    /// Whether it, or a member of its workspace, has a part in Rust.
+    pub(super) is_built_with_cargo: bool,
     /// Files of requirements.
     pub(super) requirements: Vec<String>,
 }
@@ -99,6 +101,10 @@ impl Needs {
             return;
         };
         self.has_program |= has_scripts(&manifest);
+        let backend = string(&manifest, &["build-system", "build-backend"]).unwrap_or_default();
+        let tools = strings(&manifest, &["build-system", "requires"]);
+        let has_rust = tools.iter().any(|tool| tool.starts_with("setuptools-rust"));
+        self.is_built_with_cargo |= backend.starts_with("maturin") || has_rust;
         let is_built = manifest.get("build-system").is_some();
         self.is_package |= manifest.get("project").is_some() && (is_built || has_setup);
         for one in strings(&manifest, &["project", "dependencies"]) {
@@ -112,13 +118,16 @@ impl Needs {
         let defaults = default_groups(&manifest, installer);
         for group in keys(&manifest, &["dependency-groups"]) {
             let is_default = defaults.iter().any(|known| known == group || known == "*");
-            for one in group_of(&manifest, group, 0) {
-                let place = if is_default {
-                    Where::Default(file.clone())
-                } else {
-                    Where::Group(group.to_owned(), file.clone())
-                };
-                self.add(&one, place);
+            let place = if is_default {
+                Where::Default(file.clone())
+            } else {
+                Where::Group(group.to_owned(), file.clone())
+            };
+            // What a group includes is better had from the group that is included, unless it is
+            // there anyway.
+            let depth = if is_default { 8 } else { 0 };
+            for one in group_of(&manifest, group, depth) {
+                self.add(&one, place.clone());
             }
         }
         for table in [
@@ -224,7 +233,7 @@ impl Needs {
     }
 }
 
-/// A group's requirements, with those of groups it includes.
+/// A group's requirements, with those of groups it includes down to a depth.
 fn group_of(manifest: &Value, group: &str, depth: usize) -> Vec<String> {
     let list = at(manifest, &["dependency-groups", group]).and_then(Value::as_array);
     let mut found = Vec::new();
@@ -232,9 +241,9 @@ fn group_of(manifest: &Value, group: &str, depth: usize) -> Vec<String> {
         if let Some(one) = one.as_str() {
             found.push(one.to_owned());
         } else if let Some(other) = one.get("include-group").and_then(Value::as_str)
-            && depth < 8
+            && depth > 0
         {
-            found.extend(group_of(manifest, other, depth + 1));
+            found.extend(group_of(manifest, other, depth - 1));
         }
     }
     found

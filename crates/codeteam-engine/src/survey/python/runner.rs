@@ -166,13 +166,22 @@ impl Runner {
         Some(SetUp {
             command,
             inputs,
-            registries: REGISTRIES.map(str::to_owned).to_vec(),
+            registries: registries(needs),
             why: match self.lock {
                 Some(lock) => format!("`{}` names what is installed", unit.path(lock)),
                 None => format!("`{}` names what is installed", unit.manifest),
             },
         })
     }
+}
+
+/// Where it is installed from. A package that is built with cargo needs its registry too.
+fn registries(needs: &Needs) -> Vec<String> {
+    let mut hosts = REGISTRIES.to_vec();
+    if needs.is_built_with_cargo {
+        hosts.extend(["index.crates.io", "static.crates.io"]);
+    }
+    hosts.into_iter().map(str::to_owned).collect()
 }
 
 /// What pip installs, if there is anything.

@@ -60,7 +60,7 @@ pub(super) fn found(survey: &Survey) -> String {
     let template = &survey.template;
     let _ = writeln!(
         text,
-        "Workflow: {} ({})",
+        "Workflow: {}\n  {}",
         plain(&template.name),
         plain(&template.why)
     );
