@@ -46,7 +46,10 @@ const FOREIGN: &[&str] = &[
     "cookiecutter",
     "dist",
     "fixtures",
+    "corpus",
     "node_modules",
+    "resources",
+    "snapshots",
     "target",
     "template",
     "templates",
@@ -67,6 +70,7 @@ const SAMPLES: &[&str] = &[
     "benches",
     "benchmark",
     "benchmarks",
+    "buildSrc",
     "demo",
     "demos",
     "doc",
@@ -228,7 +232,12 @@ pub(super) fn is_foreign(path: &str) -> bool {
 /// Whether a path is in a folder that shows how something is used.
 pub(super) fn is_sample(path: &str) -> bool {
     let (folder, _) = split(path);
-    let is_one = |part: &str| SAMPLES.contains(&part) || part.contains("docs");
+    let is_one = |part: &str| {
+        let ends = ["-tests", "_tests", "-examples"];
+        SAMPLES.contains(&part)
+            || part.contains("docs")
+            || ends.iter().any(|end| part.ends_with(end))
+    };
     is_foreign(path) || folder.split('/').any(is_one)
 }
 

@@ -256,23 +256,28 @@ impl Project<'_> {
                 .runner
                 .python("manage.py test", self.needs.is_installed());
             sheet.check(self.unit, Purpose::Tests, &command, why);
-        } else if let Some(first) = first {
+        } else if let Some(first) = self.test_files().find(|path| self.is_found(path)) {
             let why = format!("there are tests, such as `{first}`, and nothing names pytest");
-            sheet.runners.push(Found::new("unittest", why.clone()));
-            let folder = if self.place.has_folder(&self.unit.path("tests")) {
-                " -s tests -t ."
-            } else {
-                ""
+            let folder = match self.place.has_folder(&self.unit.path("tests")) {
+                false => "",
+                true if self.place.has(&self.unit.path("tests/__init__.py")) => " -s tests -t .",
+                true => " -s tests",
             };
-            let needs_package =
-                !folder.is_empty() && !self.place.has(&self.unit.path("tests/__init__.py"));
-            let folder = if needs_package { " -s tests" } else { folder };
-            let command = self.runner.python(
-                &format!("-m unittest discover{folder}"),
-                self.needs.is_installed(),
-            );
+            let line = format!("-m unittest discover{folder}");
+            let command = self.runner.python(&line, self.needs.is_installed());
+            sheet.runners.push(Found::new("unittest", why.clone()));
             sheet.check(self.unit, Purpose::Tests, &command, why);
         }
+    }
+
+    /// Whether unittest finds a file: at the top, in `tests`, or in a package.
+    fn is_found(&self, path: &str) -> bool {
+        let (folder, name) = split(path);
+        let is_near = [self.unit.folder.clone(), self.unit.path("tests")]
+            .iter()
+            .any(|f| f == folder);
+        let is_in_package = self.place.has(&format!("{folder}/__init__.py"));
+        name.starts_with("test") && (is_near || is_in_package)
     }
 
     /// Why pytest is what runs the tests, if it is.

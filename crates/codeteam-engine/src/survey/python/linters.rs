@@ -92,6 +92,10 @@ impl Project<'_> {
         let start: Vec<&str> = tool.call.split(' ').collect();
         let run = self.run(&start).filter(|(_, line)| is_looking(line));
         let configured = self.configured(tool.table, tool.files);
+        // A project that has gone over to ruff may still have the other's table.
+        let is_stale =
+            tool.name == "black" && self.configured(TOOLS[0].table, TOOLS[0].files).is_some();
+        let configured = configured.filter(|_| !is_stale);
         let configured = configured.or_else(|| self.in_cfg(tool.name).filter(|_| tool.in_cfg));
         let why = run.as_ref().map(|(run, _)| run.why());
         let Some(why) = why.or(configured) else {
