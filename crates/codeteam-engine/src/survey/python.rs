@@ -199,12 +199,13 @@ impl Project<'_> {
         Some(format!("`{file}` has `[{section}]`"))
     }
 
-    /// What CI runs of a tool: the command, and what it is without the environment it is run in.
-    fn run(&self, start: &[&str]) -> Option<(&Run, String)> {
+    /// What CI runs of a tool: the first command that fits, and what it is without the environment
+    /// it is run in.
+    fn run(&self, start: &[&str], fits: fn(&str) -> bool) -> Option<(&Run, String)> {
         self.ci.of(&self.unit.folder).find_map(|run| {
             let line = runner::bare(&run.words())?;
             let words: Vec<&str> = line.split(' ').collect();
-            words.starts_with(start).then_some((run, line))
+            (words.starts_with(start) && fits(&line)).then_some((run, line))
         })
     }
 
@@ -222,7 +223,7 @@ impl Project<'_> {
         let place = self.installed("pytest");
         if let Some(why) = self.why_pytest(first.as_deref(), place.as_ref()) {
             sheet.runners.push(Found::new("pytest", why.clone()));
-            let run = self.run(&["pytest"]).filter(|(_, line)| is_whole(line));
+            let run = self.run(&["pytest"], is_whole);
             let (line, why) = match run {
                 Some((run, line)) => (line, run.why()),
                 None => ("pytest".to_owned(), why),
@@ -282,7 +283,7 @@ impl Project<'_> {
 
     /// Why pytest is what runs the tests, if it is.
     fn why_pytest(&self, first: Option<&str>, place: Option<&Where>) -> Option<String> {
-        if let Some((run, _)) = self.run(&["pytest"]) {
+        if let Some((run, _)) = self.run(&["pytest"], |_| true) {
             return Some(format!("`{}` runs `pytest`", run.file));
         }
         if place == Some(&Where::Nowhere) {

@@ -25,7 +25,6 @@ const ENDINGS: &[(&str, &str)] = &[
     ("go", "Go"),
     ("java", "Java"),
     ("kt", "Kotlin"),
-    ("kts", "Kotlin"),
     ("scala", "Scala"),
     ("sol", "Solidity"),
     ("c", "C"),

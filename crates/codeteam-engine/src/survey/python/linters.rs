@@ -90,7 +90,7 @@ impl Project<'_> {
 
     fn propose(&mut self, tool: &Tool, sheet: &mut Sheet) -> bool {
         let start: Vec<&str> = tool.call.split(' ').collect();
-        let run = self.run(&start).filter(|(_, line)| is_looking(line));
+        let run = self.run(&start, is_looking);
         let configured = self.configured(tool.table, tool.files);
         // A project that has gone over to ruff may still have the other's table.
         let is_stale =

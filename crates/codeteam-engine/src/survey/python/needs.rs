@@ -45,6 +45,8 @@ pub(super) struct Needs {
     pub(super) is_package: bool,
     /// Whether it, or a member of its workspace, has a part in Rust.
     pub(super) is_built_with_cargo: bool,
+    /// The files that make it a package.
+    pub(super) manifests: Vec<String>,
     /// Files of requirements.
     pub(super) requirements: Vec<String>,
 }
@@ -52,6 +54,9 @@ pub(super) struct Needs {
 impl Needs {
     pub(super) fn read(place: &Place<'_>, unit: &Unit, installer: Installer) -> Self {
         let mut needs = Self::default();
+        let names = ["pyproject.toml", "setup.cfg", "setup.py"];
+        let names = names.iter().filter(|name| place.has(&unit.path(name)));
+        needs.manifests = names.map(|name| (*name).to_owned()).collect();
         needs.manifest(place, unit, installer);
         needs.requirement_files(place, unit);
         needs.setup_cfg(place, unit);

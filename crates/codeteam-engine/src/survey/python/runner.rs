@@ -209,7 +209,7 @@ fn pip(
         inputs.push(file.clone());
     }
     if needs.is_package {
-        inputs.push("pyproject.toml".to_owned());
+        inputs.extend(needs.manifests.iter().cloned());
         wanted.push(if extras.is_empty() {
             "-e .".to_owned()
         } else {

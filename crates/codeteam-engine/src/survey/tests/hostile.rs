@@ -7,7 +7,6 @@ fn broken_files_are_noted_and_nothing_else_suffers() {
     let deep = "[".repeat(100_000);
     let repo = Repo::new()
         .file("package.json", "{ not json")
-        .file("web/package.json", &deep)
         .file("pyproject.toml", "[[[")
         .file("Cargo.toml", "[package\n")
         .file("api/Cargo.toml", &format!("a={deep}"))
@@ -21,7 +20,6 @@ fn broken_files_are_noted_and_nothing_else_suffers() {
         "package.json",
         "pyproject.toml",
         "Cargo.toml",
-        "web/package.json",
         "docker-compose.yml",
         ".github/workflows/ci.yml",
     ] {
@@ -31,6 +29,28 @@ fn broken_files_are_noted_and_nothing_else_suffers() {
             "{file}: {:?}",
             survey.notes
         );
+    }
+}
+
+#[test]
+fn depth_is_no_way_to_exhaust_the_stack() {
+    for file in [
+        "package.json",
+        "Cargo.toml",
+        "pyproject.toml",
+        "docker-compose.yml",
+    ] {
+        for deep in ["[", "{\"a\":", "a = [", "- ", "a: {"] {
+            let repo = Repo::new()
+                .file(file, &deep.repeat(100_000))
+                .files(&["a.py"]);
+            let survey = repo.survey();
+            // Some of it is a very long word of YAML; what counts is that it comes to an end.
+            assert!(
+                survey.services.is_empty() && survey.packages.is_empty(),
+                "{file} {deep}"
+            );
+        }
     }
 }
 
@@ -48,7 +68,7 @@ fn values_of_the_wrong_kind_are_as_good_as_none() {
         survey
             .checks
             .iter()
-            .all(|check| check.command == "cargo test"),
+            .all(|check| check.command.starts_with("cargo test")),
         "{:?}",
         survey.checks
     );

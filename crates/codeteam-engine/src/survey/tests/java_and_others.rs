@@ -139,7 +139,7 @@ fn gradle() {
         .file("build.gradle.kts", "plugins { id(\"com.diffplug.spotless\") }\ntestImplementation(\"org.junit.jupiter:junit-jupiter\")\n")
         .files(&["settings.gradle.kts", "gradlew", "app/build.gradle.kts", "app/src/main/kotlin/A.kt"]);
     repo.gives(&expect![[r#"
-        languages: Kotlin 4
+        languages: Kotlin 1
         managers: gradle
         runners: junit
         linters: spotless

@@ -127,7 +127,7 @@ fn a_package_with_setup_cfg() {
         runners: pytest
         pack data: `setup.cfg` names `pandas`
         cast: data_engineer, Some("schema_guard")
-        setup: python3 -m venv .venv && .venv/bin/pip install -e '.[test]' ["pyproject.toml"] ["pypi.org", "files.pythonhosted.org"]
+        setup: python3 -m venv .venv && .venv/bin/pip install -e '.[test]' ["setup.cfg", "setup.py"] ["pypi.org", "files.pythonhosted.org"]
         check tests: .venv/bin/python -m pytest
           `setup.cfg` names `pytest`
     "#]]);
@@ -203,8 +203,8 @@ fn what_ci_runs_is_run_in_the_project_s_own_environment() {
           `.github/workflows/ci.yml` runs it
         check types: uv run mypy --strict src
           `.github/workflows/ci.yml` runs it
-        check tests: uv run pytest
-          `.github/workflows/ci.yml` runs `pytest`
+        check tests: uv run pytest -q -ra
+          `.github/workflows/ci.yml` runs it
     "#]]);
 }
 
