@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::Found;
-use super::place::{Place, string};
+use super::place::{Place, ending, string};
 
 /// What the workflows run.
 pub(super) struct Ci {
@@ -111,9 +111,7 @@ impl Ci {
         };
         let is_workflow = |path: &&str| {
             let name = path.strip_prefix(".github/workflows/");
-            name.is_some_and(|name| {
-                !name.contains('/') && (name.ends_with(".yml") || name.ends_with(".yaml"))
-            })
+            name.is_some_and(|name| !name.contains('/') && matches!(ending(name), "yml" | "yaml"))
         };
         let files: Vec<&str> = place.files().filter(is_workflow).take(MAX_FILES).collect();
         if let Some(first) = files.first() {

@@ -76,7 +76,7 @@ pub(super) fn look(place: &Place<'_>, unit: &Unit, ci: &Ci, sheet: &mut Sheet) {
     let all = all.join(" ");
     let whole = |run: &&Run| {
         let words = run.words();
-        words.iter().any(|word| *word == "./...") && (used.is_empty() || run.command.contains(&all))
+        words.contains(&"./...") && (used.is_empty() || run.command.contains(&all))
     };
     let mut check = |start: &[&str], purpose, guess: String, why: String| {
         let mut runs = ci.of(&unit.folder).filter(|run| run.starts_with(start));

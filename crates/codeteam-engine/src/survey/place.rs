@@ -223,6 +223,14 @@ pub(super) fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
+/// The ending of a path: `yml`.
+pub(super) fn ending(path: &str) -> &str {
+    let ending = std::path::Path::new(path).extension();
+    ending
+        .and_then(|ending| ending.to_str())
+        .unwrap_or_default()
+}
+
 /// Whether a path is in a folder that holds what others have written.
 pub(super) fn is_foreign(path: &str) -> bool {
     let (folder, _) = split(path);

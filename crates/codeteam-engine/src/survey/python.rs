@@ -5,7 +5,7 @@ mod needs;
 mod runner;
 
 use super::ci::{Ci, Run};
-use super::place::{Place, at, is_foreign, split, string, strings};
+use super::place::{Place, at, ending, is_foreign, split, string, strings};
 use super::units::{Kind, Unit};
 use super::{Found, Purpose, Sheet};
 use needs::{Needs, Where};
@@ -325,11 +325,7 @@ impl Project<'_> {
 fn is_test(path: &str) -> bool {
     let (_, name) = split(path);
     let is_named = name.starts_with("test_") || name.ends_with("_test.py") || name == "tests.py";
-    is_named
-        && std::path::Path::new(name)
-            .extension()
-            .is_some_and(|e| e == "py")
-        && !is_foreign(path)
+    is_named && ending(name) == "py" && !is_foreign(path)
 }
 
 /// Whether a call of pytest runs all tests: no marks, no single files, nothing for a server.

@@ -1,11 +1,10 @@
 //! What is around the code: languages, services, infrastructure.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use serde_json::Value;
 
-use super::place::{Place, is_foreign, is_sample, split, string};
+use super::place::{Place, ending, is_foreign, is_sample, split, string};
 use super::{Found, Language, Sheet};
 
 /// Languages by the endings of their files.
@@ -50,10 +49,7 @@ const MAX_LANGUAGES: usize = 6;
 pub(super) fn languages(place: &Place<'_>) -> Vec<Language> {
     let mut counts: BTreeMap<&'static str, usize> = BTreeMap::new();
     for path in place.files().filter(|path| !is_foreign(path)) {
-        let ending = Path::new(path)
-            .extension()
-            .and_then(|ending| ending.to_str());
-        let known = ENDINGS.iter().find(|(known, _)| Some(*known) == ending);
+        let known = ENDINGS.iter().find(|(known, _)| *known == ending(path));
         if let Some((_, language)) = known {
             *counts.entry(language).or_default() += 1;
         }
@@ -109,7 +105,7 @@ pub(super) fn services(place: &Place<'_>, sheet: &mut Sheet) -> Vec<Found> {
     let is_compose = |path: &&str| {
         let (folder, name) = split(path);
         let is_named = name.starts_with("docker-compose") || name.starts_with("compose.");
-        is_named && (name.ends_with(".yml") || name.ends_with(".yaml")) && !folder.contains('/')
+        is_named && matches!(ending(name), "yml" | "yaml") && !folder.contains('/')
     };
     let mut found: Vec<Found> = Vec::new();
     let mut files: Vec<&str> = place.files().filter(is_compose).collect();
@@ -155,7 +151,7 @@ pub(super) fn services(place: &Place<'_>, sheet: &mut Sheet) -> Vec<Found> {
 pub(super) fn packs(place: &Place<'_>, sheet: &mut Sheet) {
     let first =
         |fits: &dyn Fn(&str) -> bool| place.files().find(|path| !is_sample(path) && fits(path));
-    let ends = |path: &str, ending: &str| Path::new(path).extension().is_some_and(|e| e == ending);
+    let ends = |path: &str, wanted: &str| ending(path) == wanted;
     let within = |path: &str, folder: &str| split(path).0.split('/').any(|part| part == folder);
     let mut add = |pack: &str, found: Option<&str>| {
         sheet

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use codeteam_core::workflow::glob_matches;
 
-use super::place::{Place, at, is_sample, join, split, strings};
+use super::place::{Place, at, ending, is_sample, join, split, strings};
 use super::{Found, Package};
 
 /// How many parts are looked at.
@@ -114,10 +114,7 @@ pub(super) fn find(place: &Place<'_>) -> Vec<Unit> {
 }
 
 fn is_python(path: &str) -> bool {
-    std::path::Path::new(path)
-        .extension()
-        .is_some_and(|e| e == "py")
-        && !is_sample(path)
+    ending(path) == "py" && !is_sample(path)
 }
 
 fn kind_of(name: &str) -> Option<Kind> {

@@ -131,7 +131,7 @@ impl Manager {
                 "pnpm install --frozen-lockfile --store-dir node_modules/.pnpm-store"
             }
             (Name::Pnpm, None) => "pnpm install --no-lockfile --store-dir node_modules/.pnpm-store",
-            (Name::Yarn, Some(_)) if self.is_berry => self.berry(place, unit),
+            (Name::Yarn, Some(_)) if self.is_berry => Self::berry(place, unit),
             (Name::Yarn, Some(_)) => "yarn install --frozen-lockfile",
             (Name::Yarn, None) => "yarn install --no-lockfile",
             (Name::Bun, Some(_)) => "bun install --frozen-lockfile",
@@ -158,7 +158,7 @@ impl Manager {
         }
     }
 
-    fn berry(&self, place: &Place<'_>, unit: &Unit) -> &'static str {
+    fn berry(place: &Place<'_>, unit: &Unit) -> &'static str {
         let settings = place.yaml(&unit.path(".yarnrc.yml")).unwrap_or_default();
         match string(&settings, &["nodeLinker"]) {
             Some("node-modules" | "pnpm") => "yarn install --immutable",

@@ -3,7 +3,7 @@
 use super::manager::{Manager, scripts};
 use super::{Package, changes, purpose};
 use crate::survey::ci::{Ci, Run};
-use crate::survey::place::{Place, is_foreign};
+use crate::survey::place::{Place, ending, is_foreign};
 use crate::survey::{Purpose, Sheet};
 
 /// How many packages of a workspace get a check of their own.
@@ -225,8 +225,8 @@ fn once(manager: &Manager, name: &str, body: &str) -> String {
     let is_one = !body.contains(['&', '|', ';', '$', '"', '\'', '>', '<', '(', '`']);
     match words.first() {
         Some(&"vitest") if is_one => {
-            let is_once = words.iter().any(|word| matches!(*word, "run" | "--run"));
-            if is_once {
+            let ends = words.iter().any(|word| matches!(*word, "run" | "--run"));
+            if ends {
                 return manager.name.script(name);
             }
             words.retain(|word| !matches!(*word, "--watch" | "-w" | "watch" | "dev" | "--ui"));
@@ -262,12 +262,9 @@ fn needs_browser(body: &str) -> bool {
 fn is_test(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let endings = ["js", "jsx", "ts", "tsx", "mjs", "mts", "cjs", "cts"];
-    let ending = std::path::Path::new(name)
-        .extension()
-        .and_then(|e| e.to_str());
     let is_named = [".test.", ".spec."].iter().any(|mark| name.contains(mark));
     let is_there = path.contains("__tests__/");
-    ending.is_some_and(|e| endings.contains(&e)) && (is_named || is_there) && !is_foreign(path)
+    endings.contains(&ending(name)) && (is_named || is_there) && !is_foreign(path)
 }
 
 /// The checks of a workspace's packages for one purpose.

@@ -28,8 +28,11 @@ impl Where {
     /// The file that names it.
     pub(super) fn file(&self) -> &str {
         match self {
-            Self::Main(file) | Self::Default(file) | Self::Requirements(file) => file,
-            Self::Group(_, file) | Self::Extra(_, file) => file,
+            Self::Main(file)
+            | Self::Default(file)
+            | Self::Requirements(file)
+            | Self::Group(_, file)
+            | Self::Extra(_, file) => file,
             Self::Nowhere => "",
         }
     }

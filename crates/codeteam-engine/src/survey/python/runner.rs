@@ -1,5 +1,7 @@
 //! The environment that a Python project is installed into, and how something is run in it.
 
+use std::fmt::Write as _;
+
 use super::needs::{Needs, Where};
 use crate::survey::SetUp;
 use crate::survey::place::{Place, at};
@@ -126,11 +128,11 @@ impl Runner {
             }
         }
         let mut inputs: Vec<String> = self.lock.iter().map(|lock| (*lock).to_owned()).collect();
-        let options = |option: &str, names: &[&str]| -> String {
-            names
-                .iter()
-                .map(|name| format!(" {option} {}", quoted(name)))
-                .collect()
+        let options = |option: &str, names: &[&str]| {
+            names.iter().fold(String::new(), |mut text, name| {
+                let _ = write!(text, " {option} {}", quoted(name));
+                text
+            })
         };
         let manifest = "pyproject.toml".to_owned();
         let command = match self.kind {
@@ -230,22 +232,23 @@ fn pip(
 /// A command without the environment it is run in: `uv run pytest -q` is `pytest -q`. None if it is
 /// run in one that is not the project's own.
 pub(super) fn bare(words: &[&str]) -> Option<String> {
-    let rest = match words {
-        [
-            "uv" | "poetry" | "pdm" | "pipenv" | "hatch",
-            "run",
-            rest @ ..,
-        ] => rest,
-        rest => rest,
-    };
-    let rest = match rest {
-        [
-            "python" | "python3" | ".venv/bin/python" | "venv/bin/python",
-            "-m",
-            rest @ ..,
-        ] => rest,
-        rest => rest,
-    };
+    let mut rest = words;
+    if let [
+        "uv" | "poetry" | "pdm" | "pipenv" | "hatch",
+        "run",
+        inner @ ..,
+    ] = rest
+    {
+        rest = inner;
+    }
+    if let [
+        "python" | "python3" | ".venv/bin/python" | "venv/bin/python",
+        "-m",
+        inner @ ..,
+    ] = rest
+    {
+        rest = inner;
+    }
     let first = rest.first()?;
     (!first.starts_with('-')).then(|| rest.join(" "))
 }

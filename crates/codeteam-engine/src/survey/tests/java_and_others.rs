@@ -114,7 +114,7 @@ fn maven() {
         Repo::new()
             .file("pom.xml", pom)
             .files(&["mvnw", "src/main/java/A.java", "module/pom.xml"]);
-    repo.gives(&expect![[r#"
+    repo.gives(&expect![[r"
         languages: Java 1
         frameworks: Spring Boot
         managers: maven
@@ -126,7 +126,7 @@ fn maven() {
         cache: ~/.m2/wrapper (copied)
         check tests: ./mvnw -q -B verify
           there is `pom.xml`
-    "#]]);
+    "]]);
     assert_eq!(
         Repo::new().files(&["pom.xml", "A.java"]).survey().checks[0].command,
         "mvn -q -B verify"
@@ -138,7 +138,7 @@ fn gradle() {
     let repo = Repo::new()
         .file("build.gradle.kts", "plugins { id(\"com.diffplug.spotless\") }\ntestImplementation(\"org.junit.jupiter:junit-jupiter\")\n")
         .files(&["settings.gradle.kts", "gradlew", "app/build.gradle.kts", "app/src/main/kotlin/A.kt"]);
-    repo.gives(&expect![[r#"
+    repo.gives(&expect![[r"
         languages: Kotlin 1
         managers: gradle
         runners: junit
@@ -148,7 +148,7 @@ fn gradle() {
         cache: ~/.gradle/wrapper (copied)
         check tests: ./gradlew test
           there is `build.gradle.kts`
-    "#]]);
+    "]]);
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn contracts() {
 fn a_makefile_and_nothing_else() {
     let make = "test := no\nCC = cc\n\nlint:\n\tcppcheck .\n\ntest: build\n\t./run-tests\n\ncheck:\n\tdocker run x\n";
     let repo = Repo::new().file("Makefile", make).files(&["main.c"]);
-    repo.gives(&expect![[r#"
+    repo.gives(&expect![[r"
         languages: C 1
         managers: make
         runners: make
@@ -192,7 +192,7 @@ fn a_makefile_and_nothing_else() {
           `Makefile` has the target `lint`
         check tests: make test
           `Makefile` has the target `test`
-    "#]]);
+    "]]);
     let survey = Repo::new()
         .file(
             "justfile",
@@ -218,12 +218,12 @@ fn infrastructure_but_not_in_tests() {
 
 #[test]
 fn an_empty_repository() {
-    Repo::new().gives(&expect![[r#"
+    Repo::new().gives(&expect![[r"
         note: no check was found: without one, only reviewers stand between a worker and a commit
-    "#]]);
-    Repo::new().files(&["README.md"]).gives(&expect![[r#"
+    "]]);
+    Repo::new().files(&["README.md"]).gives(&expect![[r"
         note: no check was found: without one, only reviewers stand between a worker and a commit
-    "#]]);
+    "]]);
 }
 
 #[test]

@@ -111,30 +111,23 @@ fn workflow(survey: &Survey) -> String {
         plain(&survey.template.why)
     );
     let steps = STEPS.iter().find(|steps| steps.template == name);
-    let used = match (steps, &survey.cast) {
-        (Some(steps), Some(cast)) => {
-            let _ = writeln!(
-                text,
-                "workflow:\n  template: {}\n  overrides:",
-                scalar(name)
-            );
-            let _ = writeln!(
-                text,
-                "    # Roles of the pack `{}`: {}.",
-                cast.pack,
-                plain(&cast.why)
-            );
-            let _ = writeln!(text, "    {}: {{ role: {} }}", steps.code, cast.implementer);
-            if let Some(reviewer) = cast.reviewer {
-                let (step, usual) = steps.review;
-                let _ = writeln!(text, "    {step}: {{ roles: [{usual}, {reviewer}] }}");
-            }
-            Some(cast.pack)
+    let used = if let (Some(steps), Some(cast)) = (steps, &survey.cast) {
+        let _ = writeln!(
+            text,
+            "workflow:\n  template: {}\n  overrides:",
+            scalar(name)
+        );
+        let why = plain(&cast.why);
+        let _ = writeln!(text, "    # Roles of the pack `{}`: {why}.", cast.pack);
+        let _ = writeln!(text, "    {}: {{ role: {} }}", steps.code, cast.implementer);
+        if let Some(reviewer) = cast.reviewer {
+            let (step, usual) = steps.review;
+            let _ = writeln!(text, "    {step}: {{ roles: [{usual}, {reviewer}] }}");
         }
-        _ => {
-            let _ = writeln!(text, "workflow: {}", scalar(name));
-            None
-        }
+        Some(cast.pack)
+    } else {
+        let _ = writeln!(text, "workflow: {}", scalar(name));
+        None
     };
     let others = survey
         .packs

@@ -23,7 +23,10 @@ pub(super) fn found(survey: &Survey) -> String {
     let languages: Vec<String> = survey
         .languages
         .iter()
-        .map(|language| format!("{} ({} files)", language.name, language.files))
+        .map(|language| {
+            let files = if language.files == 1 { "file" } else { "files" };
+            format!("{} ({} {files})", language.name, language.files)
+        })
         .collect();
     let languages = match languages.join(", ") {
         none if none.is_empty() => "none that codeteam knows".to_owned(),
@@ -103,7 +106,8 @@ pub(super) fn proposed(files: &[Proposed]) -> String {
             None => {
                 let _ = writeln!(text, "\n{} (new)", file.path);
                 for line in file.text.lines() {
-                    let _ = writeln!(text, "  | {}", plain(line));
+                    let line = format!("  | {}", plain(line));
+                    let _ = writeln!(text, "{}", line.trim_end());
                 }
             }
             Some(before) => {
