@@ -24,6 +24,9 @@ pub(super) struct Runner {
     lock: Option<&'static str>,
 }
 
+/// Makes an environment that git does not see; only newer Pythons do that by themselves.
+const VENV: &str = "python3 -m venv .venv && echo '*' > .venv/.gitignore";
+
 const REGISTRIES: [&str; 2] = ["pypi.org", "files.pythonhosted.org"];
 
 impl Kind {
@@ -162,7 +165,7 @@ impl Runner {
                 } else {
                     ".venv/bin/pip install -U pip && "
                 };
-                format!("python3 -m venv .venv && {newer}.venv/bin/pip install {wanted}")
+                format!("{VENV} && {newer}.venv/bin/pip install {wanted}")
             }
         };
         Some(SetUp {

@@ -104,7 +104,7 @@ fn plain_pip_with_requirements() {
         linters: flake8
         pack api: `requirements.txt` names `flask`
         cast: api_dev, None
-        setup: python3 -m venv .venv && .venv/bin/pip install -r requirements-dev.txt -r requirements.txt ["requirements-dev.txt", "requirements.txt"] ["pypi.org", "files.pythonhosted.org"]
+        setup: python3 -m venv .venv && echo '*' > .venv/.gitignore && .venv/bin/pip install -r requirements-dev.txt -r requirements.txt ["requirements-dev.txt", "requirements.txt"] ["pypi.org", "files.pythonhosted.org"]
         check lint: .venv/bin/python -m flake8
           `setup.cfg` has `[flake8]`
         check tests: .venv/bin/python -m pytest
@@ -127,7 +127,7 @@ fn a_package_with_setup_cfg() {
         runners: pytest
         pack data: `setup.cfg` names `pandas`
         cast: data_engineer, Some("schema_guard")
-        setup: python3 -m venv .venv && .venv/bin/pip install -e '.[test]' ["setup.cfg", "setup.py"] ["pypi.org", "files.pythonhosted.org"]
+        setup: python3 -m venv .venv && echo '*' > .venv/.gitignore && .venv/bin/pip install -e '.[test]' ["setup.cfg", "setup.py"] ["pypi.org", "files.pythonhosted.org"]
         check tests: .venv/bin/python -m pytest
           `setup.cfg` names `pytest`
     "#]]);
