@@ -196,6 +196,11 @@ impl Engine {
         project::discover(start, env)
     }
 
+    /// The repository that `start` is in, which need not have a commit.
+    pub fn repository(start: &Path, env: &Env) -> Result<Repo, Error> {
+        project::repository(start, env)
+    }
+
     fn with(project: Project, store: Store, codeteam: PathBuf) -> Result<Self, Error> {
         let Project {
             repo,
@@ -428,11 +433,14 @@ impl Untouched {
     }
 }
 
+/// What `.codeteam/.gitignore` says: what codeteam writes stays out of the user's commits, what
+/// people write does not.
+pub const IGNORE: &str = "# Written by codeteam. What people write (configuration, roles, workflows, context) is\n\
+    # not ignored; what codeteam writes is.\n/*\n!/config.yml\n!/config.yaml\n!/roles/\n\
+    !/agents/\n!/workflows/\n!/prompts/\n!/context/\n!/schema/\n";
+
 /// `.codeteam`, with a `.gitignore` that keeps what codeteam writes out of the user's commits.
-fn make_folder(folder: &Path) -> Result<(), Error> {
-    const IGNORE: &str = "# Written by codeteam. What people write (configuration, roles, workflows, context,\n\
-        # prompts) is not ignored; what codeteam writes is.\n/*\n!/config.yml\n!/config.yaml\n!/roles/\n\
-        !/agents/\n!/workflows/\n!/context/\n!/prompts/\n!/schema/\n";
+pub fn make_folder(folder: &Path) -> Result<(), Error> {
     let io = |doing, path: &Path| {
         let path = path.to_owned();
         move |source| Error::Io {

@@ -24,6 +24,7 @@ pub mod process;
 pub mod prompt;
 pub mod rebuild;
 pub mod store;
+pub mod survey;
 pub mod tell;
 pub mod workers;
 pub mod workspace;

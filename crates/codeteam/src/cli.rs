@@ -7,6 +7,7 @@ mod demo;
 mod diff;
 mod doctor;
 mod drive;
+mod init;
 mod log;
 mod merge;
 mod prune;
@@ -65,6 +66,14 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Look at this repository, and write the configuration that fits it.
+    ///
+    /// Proposes the checks, the set-up command and the roles that the repository's own files speak
+    /// for, says why, shows every file it would write, and asks. What is there already is only
+    /// added to, and only as shown.
+    ///
+    /// Without a terminal it writes nothing unless `--yes` is given, and exits with 3.
+    Init(init::Args),
     /// Run the whole job on a small sample project, with scripted workers.
     Demo(demo::Args),
     /// Take a goal to verified commits on a branch of its own.
@@ -176,6 +185,7 @@ pub(crate) fn dispatch(args: Args) -> Result<Exit, Problem> {
         Command::SandboxKnock(args) => sandbox::knock(args),
         Command::Worker(args) => worker::main(&args, &scene),
         Command::Workflow(args) => workflow::main(&args, &scene),
+        Command::Init(args) => init::main(&args, &scene),
         Command::Demo(args) => demo::main(&args, scene),
         Command::Run(args) => run::main(args, &scene),
         Command::Status(args) => status::main(&args, &scene),

@@ -100,6 +100,8 @@ impl<'a> World<'a> {
         }
         let earlier = plan.map(|plan| plan.statuses.clone()).unwrap_or_default();
         RunStarted {
+            rules: Vec::new(),
+            templates: std::collections::BTreeMap::new(),
             run: "rehearsal".into(),
             at: self.now,
             goal: goal.to_owned(),

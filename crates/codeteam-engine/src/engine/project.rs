@@ -297,12 +297,20 @@ pub(super) fn library(config: &Config, env: &Env, folder: &Path, root: &Path) ->
 
 /// The repository that `start` is in.
 pub(super) fn discover(start: &Path, env: &Env) -> Result<(Repo, Head), Error> {
-    let git = Git::new(git::Environment {
+    Ok(Repo::discover(&git(env)?, start)?)
+}
+
+/// The repository that `start` is in, which need not have a commit.
+pub(super) fn repository(start: &Path, env: &Env) -> Result<Repo, Error> {
+    Ok(Repo::find(&git(env)?, start)?)
+}
+
+fn git(env: &Env) -> Result<Git, git::Error> {
+    Git::new(git::Environment {
         path: env.path.clone(),
         home: env.home.clone().map(OsString::from),
         xdg_config_home: env.config_home.clone().map(OsString::from),
-    })?;
-    Ok(Repo::discover(&git, start)?)
+    })
 }
 
 pub(super) fn read_plan(path: &Path, config: &Config) -> Result<plan::Loaded, Error> {

@@ -13,6 +13,7 @@ mod docs;
 mod exits;
 mod failing;
 mod files;
+mod init;
 mod kill;
 mod licences;
 mod live;

@@ -168,6 +168,9 @@ fn hostile(text: &str) -> Compiled {
         }),
     };
     let role = Role {
+        config: std::collections::BTreeMap::new(),
+        stance: String::new(),
+        template: None,
         name: RoleName(text.to_owned()),
         kind: Kind::Gatekeeper,
         contract: crate::role::Contract::Native,
