@@ -140,7 +140,7 @@ impl Book {
         let mut chain = Vec::new();
         let node = self.merged(name, Layer::Workflow, Place::NONE, &mut chain)?;
         let file: RoleFile = typed(&node)?;
-        let kind = self.check(name, &node, &file)?;
+        let kind = Self::check(name, &node, &file)?;
         Ok(Resolved {
             gates: file.gates.clone(),
             strengths: file.strengths.clone(),
@@ -150,7 +150,7 @@ impl Book {
         })
     }
 
-    fn check(&self, name: &str, node: &Node, file: &RoleFile) -> Result<Kind, Vec<Fault>> {
+    fn check(name: &str, node: &Node, file: &RoleFile) -> Result<Kind, Vec<Fault>> {
         let mut faults = Vec::new();
         let place = |key: &str| node.get(key).map_or(node.place, |node| node.place);
         let last = name.rsplit('/').next().unwrap_or(name);

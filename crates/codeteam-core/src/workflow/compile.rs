@@ -395,13 +395,13 @@ impl Compiler<'_> {
         let usual = self.surroundings.retry.clone().unwrap_or_default();
         let mut policy = match said.map(|said| (&said.value, said.place)) {
             None => usual,
-            Some((Either::Full(policy), _)) => policy.policy(usual),
+            Some((Either::Full(policy), _)) => policy.policy(&usual),
             Some((Either::Word(name), place)) => {
                 let own = self.policies.get(name);
                 let own = own.or_else(|| self.surroundings.policies.get(name));
                 let known = retry::Policy::named(name);
                 match (own, known) {
-                    (Some(own), known) => own.policy(known.unwrap_or(usual)),
+                    (Some(own), known) => own.policy(&known.unwrap_or(usual)),
                     (None, Some(known)) => known,
                     (None, None) => {
                         let own = self

@@ -190,7 +190,9 @@ fn settings_of(condition: &Condition, asked: &mut BTreeSet<String>) {
         }
         Condition::Not(inner) => settings_of(inner, asked),
         Condition::All(all) | Condition::Any(all) => {
-            all.iter().for_each(|inner| settings_of(inner, asked));
+            for inner in all {
+                settings_of(inner, asked);
+            }
         }
         Condition::Plan(_) | Condition::Changed(_) | Condition::Answered(_) => {}
     }

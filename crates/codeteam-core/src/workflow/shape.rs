@@ -233,16 +233,14 @@ fn insert(graph: &mut Node, key: Key, mut step: Node, position: &Node) -> Result
         .unwrap_or_default()
         .split_whitespace()
         .collect();
-    let (side, anchor) = match words.as_slice() {
-        [side @ ("after" | "before"), anchor] => (*side, (*anchor).to_owned()),
-        _ => {
-            let message = format!(
-                "expected `after` or `before` and a step, found {}",
-                position.kind()
-            );
-            return Err(vec![Fault::at(position.place, message)]);
-        }
+    let &[side @ ("after" | "before"), anchor] = words.as_slice() else {
+        let message = format!(
+            "expected `after` or `before` and a step, found {}",
+            position.kind()
+        );
+        return Err(vec![Fault::at(position.place, message)]);
     };
+    let anchor = anchor.to_owned();
     let known = names(graph);
     let Some(entries) = graph_of(graph, &anchor) else {
         let message = format!("there is no step `{anchor}` to stand {side}");

@@ -34,7 +34,7 @@ enum Word {
     Beta { size: u32 },
 }
 
-fn refused(text: &str, expected: Expect) {
+fn refused(text: &str, expected: &Expect) {
     let problems = parse::<Sample>("sample.yml", text).unwrap_err();
     expected.assert_eq(&problems.to_string());
 }
@@ -70,7 +70,7 @@ fn a_section_with_everything_commented_out_is_empty() {
 fn mistakes_name_their_place_their_text_and_the_right_word() {
     refused(
         "verificaton: []\nronds: 3\n",
-        expect![[r"
+        &expect![[r"
             sample.yml:1:1: unknown key `verificaton` (did you mean `verification`?)
                 | verificaton: []
                 | ^
@@ -80,52 +80,52 @@ fn mistakes_name_their_place_their_text_and_the_right_word() {
     );
     refused(
         "rounds: many\n",
-        expect![[r"
+        &expect![[r"
             sample.yml:1:9: expected a whole number, found `many`
                 | rounds: many
                 |         ^"]],
     );
     refused(
         "rounds: '3'\n",
-        expect![[r"
+        &expect![[r"
             sample.yml:1:9: expected a whole number, found `3` (write it without quotes)
                 | rounds: '3'
                 |         ^"]],
     );
     refused(
         "on: yes\n",
-        expect![[r"
+        &expect![[r"
             sample.yml:1:5: expected `true` or `false`, found `yes`
                 | on: yes
                 |     ^"]],
     );
     refused(
         "word: bata\n",
-        expect![[r"
+        &expect![[r"
             sample.yml:1:7: unknown word `bata` (did you mean `beta`?)
                 | word: bata
                 |       ^"]],
     );
     refused(
         "rounds: 1\nrounds: 2\n",
-        expect![[r"
+        &expect![[r"
             sample.yml:2:1: `rounds` stands here twice
                 | rounds: 2
                 | ^"]],
     );
     refused(
         "a: [1\n",
-        expect![[r#"
+        &expect![[r"
             sample.yml:1:4: this is no YAML: unclosed bracket '['
                 | a: [1
-                |    ^"#]],
+                |    ^"]],
     );
     refused(
         "rounds: 1\n---\nrounds: 2\n",
-        expect![[r#"
+        &expect![[r"
             sample.yml:3:1: a second document begins here (one file holds one document)
                 | rounds: 2
-                | ^"#]],
+                | ^"]],
     );
 }
 
@@ -229,7 +229,9 @@ fn without_null(node: &mut Node) {
         super::node::Value::List(list) => list.iter_mut().for_each(without_null),
         super::node::Value::Map(entries) => {
             entries.retain(|(_, node)| !node.is_null());
-            entries.iter_mut().for_each(|(_, node)| without_null(node));
+            for (_, node) in entries {
+                without_null(node);
+            }
         }
     }
 }

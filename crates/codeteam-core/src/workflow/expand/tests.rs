@@ -1,5 +1,7 @@
 //! Every short way of saying something, and what it says in full.
 
+use std::fmt::Write as _;
+
 use expect_test::{Expect, expect};
 
 use crate::role::{Book, Layer};
@@ -53,16 +55,16 @@ fn compiled(text: &str) -> Result<Compiled, String> {
     built.map_err(|faults| sources.problems(faults).to_string())
 }
 
-fn says(text: &str, expected: Expect) {
+fn says(text: &str, expected: &Expect) {
     let compiled = compiled(text).unwrap_or_else(|error| panic!("{error}"));
     let mut said = Graph::of(&compiled).text();
     for note in &compiled.notes {
-        said.push_str(&format!("note: {note}\n"));
+        writeln!(said, "note: {note}").unwrap();
     }
     expected.assert_eq(&said);
 }
 
-fn refuses(text: &str, expected: Expect) {
+fn refuses(text: &str, expected: &Expect) {
     expected.assert_eq(&compiled(text).unwrap_err());
 }
 
@@ -77,7 +79,7 @@ steps:
 fn a_plain_list_is_gone_through_in_its_order() {
     says(
         "steps:\n  plan: { role: pla }\n  code: { role: imp }\n  commit: { commit: branch }\n",
-        expect![[r#"
+        &expect![[r"
             flow
             at most 100 steps, then it fails
 
@@ -88,7 +90,7 @@ fn a_plain_list_is_gone_through_in_its_order() {
             ✓ commit  commit to the run's branch
                       → done
                       ↩ on_conflict → code ↑
-        "#]],
+        "]],
     );
 }
 
@@ -103,7 +105,7 @@ steps:
   wait: { type: human_gate, description: Go on?, next: commit }
   commit: { type: orchestrator_gate, command: git commit, terminal: true }
 ",
-        expect![[r#"
+        &expect![[r"
             flow
             at most 100 steps, then it fails
 
@@ -119,7 +121,7 @@ steps:
                       → done
                       ↩ on_conflict → code ↑
             note: `commit`: `git commit` is a `commit` step: codeteam commits what was judged
-        "#]],
+        "]],
     );
 }
 
@@ -133,7 +135,7 @@ steps:
   one: { role: rev, gate: 'REVIEW_STATUS: APPROVED', next: commit, on_reject: code }
   commit: { commit: branch }
 ",
-        expect![[r#"
+        &expect![[r"
             flow
             at most 100 steps, then it fails
 
@@ -150,7 +152,7 @@ steps:
                       ↩ on_conflict → code ↑
             note: `both`: `gate: BOTH_APPROVED` is read as the verdicts that reviewers submit by schema; each of them must approve
             note: `one`: `gate: REVIEW_STATUS: APPROVED` is read as the verdicts that reviewers submit by schema; each of them must approve
-        "#]],
+        "]],
     );
 }
 
@@ -164,7 +166,7 @@ steps:
   review: { role: rev, next: commit, on_reject: code, human_approval: true }
   commit: { commit: branch, human_approval: true }
 ",
-        expect![[r#"
+        &expect![[r"
             flow
             at most 100 steps, then it fails
 
@@ -187,7 +189,7 @@ steps:
             ✓ commit           commit to the run's branch
                                → done
                                ↩ on_conflict → code ↑
-        "#]],
+        "]],
     );
 }
 
@@ -200,7 +202,7 @@ steps:
   review: { role: wary, next: commit, on_reject: code }
   commit: { commit: branch }
 ",
-        expect![[r#"
+        &expect![[r"
             flow
             at most 100 steps, then it fails
 
@@ -220,7 +222,7 @@ steps:
             ✓ commit        commit to the run's branch
                             → done
                             ↩ on_conflict → code ↑
-        "#]],
+        "]],
     );
 }
 
@@ -231,7 +233,7 @@ fn hooks_are_named_checks_at_fixed_places() {
     );
     says(
         &text,
-        expect![[r#"
+        &expect![[r"
         flow
         at most 100 steps, then it fails
 
@@ -253,14 +255,14 @@ fn hooks_are_named_checks_at_fixed_places() {
                                → done
                                ↩ on_conflict → code ↑
         note: `hooks.pre_commit`: no check `missing` is configured, so it is left out
-    "#]],
+    "]],
     );
     refuses(
         &format!("hooks: {{ pre_comit: [lint] }}\n{STEPS}"),
-        expect![[r#"
+        &expect![[r"
         flow.yml:1:10: there is no hook `pre_comit` (did you mean `pre_commit`?)
             | hooks: { pre_comit: [lint] }
-            |          ^"#]],
+            |          ^"]],
     );
 }
 
@@ -269,7 +271,7 @@ fn settings_change_what_they_say() {
     let with = |settings: &str| format!("settings: {settings}\n{STEPS}");
     says(
         &with("{ require_tests: true, require_changelog: true }"),
-        expect![[r#"
+        &expect![[r"
         flow
         at most 100 steps, then it fails
 
@@ -285,11 +287,11 @@ fn settings_change_what_they_say() {
         ✓ commit               commit to the run's branch
                                → done
                                ↩ on_conflict → code ↑
-    "#]],
+    "]],
     );
     says(
         &with("{ security_review: true, dual_review: true }"),
-        expect![[r#"
+        &expect![[r"
         flow
         at most 100 steps, then it fails
 
@@ -304,11 +306,11 @@ fn settings_change_what_they_say() {
         ✓ commit                  commit to the run's branch
                                   → done
                                   ↩ on_conflict → code ↑
-    "#]],
+    "]],
     );
     says(
         &with("{ human_approval: true }"),
-        expect![[r#"
+        &expect![[r"
         flow
         at most 100 steps, then it fails
 
@@ -323,11 +325,11 @@ fn settings_change_what_they_say() {
         ✓ commit           commit to the run's branch
                            → done
                            ↩ on_conflict → code ↑
-    "#]],
+    "]],
     );
     says(
         &with("{ auto_pr: true }"),
-        expect![[r#"
+        &expect![[r#"
         flow
         at most 100 steps, then it fails
 
@@ -352,10 +354,10 @@ fn settings_change_what_they_say() {
     );
     refuses(
         &with("{ require_test: true }"),
-        expect![[r#"
+        &expect![[r"
         flow.yml:1:27: nothing asks for the setting `require_test` (did you mean `require_tests`?)
             | settings: { require_test: true }
-            |                           ^"#]],
+            |                           ^"]],
     );
 }
 
@@ -372,7 +374,7 @@ steps:
   ask: { person: Publish?, answers: { yes: publish, no: done } }
   publish: { publish: git push, next: done }
 ",
-        expect![[r#"
+        &expect![[r"
             flow
             at most 100 steps, then it fails
 
@@ -390,7 +392,7 @@ steps:
             ○ ask         person: Publish?
                           ? yes → done
                           ? no → done
-        "#]],
+        "]],
     );
 }
 
@@ -401,7 +403,7 @@ fn a_setting_that_a_step_asks_for_means_what_the_workflow_says() {
             "review: { role: rev,",
             "review: { role: rev, when: { setting: require_tests },",
         ),
-        expect![[r#"
+        &expect![[r"
             flow
             at most 100 steps, then it fails
 
@@ -414,7 +416,7 @@ fn a_setting_that_a_step_asks_for_means_what_the_workflow_says() {
             ✓ commit  commit to the run's branch
                       → done
                       ↩ on_conflict → code ↑
-        "#]],
+        "]],
     );
 }
 
@@ -428,7 +430,7 @@ steps:
   code: { role: imp, retry_policy: { max_attempts: 3, on_failure: ask_human }, next: commit }
   commit: { commit: branch }
 ",
-        expect![[r#"
+        &expect![[r"
             flow
             at most 100 steps, then it fails
 
@@ -443,7 +445,7 @@ steps:
             ○ code-help  person: `code` failed again and again. Try once more?
                          ? again → code ↑
                          ? give_up → fail
-        "#]],
+        "]],
     );
 }
 
@@ -461,7 +463,7 @@ max_iterations: 4
 rebound: { after_failures: 3 }
 on_max_iterations: escalate
 ",
-        expect![[r#"
+        &expect![[r"
             flow
             at most 4 rounds and 100 steps, then a person decides
 
@@ -490,28 +492,28 @@ on_max_iterations: escalate
                           approach again?
                           ? yes → des ↑
                           ? no → imp ↑
-        "#]],
+        "]],
     );
     refuses(
         "sequence: [rev, imp]",
-        expect![[r#"
+        &expect![[r"
         flow.yml:1:12: `rev` has nobody before it to go back to (put an implementer before every gatekeeper)
             | sequence: [rev, imp]
-            |            ^"#]],
+            |            ^"]],
     );
     refuses(
         "sequence: [{ role: imp, type: gatekeeper }]",
-        expect![[r#"
+        &expect![[r"
         flow.yml:1:12: the role `imp` is an implementer, not a gatekeeper
             | sequence: [{ role: imp, type: gatekeeper }]
-            |            ^"#]],
+            |            ^"]],
     );
     refuses(
         "sequence: [imp, revv]",
-        expect![[r#"
+        &expect![[r"
         flow.yml:1:17: there is no role `revv` (did you mean `rev`?)
             | sequence: [imp, revv]
-            |                 ^"#]],
+            |                 ^"]],
     );
 }
 
@@ -519,44 +521,44 @@ on_max_iterations: escalate
 fn what_cannot_be_said_gets_advice() {
     refuses(
         "steps:\n  code: { role: imp, next: pr }\n  pr: { type: orchestrator_gate, command: gh pr create, next: done }\n",
-        expect![[r#"
+        &expect![[r"
             flow.yml:3:43: `gh pr create` leaves this machine, and gates are confined (make it a `publish` step, and let a `person` step lead to it)
                 |   pr: { type: orchestrator_gate, command: gh pr create, next: done }
-                |                                           ^"#]],
+                |                                           ^"]],
     );
     refuses(
         "steps:\n  code: { role: imp, gate: make it good }\n",
-        expect![[r#"
+        &expect![[r"
         flow.yml:2:28: the step `code` has a role and the gate `make it good` (make the gate a step of its own; a role's verdict needs none)
             |   code: { role: imp, gate: make it good }
-            |                            ^"#]],
+            |                            ^"]],
     );
     refuses(
         "steps:\n  code: { type: magic_gate, command: x }\n",
-        expect![[r#"
+        &expect![[r"
         flow.yml:2:17: `magic_gate` is no type of step (known here: `orchestrator_gate`, `human_gate`)
             |   code: { type: magic_gate, command: x }
-            |                 ^"#]],
+            |                 ^"]],
     );
     refuses(
         "steps:\n  code: { role: imp }\n  wait: { type: orchestrator_gate }\n",
-        expect![[r#"
+        &expect![[r"
         flow.yml:3:3: the gate `wait` has no `command` (`gate: project` runs the project's own checks)
             |   wait: { type: orchestrator_gate }
-            |   ^"#]],
+            |   ^"]],
     );
     refuses(
         "steps:\n  code: { role: imp, retry: oftn }\n",
-        expect![[r#"
+        &expect![[r"
         flow.yml:2:29: there is no retry policy `oftn` (known here: `default`, `aggressive`, `conservative`, `none`)
             |   code: { role: imp, retry: oftn }
-            |                             ^"#]],
+            |                             ^"]],
     );
     refuses(
         "{}",
-        expect![[r#"
+        &expect![[r"
         flow.yml:1:1: the workflow `flow` has no steps (say `steps`, a `sequence`, or which workflow it `extends`)
             | {}
-            | ^"#]],
+            | ^"]],
     );
 }
