@@ -1,9 +1,11 @@
 //! One handle to everything a skin needs: find the project, start runs, look at them, decide.
 
 mod confined;
+mod ground;
 mod names;
 mod project;
 
+pub use self::ground::Ground;
 use self::names::slug;
 pub use self::project::{Cast, Prepared, Project};
 

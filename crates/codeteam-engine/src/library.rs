@@ -4,6 +4,10 @@
 //! `prompt.md` and, if wanted, `agent.yaml`. Workflows are `workflows/NAME.yml`. A file that cannot
 //! be read is no reason to refuse what does not need it.
 
+mod check;
+
+pub use self::check::STRATEGIES;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -68,6 +72,8 @@ pub struct Library {
     broken: BTreeMap<String, Vec<Fault>>,
     /// The files of roles, topmost first.
     files: BTreeMap<String, Vec<(Layer, String)>>,
+    /// What the configuration says of roles.
+    configured: BTreeMap<String, Node>,
 }
 
 impl Library {
@@ -95,6 +101,7 @@ impl Library {
             if node.is_null() {
                 node = Node::empty(key.place);
             }
+            library.configured.insert(key.name.clone(), node.clone());
             library.book.add(Layer::Project, &key.name, node);
         }
         library
@@ -197,6 +204,24 @@ impl Library {
     /// The files that say something of a role, topmost first.
     pub fn files_of(&self, name: &str) -> &[(Layer, String)] {
         self.files.get(name).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// What the configuration says of a role, and where.
+    pub fn configured(&self, name: &str) -> Option<(String, &Node)> {
+        let node = self.configured.get(name)?;
+        Some((self.sources.describe(node.place), node))
+    }
+
+    /// The layers that say something of a role, topmost first.
+    pub fn layers_of(&self, name: &str) -> Vec<Layer> {
+        let mut layers: Vec<Layer> = self.book.layers(name).collect();
+        for (layer, _) in self.files_of(name) {
+            if !layers.contains(layer) {
+                layers.push(*layer);
+            }
+        }
+        layers.sort_by(|a, b| b.cmp(a));
+        layers
     }
 
     /// The names of all roles, also of those that cannot be read.

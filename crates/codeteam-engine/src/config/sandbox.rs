@@ -98,13 +98,23 @@ pub struct Setup {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct Full {
+    /// What confines: `bubblewrap`, `container`, or `none`.
     backend: Option<Backend>,
+    /// The image of the container backend, if not codeteam's own.
     image: Option<String>,
+    /// What workers may reach besides their model.
     hosts: Vec<Host>,
+    /// What the set-up command may reach.
     registries: Vec<Host>,
+    /// Toolchains that are not found by themselves, shown read-only; a `bin` in one comes first in
+    /// `PATH`.
     toolchains: Vec<PathBuf>,
+    /// Caches of the user's that commands see.
     caches: Vec<Cache>,
+    /// Files of the repository that may configure a worker's CLI. Only in the user's own
+    /// configuration: the repository cannot allow itself.
     allow_files: Vec<String>,
+    /// How much a command may take.
     limits: Limits,
 }
 
@@ -285,10 +295,27 @@ mod tests {
             let error = read(text).unwrap_err();
             expected.assert_eq(error.lines().next().unwrap());
         };
-        check("bublewrap", expect!["config.yml:1:1: unknown word `bublewrap` (did you mean `bubblewrap`?)"]);
-        check("backend: bublewrap", expect!["config.yml:1:10: unknown word `bublewrap` (did you mean `bubblewrap`?)"]);
-        check("hots: []", expect!["config.yml:1:1: unknown key `hots` (did you mean `hosts`?)"]);
-        check("hosts: [{ hots: a }]", expect!["config.yml:1:11: unknown key `hots` (did you mean `host`?)"]);
-        check("[1]", expect!["config.yml:1:1: invalid type: sequence, expected `bubblewrap`, `container`, `none`, or a mapping"]);
+        check(
+            "bublewrap",
+            expect!["config.yml:1:1: unknown word `bublewrap` (did you mean `bubblewrap`?)"],
+        );
+        check(
+            "backend: bublewrap",
+            expect!["config.yml:1:10: unknown word `bublewrap` (did you mean `bubblewrap`?)"],
+        );
+        check(
+            "hots: []",
+            expect!["config.yml:1:1: unknown key `hots` (did you mean `hosts`?)"],
+        );
+        check(
+            "hosts: [{ hots: a }]",
+            expect!["config.yml:1:11: unknown key `hots` (did you mean `host`?)"],
+        );
+        check(
+            "[1]",
+            expect![
+                "config.yml:1:1: invalid type: sequence, expected `bubblewrap`, `container`, `none`, or a mapping"
+            ],
+        );
     }
 }

@@ -172,30 +172,7 @@ impl Project {
 
     /// The workflow that a request means, with its roles as their files say them.
     pub fn workflow(&self, request: &Request) -> Result<Compiled, Error> {
-        let mut surroundings = self.config.surroundings();
-        surroundings.cast.clone_from(&request.cast);
-        let mut library = self.library();
-        let configured = self.config.flow.as_ref();
-        let named = configured.and_then(|node| node.as_text());
-        let name = request.workflow.as_deref().or(named);
-        let compiled = match (name, configured) {
-            (Some(name), _) => library.compile(name, surroundings)?,
-            (None, Some(node)) => {
-                let mut node = node.clone();
-                let own = ["steps", "sequence", "extends", "template"];
-                if own.iter().all(|key| node.get(key).is_none()) {
-                    node.set("extends", Node::text(Config::usual_workflow()));
-                }
-                library.build("project", node, surroundings)?
-            }
-            (None, None) => library.compile(&Config::usual_workflow(), surroundings)?,
-        };
-        for name in request.cast.keys() {
-            if !library.plays(&compiled, &request.cast, name) {
-                return Err(Error::NotCast(name.clone()));
-            }
-        }
-        Ok(compiled)
+        meant(&self.config, &mut self.library(), request)
     }
 
     /// The workflow, with a worker for every role.
@@ -275,6 +252,37 @@ impl Project {
             path => Ok(path.map(|path| path.display().to_string())),
         }
     }
+}
+
+/// The workflow that a request means.
+pub(super) fn meant(
+    config: &Config,
+    library: &mut Library,
+    request: &Request,
+) -> Result<Compiled, Error> {
+    let mut surroundings = config.surroundings();
+    surroundings.cast.clone_from(&request.cast);
+    let configured = config.flow.as_ref();
+    let named = configured.and_then(|node| node.as_text());
+    let name = request.workflow.as_deref().or(named);
+    let compiled = match (name, configured) {
+        (Some(name), _) => library.compile(name, surroundings)?,
+        (None, Some(node)) => {
+            let mut node = node.clone();
+            let own = ["steps", "sequence", "extends", "template"];
+            if own.iter().all(|key| node.get(key).is_none()) {
+                node.set("extends", Node::text(Config::usual_workflow()));
+            }
+            library.build("project", node, surroundings)?
+        }
+        (None, None) => library.compile(&Config::usual_workflow(), surroundings)?,
+    };
+    for name in request.cast.keys() {
+        if !library.plays(&compiled, &request.cast, name) {
+            return Err(Error::NotCast(name.clone()));
+        }
+    }
+    Ok(compiled)
 }
 
 /// All roles and workflows there are for a project.
