@@ -12,7 +12,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use codeteam_core::ids::RoleName;
 use codeteam_core::role::{Book, Layer, Resolved};
 use codeteam_core::workflow::{self, Compiled, Surroundings};
 use codeteam_core::yaml::{self, Fault, Node, Place, Problem, Problems, Sources, nearest};
@@ -195,10 +194,21 @@ impl Library {
         faults.push(Fault::at(place, problem));
     }
 
-    /// Whether a compiled workflow has a role that was cast under a name.
-    pub fn plays(&self, compiled: &Compiled, cast: &BTreeMap<String, String>, name: &str) -> bool {
-        let played = cast.get(name).map(|by| by.replace('/', "-"));
-        played.is_some_and(|by| compiled.roles.contains_key(&RoleName(by)))
+    /// Why there is no role of a name, also not among a workflow's own; nothing if there is one.
+    pub fn unknown_role(&self, name: &str) -> Option<Error> {
+        let names = self.role_names();
+        let own = |known: &str| known.rsplit('/').next().unwrap_or(known).to_owned();
+        if names
+            .iter()
+            .any(|known| *known == name || own(known) == name)
+        {
+            return None;
+        }
+        Some(Error::Unknown {
+            what: "role",
+            name: name.to_owned(),
+            near: nearest(name, names).map(str::to_owned),
+        })
     }
 
     /// The files that say something of a role, topmost first.
@@ -239,11 +249,10 @@ impl Library {
         }
         let names = self.role_names();
         if !names.contains(name) {
-            let near = nearest(name, names.iter().copied()).map(str::to_owned);
             return Err(Error::Unknown {
                 what: "role",
                 name: name.to_owned(),
-                near,
+                near: nearest(name, names).map(str::to_owned),
             });
         }
         let resolved = self.book.resolve(name);

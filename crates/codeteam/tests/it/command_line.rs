@@ -36,6 +36,8 @@ fn help_names_every_command_and_exit_code() {
           restore      Bring a removed worktree back into a folder
           doctor       Check that everything codeteam needs is here
           worker       Look at the workers there are, and try one out
+          role         Look at the roles there are, and make your own
+          config       Look at the configuration, and check it
           sandbox      Build what workers and gates are confined by
           completions  Print the completions for a shell
           help         Print this message or the help of the given subcommand(s)

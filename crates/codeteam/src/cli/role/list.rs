@@ -47,7 +47,9 @@ pub(super) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
         output::json(&rows)?;
         return Ok(Exit::Done);
     }
-    table(&rows, width())?;
+    for line in table(&rows, width()) {
+        out_line(&line)?;
+    }
     let broken = rows.iter().filter(|row| row.problem.is_some()).count();
     if broken > 0 && scene.detail >= Detail::Normal {
         say("note: what cannot be used is explained by `codeteam role validate`");
@@ -81,7 +83,7 @@ fn row(library: &Library, name: &str) -> (Layer, Row) {
 
 /// A table with a group for each layer. Where there is little room, the layer is the title of its
 /// group.
-fn table(rows: &[Row], room: usize) -> Result<(), Problem> {
+fn table(rows: &[Row], room: usize) -> Vec<String> {
     const HEAD: [&str; 5] = ["NAME", "KIND", "LAYER", "EXTENDS", "DESCRIPTION"];
     let is_narrow = room < 130;
     let columns: &[usize] = if is_narrow { &[0, 1] } else { &[0, 1, 2, 3] };
@@ -93,28 +95,28 @@ fn table(rows: &[Row], room: usize) -> Result<(), Problem> {
         cells.max().unwrap_or(0)
     };
     let widths: Vec<usize> = columns.iter().map(|&column| width(column)).collect();
-    let print = |lead: &str, line: &[String; 5]| {
+    let lead = if is_narrow { "  " } else { "" };
+    let written = |line: &[String; 5]| {
         let cells = columns.iter().zip(&widths);
         let cells = cells.map(|(&column, &width)| format!("{:<width$}  ", line[column]));
         let start = format!("{lead}{}", cells.collect::<String>());
         let text = cut(&line[4], room.saturating_sub(start.chars().count()));
-        out_line(format!("{start}{text}").trim_end())
+        format!("{start}{text}").trim_end().to_owned()
     };
-    let lead = if is_narrow { "  " } else { "" };
-    print(lead, &head)?;
+    let mut table = vec![written(&head)];
     let mut last = None;
     for (row, line) in rows.iter().zip(&lines) {
         if last != Some(row.layer) {
             if is_narrow {
-                out_line(row.layer)?;
+                table.push(row.layer.to_owned());
             } else if last.is_some() {
-                out_line("")?;
+                table.push(String::new());
             }
             last = Some(row.layer);
         }
-        print(lead, line)?;
+        table.push(written(line));
     }
-    Ok(())
+    table
 }
 
 fn cells(row: &Row) -> [String; 5] {
@@ -144,4 +146,38 @@ fn cut(text: &str, room: usize) -> String {
     }
     let kept: String = text.chars().take(room.saturating_sub(1)).collect();
     format!("{}…", kept.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_of_80_columns_has_room_for_it() {
+        let row = |name: &str, layer| Row {
+            name: name.to_owned(),
+            kind: Some("implementer"),
+            layer,
+            extends: None,
+            extends_layer: None,
+            hides: None,
+            description: "Implements one task from its brief, then mends what is found".to_owned(),
+            problem: None,
+        };
+        let rows = [
+            row("coder", "project"),
+            row("a_rather_long_name", "built-in"),
+        ];
+        let lines = table(&rows, 80);
+        let expected = [
+            "  NAME                KIND         DESCRIPTION",
+            "project",
+            "  coder               implementer  Implements one task from its brief, then men…",
+            "built-in",
+            "  a_rather_long_name  implementer  Implements one task from its brief, then men…",
+        ];
+        assert_eq!(lines, expected);
+        assert!(lines.iter().all(|line| line.chars().count() <= 80));
+        assert!(table(&rows, usize::MAX)[1].ends_with("mends what is found"));
+    }
 }

@@ -181,14 +181,14 @@ fn skeleton(name: &str, editor_line: &str, base: &Base, with_prompt: bool) -> St
     };
     let _ = write!(
         text,
-        "# worker: [claude, codex]       # the first that can be used\n\
+        "# worker: [claude, codex]        # the first that can be used\n\
          # model: NAME\n\
          # context:\n\
          #   # There are {},\n\
          #   # {}.\n\
          #   strategy: {}\n\
          #   include: [\"docs/**\"]\n\
-         #   budget: 15000               # tokens\n\
+         #   budget: 15000                # tokens\n\
          # allowed_tools: [read, search]  # no others; all that fit its kind if left out\n\
          # gates:                         # checks that run when it has submitted\n\
          #   - {{ name: lint, command: make lint }}\n",
