@@ -114,6 +114,8 @@ fn kernel(n: usize) -> (u128, u128) {
         sandbox: codeteam_core::event::Sandbox::default(),
         accounts: BTreeMap::new(),
         resting: BTreeMap::new(),
+        rules: Vec::new(),
+        templates: BTreeMap::new(),
     }));
     feed(&mut run, &began);
     let clock = Instant::now();

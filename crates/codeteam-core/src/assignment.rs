@@ -1,5 +1,7 @@
 //! Everything a worker is told, gathered from the run.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Reservation;
@@ -29,8 +31,26 @@ pub struct Assignment {
     pub kind: Kind,
     /// In which form.
     pub contract: Contract,
-    /// Who the worker is asked to be.
+    /// Who the worker is asked to be, as a template.
     pub prompt: String,
+    /// The attitude it is to take.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub stance: String,
+    /// What its prompt may refer to, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub config: BTreeMap<String, serde_json::Value>,
+    /// What the step is to bring forth.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<String>,
+    /// The template it is put into words by, if not the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
+    /// What every role is told to keep to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<String>,
+    /// The plan's id; empty if there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub plan_id: String,
     /// An example of the answer.
     pub example: serde_json::Value,
     /// The JSON Schema of the answer.
@@ -138,6 +158,12 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
         kind: role.kind,
         contract: role.contract,
         prompt: role.prompt.clone(),
+        stance: role.stance.clone(),
+        config: role.config_with(&step.config),
+        outputs: step.outputs.clone(),
+        template: role.template.clone(),
+        rules: run.rules.to_vec(),
+        plan_id: plan_id(run).to_owned(),
         example: submission::example(role.form()),
         schema: submission::schema(role.form()),
         means: role.means.clone(),
@@ -192,6 +218,12 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
         checks: frame.outputs.checks.clone(),
         text: frame.outputs.text.clone(),
     })
+}
+
+/// What the plan is called, or what one made in this run will be.
+fn plan_id(run: &Run) -> &str {
+    let plan = run.plan.as_ref().map(|plan| plan.plan_id.as_str());
+    plan.filter(|id| !id.is_empty()).unwrap_or(&run.plan_id)
 }
 
 /// What an attempt may cost: what its role says, and no more than is left for it.

@@ -295,6 +295,12 @@ pub struct RunStarted {
     /// The accounts that rest as it starts, and until when: other runs have told.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub resting: BTreeMap<Account, Time>,
+    /// What every role is told to keep to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<String>,
+    /// The templates of prompts that are not the built-in ones, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub templates: BTreeMap<String, String>,
 }
 
 /// A host that a confined command asked for, as often as it did.

@@ -30,6 +30,7 @@ pub mod json;
 pub mod loops;
 pub mod park;
 pub mod plan;
+pub mod rehearse;
 pub mod retry;
 pub mod role;
 pub mod rollup;

@@ -3,6 +3,8 @@
 mod book;
 mod file;
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -248,9 +250,32 @@ pub struct Role {
     /// In hundredths, the score below which a result is not good enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quality_threshold: Option<u8>,
+    /// The attitude it is to take, in a word or two; empty if none is asked for.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub stance: String,
+    /// What its prompt may refer to, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub config: BTreeMap<String, serde_json::Value>,
+    /// The template of its assignments, if not the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
 }
 
 impl Role {
+    /// What its prompt may refer to, with what the step says over it.
+    pub fn config_with(
+        &self,
+        step: &BTreeMap<String, serde_json::Value>,
+    ) -> BTreeMap<String, serde_json::Value> {
+        let mut config = self.config.clone();
+        if let Some(hundredths) = self.quality_threshold {
+            let share = f64::from(hundredths) / 100.0;
+            config.insert("quality_threshold".to_owned(), share.into());
+        }
+        config.extend(step.clone());
+        config
+    }
+
     /// What its answer must be.
     pub fn form(&self) -> Form {
         Form {

@@ -82,6 +82,10 @@ pub struct Run {
     pub parks: Parks,
     /// The accounts of workers, where they may differ from their names.
     pub accounts: BTreeMap<WorkerName, Account>,
+    /// What every role is told to keep to.
+    pub rules: Arc<Vec<String>>,
+    /// The templates of prompts that are not the built-in ones, by name.
+    pub templates: Arc<BTreeMap<String, String>>,
     /// How it ended, if it did.
     pub outcome: Option<Outcome>,
 }
@@ -150,6 +154,8 @@ impl Default for Run {
             limit: None,
             parks: Parks::default(),
             accounts: BTreeMap::new(),
+            rules: Arc::default(),
+            templates: Arc::default(),
             outcome: None,
         }
     }

@@ -8,6 +8,7 @@ mod compile;
 mod expand;
 mod file;
 mod glob;
+pub mod graph;
 mod shape;
 
 use std::collections::BTreeMap;

@@ -11,7 +11,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use codeteam_core::ids::Time;
+use codeteam_core::ids::{AttemptId, RunId, Time};
 use codeteam_core::{Event, Run, plan};
 
 use crate::engine::Engine;
@@ -66,6 +66,9 @@ impl Artifacts {
     ) -> Result<(), Error> {
         self.append_log(engine, run, at, events)?;
         story::write(engine, run, events)?;
+        if is_audited(run) {
+            write_audit(engine, run, events)?;
+        }
         let plan_changed = events.iter().any(|event| {
             matches!(
                 event,
@@ -151,6 +154,45 @@ impl Artifacts {
 /// The folder of a run's files.
 pub fn folder(engine: &Engine, run: &Run) -> PathBuf {
     engine.folder.join("runs").join(run.id.as_str())
+}
+
+/// Whether the workflow wants what workers are told and say as files.
+pub fn is_audited(run: &Run) -> bool {
+    run.workflow
+        .settings
+        .get("audit_trail")
+        .copied()
+        .unwrap_or(false)
+}
+
+/// Keeps something of one attempt for those who want to see all of it.
+pub fn audit(
+    engine: &Engine,
+    run: &RunId,
+    id: &AttemptId,
+    what: &str,
+    bytes: &[u8],
+) -> Result<(), Error> {
+    let name = format!("{}.{}", id.to_string().replace(['/', ':', '#'], "-"), what);
+    let folder = engine.folder.join("runs").join(run.as_str()).join("audit");
+    replace(&folder.join(name), bytes)
+}
+
+fn write_audit(engine: &Engine, run: &Run, events: &[Event]) -> Result<(), Error> {
+    for event in events {
+        let (Event::SubmissionReceived { id, transcript, .. }
+        | Event::AttemptFailed { id, transcript, .. }) = event
+        else {
+            continue;
+        };
+        let said = transcript
+            .as_ref()
+            .map(|body| engine.bodies.get(body.as_str()));
+        if let Some(Ok(said)) = said {
+            audit(engine, &run.id, id, "transcript.jsonl", &said)?;
+        }
+    }
+    Ok(())
 }
 
 /// The folder of a run's plan: by the plan's own id, or else by the run's.

@@ -3,10 +3,12 @@
 mod confined;
 mod ground;
 mod names;
+mod preview;
 mod project;
 
 pub use self::ground::Ground;
 use self::names::slug;
+pub use self::preview::Preview;
 pub use self::project::{Cast, Prepared, Project};
 
 use std::collections::BTreeMap;
@@ -141,6 +143,10 @@ pub enum Error {
     NoScript(PathBuf),
     #[error("there is no plan `{}`", .0.display())]
     NoPlan(PathBuf),
+    #[error(transparent)]
+    Prompt(#[from] crate::prompt::Error),
+    #[error("the plan has no task `{0}`")]
+    NoTask(String),
     #[error("workers and gates cannot be confined here")]
     Sandbox(#[from] Missing),
 }
@@ -202,6 +208,11 @@ impl Engine {
     /// The repository that `start` is in.
     pub fn discover(start: &Path, env: &Env) -> Result<(Repo, Head), Error> {
         project::discover(start, env)
+    }
+
+    /// The repository that `start` is in, which need not have a commit.
+    pub fn repository(start: &Path, env: &Env) -> Result<Repo, Error> {
+        project::repository(start, env)
     }
 
     fn with(project: Project, store: Store, codeteam: PathBuf) -> Result<Self, Error> {
@@ -274,6 +285,8 @@ impl Engine {
             sandbox: prepared.sandbox,
             resting: self.resting(&prepared.accounts, at),
             accounts: prepared.accounts,
+            rules: prepared.rules,
+            templates: prepared.templates,
         })
     }
 
@@ -434,11 +447,14 @@ impl Untouched {
     }
 }
 
+/// What `.codeteam/.gitignore` says: what codeteam writes stays out of the user's commits, what
+/// people write does not.
+pub const IGNORE: &str = "# Written by codeteam. What people write (configuration, roles, workflows, context) is\n\
+    # not ignored; what codeteam writes is.\n/*\n!/config.yml\n!/config.yaml\n!/roles/\n\
+    !/agents/\n!/workflows/\n!/prompts/\n!/context/\n!/schema/\n";
+
 /// `.codeteam`, with a `.gitignore` that keeps what codeteam writes out of the user's commits.
-fn make_folder(folder: &Path) -> Result<(), Error> {
-    const IGNORE: &str = "# Written by codeteam. What people write (configuration, roles, workflows, context) is\n\
-        # not ignored; what codeteam writes is.\n/*\n!/config.yml\n!/config.yaml\n!/roles/\n\
-        !/agents/\n!/workflows/\n!/context/\n!/prompts/\n!/schema/\n";
+pub fn make_folder(folder: &Path) -> Result<(), Error> {
     let io = |doing, path: &Path| {
         let path = path.to_owned();
         move |source| Error::Io {

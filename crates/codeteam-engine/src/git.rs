@@ -33,7 +33,7 @@ pub use diff::{Change, Changed, Diff};
 pub use error::Error;
 pub use index::IndexEntry;
 pub use merge::{Merged, MergedInto, Strategy};
-pub use objects::{ObjectFormat, Oid};
+pub use objects::{ObjectFormat, Oid, TreeFile};
 pub use private::{PrivateDir, Scope};
 pub use refs::Expected;
 pub use repo::{Head, Repo};

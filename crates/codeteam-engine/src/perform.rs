@@ -21,6 +21,7 @@ pub use self::reach::Reach;
 pub(crate) use self::reach::{placed, said};
 pub(crate) use self::worker::{replayed, spent};
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -34,6 +35,7 @@ use codeteam_core::{Effect, Run};
 
 use codeteam_sandbox::egress;
 
+use crate::artifacts;
 use crate::bodies;
 use crate::engine::Engine;
 use crate::git;
@@ -59,8 +61,12 @@ pub struct Job {
     pub change: Option<BodyId>,
     /// The files that differ between the base and the frame's tree.
     pub changed: Vec<String>,
+    /// Whether what workers are told and say is kept as files for people.
+    pub audit: bool,
     /// What confines the run's workers and gates.
     pub sandbox: Sandbox,
+    /// The templates of prompts that the run has pinned.
+    pub templates: Arc<BTreeMap<String, String>>,
     /// What to do.
     pub what: What,
 }
@@ -101,6 +107,10 @@ pub enum What {
     Publish {
         /// The command.
         command: String,
+        /// The goal in a line, for a pull request.
+        title: String,
+        /// The goal in full, and the run.
+        body: String,
     },
 }
 
@@ -119,6 +129,9 @@ pub struct Context<'a> {
 /// Why a job could not be done at all.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// A file for people could not be written.
+    #[error(transparent)]
+    Artifacts(#[from] artifacts::Error),
     /// Git.
     #[error(transparent)]
     Git(#[from] git::Error),
@@ -165,6 +178,9 @@ pub enum Error {
     /// The job was ended before it had begun.
     #[error("it was cancelled")]
     Cancelled,
+    /// There is no prompt.
+    #[error(transparent)]
+    Prompt(#[from] crate::prompt::Error),
     /// Nobody speaks to this worker.
     #[error("codeteam does not know the worker `{0}`")]
     UnknownWorker(String),
@@ -217,6 +233,8 @@ pub fn job(run: &Run, effect: &Effect) -> Option<Job> {
         },
         Effect::Publish { command, .. } => What::Publish {
             command: command.clone(),
+            title: title(&run.goal),
+            body: format!("{}\n\nCodeteam-Run: {}\n", run.goal.trim(), run.id),
         },
         Effect::Ask(_) | Effect::Wait { .. } => return None,
     };
@@ -233,9 +251,20 @@ pub fn job(run: &Run, effect: &Effect) -> Option<Job> {
             .as_ref()
             .map(|change| change.files.clone())
             .unwrap_or_default(),
+        audit: artifacts::is_audited(run),
         sandbox: run.sandbox,
+        templates: Arc::clone(&run.templates),
         what,
     })
+}
+
+/// The first line of a goal, short enough for a title.
+fn title(goal: &str) -> String {
+    let line = goal.trim().lines().next().unwrap_or_default();
+    match line.char_indices().nth(72) {
+        Some((end, _)) => format!("{}…", line[..end].trim_end()),
+        None => line.to_owned(),
+    }
 }
 
 /// Performs a job to its end. Whatever happens becomes an input, unless codeteam itself is stopped:
@@ -251,7 +280,7 @@ pub fn perform(job: &Job, context: &Context<'_>) -> Result<Input, Halt> {
             message,
             by,
         } => integrate::integrate(job, tree, onto, message, by, context),
-        What::Publish { command } => checks::publish(job, command, context),
+        What::Publish { command, .. } => checks::publish(job, command, context),
     };
     let folder = context.engine.workspaces_of(&job.run);
     match done {

@@ -8,6 +8,7 @@ mod demo;
 mod diff;
 mod doctor;
 mod drive;
+mod init;
 mod log;
 mod merge;
 mod prune;
@@ -20,6 +21,7 @@ mod show;
 mod status;
 mod submit_server;
 mod worker;
+mod workflow;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -66,6 +68,14 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Look at this repository, and write the configuration that fits it.
+    ///
+    /// Proposes the checks, the set-up command and the roles that the repository's own files speak
+    /// for, says why, shows every file it would write, and asks. What is there already is only
+    /// added to, and only as shown.
+    ///
+    /// Without a terminal it writes nothing unless `--yes` is given, and exits with 3.
+    Init(init::Args),
     /// Run the whole job on a small sample project, with scripted workers.
     Demo(demo::Args),
     /// Take a goal to verified commits on a branch of its own.
@@ -113,6 +123,8 @@ enum Command {
     Role(role::Args),
     /// Look at the configuration, and check it.
     Config(config::Args),
+    /// Look at the workflows there are, draw them and test them.
+    Workflow(workflow::Args),
     /// Build what workers and gates are confined by.
     Sandbox(sandbox::Args),
     /// Print the completions for a shell.
@@ -182,6 +194,8 @@ pub(crate) fn dispatch(args: Args) -> Result<Exit, Problem> {
         Command::Worker(args) => worker::main(&args, &scene),
         Command::Role(args) => role::main(&args, &scene),
         Command::Config(args) => config::main(&args, &scene),
+        Command::Workflow(args) => workflow::main(&args, &scene),
+        Command::Init(args) => init::main(&args, &scene),
         Command::Demo(args) => demo::main(&args, scene),
         Command::Run(args) => run::main(args, &scene),
         Command::Status(args) => status::main(&args, &scene),

@@ -7,7 +7,7 @@ use codeteam_engine::confine::Missing;
 use codeteam_engine::driver;
 use codeteam_engine::engine::Error as EngineError;
 use codeteam_engine::perform::Halt;
-use codeteam_engine::{config, git, library, store, workspace};
+use codeteam_engine::{config, git, library, prompt, store, workspace};
 
 use crate::exit::Exit;
 use crate::output::{Style, say};
@@ -69,6 +69,11 @@ impl Problem {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
+    }
+
+    /// What went wrong.
+    pub(crate) fn what(&self) -> &str {
+        &self.what
     }
 
     /// All that can be done about it, in one line; or why it is so.
@@ -146,6 +151,10 @@ impl From<EngineError> for Problem {
             EngineError::Config(error) => Self::user(error.to_string()).caused_by(&error),
             EngineError::Plan(problems) => Self::user(problems.to_string())
                 .hint("mend the plan and try again; nothing was started"),
+            EngineError::Prompt(error) => error.into(),
+            EngineError::NoTask(_) => {
+                Self::user(error.to_string()).hint("a task is named by its `id` in the plan")
+            }
             EngineError::UnknownWorker(_, ref known) => Self::user(error.to_string())
                 .hint(format!("known: {}", known.join(", ")))
                 .hint("`workers:` in the configuration names more"),
@@ -195,6 +204,25 @@ fn no_sandbox(missing: &Missing) -> Problem {
     Problem::environment("workers and gates cannot be confined here, so nothing was started")
         .caused_by(missing)
         .hint("`codeteam doctor` tries it again and says what works")
+}
+
+impl From<prompt::Error> for Problem {
+    fn from(error: prompt::Error) -> Self {
+        let problem = Self::user(error.to_string());
+        match error {
+            prompt::Error::Unknown {
+                near: Some(near), ..
+            } => problem.hint(format!("did you mean `{near}`?")),
+            prompt::Error::Unknown { .. } => problem.hint(
+                "a role's `template` is a file in `.codeteam/prompts/`, or one that is built in",
+            ),
+            prompt::Error::Read { .. } => problem.caused_by(&error),
+            prompt::Error::Invalid(_) => {
+                problem.hint("mend the template and try again; nothing was started")
+            }
+            prompt::Error::TooLong(_) | prompt::Error::TooMany(_) => problem,
+        }
+    }
 }
 
 impl From<git::Error> for Problem {

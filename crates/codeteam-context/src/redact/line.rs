@@ -152,7 +152,7 @@ fn settled(line: &str, mut spans: Vec<Span>) -> Vec<Span> {
 const OPENING: &str = "[redacted: ";
 
 /// Where something was redacted before.
-fn markers(line: &str) -> impl Iterator<Item = Range<usize>> {
+pub(super) fn markers(line: &str) -> impl Iterator<Item = Range<usize>> {
     memmem::find_iter(line.as_bytes(), OPENING).filter_map(|start| {
         let name = &line[start + OPENING.len()..];
         let length = name.bytes().take(32).position(|byte| byte == b']')?;

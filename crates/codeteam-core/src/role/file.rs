@@ -193,6 +193,9 @@ impl RoleFile {
             description: self.description.unwrap_or_default(),
             context,
             quality_threshold: self.quality_threshold.map(hundredths),
+            stance: self.stance.unwrap_or_default(),
+            config: self.config,
+            template: self.template,
         }
     }
 }

@@ -350,6 +350,8 @@ fn begin(run: &mut Run, started: &RunStarted) {
     run.confinement.clone_from(&started.confinement);
     run.sandbox = started.sandbox;
     run.accounts.clone_from(&started.accounts);
+    run.rules = Arc::new(started.rules.clone());
+    run.templates = Arc::new(started.templates.clone());
     for (account, until) in &started.resting {
         run.parks.park(account, *until);
     }

@@ -80,6 +80,8 @@ impl Start {
             sandbox: codeteam_core::event::Sandbox::default(),
             accounts: std::collections::BTreeMap::new(),
             resting: std::collections::BTreeMap::new(),
+            rules: Vec::new(),
+            templates: std::collections::BTreeMap::new(),
         })
     }
 }

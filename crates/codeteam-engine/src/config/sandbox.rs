@@ -158,7 +158,9 @@ impl<'de> Deserialize<'de> for Sandbox {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FullHost {
+    /// `name` or `name:port`.
     host: String,
+    /// Whether it may be in a private network. Only in the user's own configuration.
     #[serde(default)]
     private: bool,
 }

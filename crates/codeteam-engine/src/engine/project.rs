@@ -49,6 +49,8 @@ pub struct Prepared {
     pub(super) max_tasks: usize,
     pub(super) sandbox: Sandbox,
     pub(super) accounts: BTreeMap<WorkerName, Account>,
+    pub(super) rules: Vec<String>,
+    pub(super) templates: BTreeMap<String, String>,
 }
 
 /// Who carries a role out.
@@ -146,11 +148,15 @@ impl Project {
             .filter(|(_, status)| status.satisfies())
             .collect();
         let compiled = self.compiled(request)?;
+        let templates = self.templates()?;
+        templates.check(compiled.roles.values())?;
         Ok(Prepared {
             goal: goal.to_owned(),
             accounts: workers::accounts(&self.config, compiled.roles.values()),
             compiled,
             plan,
+            rules: self.config.rules.clone(),
+            templates: templates.to_pin(),
             earlier,
             base: match &request.base {
                 Some(commit) => tip(commit, &self.repo.tree_of(commit)?),
@@ -335,12 +341,20 @@ pub(super) fn library(config: &Config, env: &Env, folder: &Path, root: &Path) ->
 
 /// The repository that `start` is in.
 pub(super) fn discover(start: &Path, env: &Env) -> Result<(Repo, Head), Error> {
-    let git = Git::new(git::Environment {
+    Ok(Repo::discover(&git(env)?, start)?)
+}
+
+/// The repository that `start` is in, which need not have a commit.
+pub(super) fn repository(start: &Path, env: &Env) -> Result<Repo, Error> {
+    Ok(Repo::find(&git(env)?, start)?)
+}
+
+fn git(env: &Env) -> Result<Git, git::Error> {
+    Git::new(git::Environment {
         path: env.path.clone(),
         home: env.home.clone().map(OsString::from),
         xdg_config_home: env.config_home.clone().map(OsString::from),
-    })?;
-    Ok(Repo::discover(&git, start)?)
+    })
 }
 
 pub(super) fn read_plan(path: &Path, config: &Config) -> Result<plan::Loaded, Error> {

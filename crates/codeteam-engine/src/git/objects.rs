@@ -85,6 +85,32 @@ impl ObjectFormat {
     }
 }
 
+/// A plain file of a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TreeFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its content.
+    pub id: Oid,
+    /// How long that is.
+    pub bytes: u64,
+}
+
+/// `<mode> <type> <id> <size>\t<path>`, if it is of a plain file.
+fn tree_file(line: &[u8]) -> Option<TreeFile> {
+    let tab = line.iter().position(|&byte| byte == b'\t')?;
+    let words = std::str::from_utf8(&line[..tab]).ok()?;
+    let mut words = words.split_ascii_whitespace();
+    let mode = words.next()?;
+    let (_, id, bytes) = (words.next()?, words.next()?, words.next()?);
+    matches!(mode, "100644" | "100755").then_some(())?;
+    Some(TreeFile {
+        path: path(&line[tab + 1..]),
+        id: Oid::parse(id)?,
+        bytes: bytes.parse().ok()?,
+    })
+}
+
 impl Repo {
     /// All files of a tree, in git's order. One process.
     pub fn ls_tree_paths(&self, tree: &Oid) -> Result<Vec<PathBuf>, Error> {
@@ -93,6 +119,28 @@ impl Repo {
             .args(["ls-tree", "-r", "-z", "--name-only", "--full-tree"])
             .arg(tree);
         Ok(paths(&self.git.run(&call)?))
+    }
+
+    /// The plain files of a tree among those named; links and folders are none. One process.
+    pub fn files_of(&self, tree: &Oid, paths: &[PathBuf]) -> Result<Vec<TreeFile>, Error> {
+        if paths.is_empty() {
+            return Ok(Vec::new());
+        }
+        let call = self
+            .plumbing()
+            .args(["ls-tree", "-z", "-l", "--full-tree"])
+            .arg(tree)
+            .arg("--")
+            .args(paths);
+        let output = self.git.run(&call)?;
+        let lines = output.split(|&byte| byte == 0);
+        Ok(lines.filter_map(tree_file).collect())
+    }
+
+    /// The content of a blob. One process.
+    pub fn blob(&self, id: &Oid) -> Result<Vec<u8>, Error> {
+        let call = self.plumbing().args(["cat-file", "blob"]).arg(id);
+        self.git.run(&call)
     }
 
     /// The content of a file of a tree, or `None` if there is no such file.

@@ -60,17 +60,27 @@ impl Repo {
             .args([&oldest, "rev-parse", "--path-format=absolute"])
             .args(QUESTIONS)
             .args(HEAD_QUESTIONS);
-        let output = git.attempt(&call)?;
-        let lines: Vec<&[u8]> = output
-            .stdout
-            .split(|&byte| byte == b'\n')
-            .filter(|line| !line.is_empty())
-            .collect();
-        if !output.status.success() {
-            return Err(
-                why_not(git, start, &lines, &output.stderr).unwrap_or_else(|| call.failed(output))
-            );
-        }
+        let lines = answers(git, start, &call)?;
+        let (repo, head) = Repo::read(git, &call, &lines)?;
+        Ok((repo, head_of(&call, &head)?))
+    }
+
+    /// Finds the repository that `start` is in, which need not have a commit. One process.
+    pub fn find(git: &Git, start: &Path) -> Result<Repo, Error> {
+        let oldest = format!("--attr-source={}", ObjectFormat::Sha1.empty_tree());
+        let call = Call::checkout(start)
+            .args([&oldest, "rev-parse", "--path-format=absolute"])
+            .args(QUESTIONS);
+        let lines = answers(git, start, &call)?;
+        Ok(Repo::read(git, &call, &lines)?.0)
+    }
+
+    /// The repository by the answers to the questions of discovery, and the answers beyond.
+    fn read<'l>(
+        git: &Git,
+        call: &Call,
+        lines: &'l [Vec<u8>],
+    ) -> Result<(Repo, Vec<&'l [u8]>), Error> {
         let [
             format,
             _bare,
@@ -79,7 +89,7 @@ impl Repo {
             objects,
             top_level,
             head @ ..,
-        ] = &lines[..]
+        ] = lines
         else {
             return Err(call.unexpected("too few lines"));
         };
@@ -94,7 +104,7 @@ impl Repo {
             common_dir: path(common_dir),
             objects: path(objects),
         };
-        Ok((repo, head_of(&call, head)?))
+        Ok((repo, head.iter().map(Vec::as_slice).collect()))
     }
 
     /// The top of the checkout.
@@ -210,6 +220,23 @@ impl Repo {
         Ok(names.filter(|name| !name.is_empty()).map(path).collect())
     }
 
+    /// The files of the user's checkout that git has or would add, without those that are not
+    /// UTF-8; at most `limit`, and whether there are more. One process.
+    pub fn files(&self, limit: usize) -> Result<(Vec<String>, bool), Error> {
+        let call = self
+            .checkout()
+            .args(["ls-files", "-z", "--cached", "--others"]);
+        let output = self
+            .git
+            .run(&call.args(["--exclude-standard", "--deduplicate"]))?;
+        let names = output.split(|&byte| byte == 0);
+        let mut names = names
+            .filter_map(|name| std::str::from_utf8(name).ok())
+            .filter(|name| !name.is_empty());
+        let files = names.by_ref().take(limit).map(str::to_owned).collect();
+        Ok((files, names.next().is_some()))
+    }
+
     /// The files `git status` would name, without codeteam's own.
     pub(super) fn changed_files(&self, untracked: &str) -> Result<Vec<PathBuf>, Error> {
         let call = self
@@ -260,6 +287,22 @@ fn head_of(call: &Call, lines: &[&[u8]]) -> Result<Head, Error> {
         tree,
         branch: name.strip_prefix("refs/heads/").map(str::to_owned),
     })
+}
+
+/// The lines that discovery answers with, or why it does not.
+fn answers(git: &Git, start: &Path, call: &Call) -> Result<Vec<Vec<u8>>, Error> {
+    let output = git.attempt(call)?;
+    let lines: Vec<&[u8]> = output
+        .stdout
+        .split(|&byte| byte == b'\n')
+        .filter(|line| !line.is_empty())
+        .collect();
+    if !output.status.success() {
+        return Err(
+            why_not(git, start, &lines, &output.stderr).unwrap_or_else(|| call.failed(output))
+        );
+    }
+    Ok(lines.into_iter().map(<[u8]>::to_vec).collect())
 }
 
 /// What the first unanswered question of discovery means.

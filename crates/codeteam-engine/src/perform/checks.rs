@@ -12,7 +12,7 @@ use codeteam_core::input::Input;
 use codeteam_core::workflow::{Check, CheckKind, glob_matches};
 use codeteam_sandbox::Access;
 
-use super::{Context, Error, Job, caches, now, setup, view};
+use super::{Context, Error, Job, What, caches, now, setup, view};
 use crate::dialect::OVER_DISK;
 use crate::engine::Engine;
 use crate::process::{self, CommandSpec, Disk, Exit, Launcher, Limits, Profile, Status, View};
@@ -167,12 +167,16 @@ impl Shell<'_> {
         context: &Context<'_>,
     ) -> Result<(Exit, Output), Error> {
         let engine = context.engine;
-        let branch = [("CODETEAM_BRANCH".into(), job.branch.clone().into())].to_vec();
+        let mut told = vec![("CODETEAM_BRANCH".into(), job.branch.clone().into())];
+        if let What::Publish { title, body, .. } = &job.what {
+            told.push(("PR_TITLE".into(), title.clone().into()));
+            told.push(("PR_BODY".into(), body.clone().into()));
+        }
         let spec = CommandSpec {
             program: "sh".into(),
             args: vec!["-c".into(), self.command.into()],
             cwd: self.cwd,
-            env: Engine::child_env(&job.mark(engine), branch),
+            env: Engine::child_env(&job.mark(engine), told),
             view: self.view,
             disk: self.disk,
             brief: false,

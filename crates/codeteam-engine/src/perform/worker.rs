@@ -26,10 +26,11 @@ use self::files::{Files, Transcript, failed, lock};
 pub(crate) use self::files::{replayed, spent};
 use super::reach::Reach;
 use super::{Context, Error, Job, caches, now, oid, setup, view};
+use crate::artifacts;
 use crate::dialect::{Clock, Fold, Listening, Program, Surroundings, Told};
 use crate::engine::Engine;
 use crate::process::{self, Account, CommandSpec, Exit, Limits, Line, Profile, Status, View};
-use crate::prompt;
+use crate::prompt::{self, Templates};
 use crate::workers::{Worker, prices, probe};
 use crate::workspace::{self, Workspace};
 
@@ -265,9 +266,21 @@ impl<'a> Errand<'a> {
             confined: self.job.sandbox != Sandbox::None,
             mcp_servers: servers.collect(),
         };
-        let attached = attached::of(assignment, &self.workspace, engine)?;
-        let prompt = prompt::render(assignment, &attached);
-        self.files.write_assignment(assignment, &prompt)?;
+        let templates = Templates::pinned(&self.job.templates);
+        let attached = attached::of(self.job, assignment, &templates, &self.workspace, engine)?;
+        let redactor = &engine.redactor;
+        let prompt = prompt::render(assignment, &attached, &templates, redactor)?;
+        self.files.write_assignment(assignment, &prompt, redactor)?;
+        if self.job.audit {
+            let told = format!("{}\n\n---\n\n{}", prompt.system, prompt.user);
+            artifacts::audit(
+                engine,
+                &self.job.run,
+                &self.job.id,
+                "prompt.md",
+                told.as_bytes(),
+            )?;
+        }
         let dialect = worker.dialect.dialect();
         let mut program = dialect.command(assignment, &prompt, &around);
         for (path, text) in &program.files {

@@ -211,6 +211,9 @@ fn gate(bench: &Bench, command: &str) -> String {
         base: tip.clone(),
         task: "run".to_owned(),
         change: None,
+        changed: Vec::new(),
+        audit: false,
+        templates: std::sync::Arc::default(),
         sandbox: Sandbox::Bubblewrap,
         what: What::Check {
             tree: tip.tree,

@@ -8,7 +8,9 @@
 )]
 
 mod bench;
+mod graphs;
 mod keys;
 mod logins;
 mod recovery;
+mod rehearsals;
 mod server;

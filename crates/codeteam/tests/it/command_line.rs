@@ -18,6 +18,7 @@ fn help_names_every_command_and_exit_code() {
         Usage: codeteam [OPTIONS] <COMMAND>
 
         Commands:
+          init         Look at this repository, and write the configuration that fits it
           demo         Run the whole job on a small sample project, with scripted workers
           run          Take a goal to verified commits on a branch of its own
           status       Show the runs of this project, or one of them

@@ -9,7 +9,7 @@ fn said(role: &str) -> String {
     );
     match compile("flow.yml", &text, &[]) {
         Ok(_) => String::new(),
-        Err(problems) => problems.to_string(),
+        Err(problems) => problems.to_string().lines().next().unwrap().to_owned(),
     }
 }
 

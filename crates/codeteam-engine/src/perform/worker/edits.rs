@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
+use codeteam_context::redact::marks;
 use codeteam_core::assignment::Assignment;
 use codeteam_core::failure::{Facts, Stage};
 use codeteam_core::submission::{self, Edit, Form, Submission};
@@ -31,6 +32,17 @@ pub(super) fn apply(
     };
     for edit in &change.edits {
         let path = tree.join(&edit.path);
+        if loses_a_secret(tree, edit) {
+            return Ok(Err(Facts {
+                stage: Stage::Forbidden,
+                message: format!(
+                    "`{}` has something in it that you are not shown, where it says `[redacted: …]`; \
+                     written like this it would be lost: leave the file as it is",
+                    edit.path
+                ),
+                ..Facts::default()
+            }));
+        }
         match one(tree, edit) {
             Ok(()) => {}
             Err(error) if is_of_the_path(&error) => {
@@ -44,6 +56,18 @@ pub(super) fn apply(
         }
     }
     Ok(Ok(()))
+}
+
+/// Whether a file would say that something was taken out where it now has the thing itself: what
+/// the worker was shown of it was redacted.
+fn loses_a_secret(tree: &Path, edit: &Edit) -> bool {
+    let Some(content) = &edit.content else {
+        return false;
+    };
+    let path = tree.join(&edit.path);
+    let is_file = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file());
+    let before = is_file.then(|| fs::read_to_string(&path).ok()).flatten();
+    marks(content) > before.as_deref().map_or(0, marks)
 }
 
 fn one(tree: &Path, edit: &Edit) -> io::Result<()> {
@@ -146,5 +170,21 @@ mod tests {
         assert!(!tree.join("a/b/c.txt").exists() && !tree.join("no").exists());
         assert!(one(&tree, &gone("away/secret")).is_err());
         assert!(out.join("secret").exists());
+    }
+
+    #[test]
+    fn what_was_not_shown_is_not_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let tree = folder.path();
+        fs::write(tree.join("env"), "KEY=value\nOLD=[redacted: private key]\n").unwrap();
+        let loses = |text: &str| loses_a_secret(tree, &write("env", text));
+        assert!(loses(
+            "KEY=[redacted: known secret]\nOLD=[redacted: private key]\n"
+        ));
+        assert!(!loses("KEY=other\nOLD=[redacted: private key]\n"));
+        assert!(loses_a_secret(
+            tree,
+            &write("new", "KEY=[redacted: known secret]\n")
+        ));
     }
 }

@@ -7,6 +7,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use codeteam_context::redact::Redactor;
 use codeteam_core::assignment::Assignment;
 use codeteam_core::budget::Usage;
 use codeteam_core::ids::{BodyId, RunId};
@@ -17,11 +18,29 @@ use crate::dialect::{self, Clock, Fold, Listening};
 use crate::engine::Engine;
 use crate::perform::{Error, Job, homes};
 use crate::process::{Line, Stream};
-use crate::prompt::Prompt;
+use crate::prompt::{Prompt, redact};
 use crate::workspace::remove_tree;
 
 /// How much of one line a transcript keeps.
 const KEPT_BYTES: usize = 1 << 20;
+
+/// What of an assignment is somebody's text. The prompt is made of it and is redacted already; the
+/// rest is what codeteam and the worker know things by.
+const TOLD: &[&str] = &[
+    "goal",
+    "prompt",
+    "config",
+    "rules",
+    "task",
+    "feedback",
+    "findings",
+    "requirements",
+    "answers",
+    "design",
+    "plan",
+    "claimed",
+    "text",
+];
 
 /// Where the files of a launch are.
 pub(super) struct Files {
@@ -66,7 +85,9 @@ impl Files {
         &self,
         assignment: &Assignment,
         prompt: &Prompt,
+        redactor: &Redactor,
     ) -> Result<(), Error> {
+        let wrong = |error| failed("write", &self.assignment)(std::io::Error::other(error));
         let told = Instructed {
             assignment,
             instructions: Instructions {
@@ -77,8 +98,12 @@ impl Files {
             tools: dialect::Builtin::tools(&assignment.means.allowed_tools),
             max_turns: assignment.means.max_turns,
         };
-        let text = serde_json::to_string_pretty(&told)
-            .map_err(|e| failed("write", &self.assignment)(std::io::Error::other(e)))?;
+        let mut told = serde_json::to_value(&told).map_err(wrong)?;
+        let fields = told.as_object_mut().into_iter().flatten();
+        for (_, field) in fields.filter(|(name, _)| TOLD.contains(&name.as_str())) {
+            redact(field, redactor);
+        }
+        let text = serde_json::to_string_pretty(&told).map_err(wrong)?;
         self.write(&self.assignment, &text)
     }
 

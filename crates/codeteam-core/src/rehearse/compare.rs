@@ -1,0 +1,299 @@
+//! Whether a rehearsal went as expected, and if not, where it first went another way.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::file::{Ends, Expected, Place};
+use super::{Ended, Visit};
+use crate::ids::StepId;
+use crate::workflow::{StepKind, Workflow};
+use crate::yaml::{Fault, meant};
+
+/// Longer paths are not compared step by step.
+const MAX_COMPARED: usize = 400;
+/// So many steps are shown before the first that is not as expected, and after the last.
+const CONTEXT: usize = 2;
+
+/// Something that is not as expected.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "differs", rename_all = "snake_case")]
+pub enum Difference {
+    /// Another path was taken.
+    Path {
+        /// Of which frame; of all if there is none.
+        frame: Option<String>,
+        /// How many steps were as expected.
+        same: usize,
+        /// The steps that were expected.
+        expected: Vec<String>,
+        /// The steps that were entered.
+        found: Vec<String>,
+        /// What happened at the last step that was as expected.
+        before: Option<Visit>,
+    },
+    /// It ended another way.
+    Ending {
+        /// How it should have.
+        expected: String,
+        /// How it did.
+        found: String,
+    },
+    /// A person is asked somewhere else.
+    Asked {
+        /// Where it was expected.
+        expected: String,
+        /// Where it was.
+        found: String,
+        /// The question.
+        question: String,
+    },
+}
+
+/// Steps of the expectation that the workflow does not have.
+pub(super) fn check(expected: &Expected, workflow: &Workflow) -> Vec<Fault> {
+    let all = expected.path.iter().flatten();
+    let framed = expected.paths.iter().flat_map(|(_, places)| places);
+    let places = all.chain(framed).chain(&expected.asks);
+    let known = |place: &&Place| workflow.steps.contains_key(&StepId(place.step.clone()));
+    let unknown = places.filter(|place| !known(place)).map(|place| {
+        let message = format!("the workflow has no step `{}`", place.step);
+        let fault = Fault::at(place.at, message);
+        let known = workflow.steps.keys().map(StepId::as_str);
+        fault.maybe(meant(&place.step, known))
+    });
+    unknown.collect()
+}
+
+/// Everything that is not as expected.
+pub(super) fn differences(
+    expected: &Expected,
+    workflow: &Workflow,
+    path: &[Visit],
+    ended: &Ended,
+) -> Vec<Difference> {
+    let mut found = Vec::new();
+    let whole = expected.path.iter().map(|places| (None, places));
+    let framed = expected.paths.iter();
+    let framed = framed.map(|(frame, places)| (Some(frame.as_str()), places));
+    for (frame, places) in whole.chain(framed) {
+        let taken = taken(path, workflow, frame, places);
+        found.extend(compared(frame, places, &taken));
+    }
+    found.extend(ending(expected, ended));
+    found
+}
+
+/// The steps to be compared. Steps that go through tasks or phases count only if the expectation
+/// names one of them: the steps within them tell as much.
+fn taken<'a>(
+    path: &'a [Visit],
+    workflow: &Workflow,
+    frame: Option<&str>,
+    places: &[Place],
+) -> Vec<&'a Visit> {
+    let is_each = |step: &str| {
+        let step = workflow.steps.get(&StepId(step.to_owned()));
+        step.is_some_and(|s| matches!(s.kind, StepKind::Each { .. }))
+    };
+    let named = places.iter().any(|place| is_each(&place.step));
+    path.iter()
+        .filter(|visit| frame.is_none_or(|frame| visit.frame == frame))
+        .filter(|visit| named || !is_each(&visit.step))
+        .collect()
+}
+
+fn compared(frame: Option<&str>, places: &[Place], taken: &[&Visit]) -> Option<Difference> {
+    let fits = |(place, visit): &(&Place, &&Visit)| {
+        let frame = place.frame.as_deref();
+        place.step == visit.step && frame.is_none_or(|frame| frame == visit.frame)
+    };
+    let same = places.iter().zip(taken).take_while(fits).count();
+    if same == places.len() && same == taken.len() {
+        return None;
+    }
+    // Both are written alike, so that only what differs differs.
+    let framed = frame.is_none() && places.iter().any(|place| place.frame.is_some());
+    let written = |place: &Place| match &place.frame {
+        Some(frame) if framed => format!("{}@{frame}", place.step),
+        _ => place.step.clone(),
+    };
+    let entered = |visit: &&Visit| {
+        if framed {
+            visit.name()
+        } else {
+            visit.step.clone()
+        }
+    };
+    let mut expected: Vec<String> = places.iter().map(written).collect();
+    let found: Vec<String> = taken.iter().map(entered).collect();
+    expected[..same].clone_from_slice(&found[..same]);
+    Some(Difference::Path {
+        frame: frame.map(str::to_owned),
+        same,
+        expected,
+        found,
+        before: same.checked_sub(1).map(|last| taken[last].clone()),
+    })
+}
+
+fn ending(expected: &Expected, ended: &Ended) -> Option<Difference> {
+    let as_expected = matches!(
+        (expected.ends, ended),
+        (Ends::Completed, Ended::Completed)
+            | (Ends::Failed, Ended::Failed { .. })
+            | (Ends::Aborted, Ended::Aborted { .. })
+            | (Ends::Waiting, Ended::Waiting { .. })
+    );
+    if !as_expected {
+        return Some(Difference::Ending {
+            expected: expected.ends.as_str().to_owned(),
+            found: ended.to_string(),
+        });
+    }
+    let (Some(asks), Ended::Waiting { at, question, .. }) = (&expected.asks, ended) else {
+        return None;
+    };
+    let frame = asks.frame.as_deref();
+    if asks.step == at.step && frame.is_none_or(|frame| frame == at.frame) {
+        return None;
+    }
+    Some(Difference::Asked {
+        expected: match frame {
+            Some(frame) => format!("{}@{frame}", asks.step),
+            None => asks.step.clone(),
+        },
+        found: at.name(),
+        question: question.clone(),
+    })
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Completed => f.write_str("completed"),
+            Self::Failed { why } => write!(f, "failed: {why}"),
+            Self::Aborted { why } => write!(f, "aborted: {why}"),
+            Self::Waiting {
+                at,
+                question,
+                answers,
+            } => {
+                write!(f, "waiting at `{}`: {question}", at.name())?;
+                if !answers.is_empty() {
+                    write!(f, " ({})", answers.join(" | "))?;
+                }
+                Ok(())
+            }
+            Self::Refused { why } => f.write_str(why),
+            Self::Endless => write!(
+                f,
+                "no end after {} inputs: the workflow may go on for ever",
+                super::MAX_INPUTS
+            ),
+            Self::NotPlayed => f.write_str("not played"),
+        }
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path {
+                frame,
+                same,
+                expected,
+                found,
+                before,
+            } => {
+                let of = frame.as_ref().map(|f| format!(" of `{f}`"));
+                write!(f, "the path{} parts ", of.unwrap_or_default())?;
+                match before {
+                    Some(visit) => write!(f, "after `{}` (step {same})", found[same - 1])
+                        .and_then(|()| said(f, visit))?,
+                    None => f.write_str("at the first step")?,
+                }
+                for (mark, step) in changed(*same, expected, found) {
+                    write!(f, "\n  {mark} {step}")?;
+                }
+                Ok(())
+            }
+            Self::Ending { expected, found } => {
+                write!(f, "it should have ended `{expected}`\n  but is {found}")
+            }
+            Self::Asked {
+                expected,
+                found,
+                question,
+            } => write!(
+                f,
+                "`{expected}` should have asked\n  but `{found}` does: {question}"
+            ),
+        }
+    }
+}
+
+fn said(f: &mut fmt::Formatter<'_>, visit: &Visit) -> fmt::Result {
+    if visit.said.is_empty() {
+        return Ok(());
+    }
+    write!(f, ", where it was said: {}", visit.said.join("; "))
+}
+
+/// The lines of a small diff: `-` was expected, `+` was entered.
+fn changed(same: usize, expected: &[String], found: &[String]) -> Vec<(char, String)> {
+    let start = same.saturating_sub(CONTEXT);
+    let mut lines: Vec<(char, String)> = Vec::new();
+    if start > 0 {
+        lines.push((' ', "…".to_owned()));
+    }
+    lines.extend(found[start..same].iter().map(|step| (' ', step.clone())));
+    let (old, new) = (&expected[same..], &found[same..]);
+    let rest = if old.len() <= MAX_COMPARED && new.len() <= MAX_COMPARED {
+        longest_common(old, new)
+    } else {
+        let removed = old.iter().map(|step| ('-', step.clone()));
+        removed
+            .chain(new.iter().map(|step| ('+', step.clone())))
+            .collect()
+    };
+    // What is the same again at the end is no news.
+    let last = rest.iter().rposition(|(mark, _)| *mark != ' ');
+    let end = last.map_or(0, |last| (last + 1 + CONTEXT).min(rest.len()));
+    let more = end < rest.len();
+    lines.extend(rest.into_iter().take(end));
+    if more {
+        lines.push((' ', "…".to_owned()));
+    }
+    lines
+}
+
+fn longest_common(old: &[String], new: &[String]) -> Vec<(char, String)> {
+    let width = new.len() + 1;
+    let mut length = vec![0_usize; (old.len() + 1) * width];
+    for i in (0..old.len()).rev() {
+        for j in (0..new.len()).rev() {
+            length[i * width + j] = if old[i] == new[j] {
+                length[(i + 1) * width + j + 1] + 1
+            } else {
+                length[(i + 1) * width + j].max(length[i * width + j + 1])
+            };
+        }
+    }
+    let (mut i, mut j, mut lines) = (0, 0, Vec::new());
+    while i < old.len() || j < new.len() {
+        if i < old.len() && j < new.len() && old[i] == new[j] {
+            lines.push((' ', new[j].clone()));
+            (i, j) = (i + 1, j + 1);
+        } else if j == new.len()
+            || (i < old.len() && length[(i + 1) * width + j] >= length[i * width + j + 1])
+        {
+            lines.push(('-', old[i].clone()));
+            i += 1;
+        } else {
+            lines.push(('+', new[j].clone()));
+            j += 1;
+        }
+    }
+    lines
+}

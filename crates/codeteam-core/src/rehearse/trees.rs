@@ -1,0 +1,106 @@
+//! Trees that were never on a disk: files in memory, named by what they hold.
+
+use std::collections::BTreeMap;
+
+use crate::frame::{FrameChange, Tip};
+use crate::ids::{BodyId, Commit, PatchId, Tree, fnv};
+use crate::input::Rebased;
+
+type Files = BTreeMap<String, String>;
+
+/// Every tree there has been, and how many commits.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Trees {
+    known: BTreeMap<Tree, Files>,
+    commits: u32,
+}
+
+impl Trees {
+    /// The commit a run starts from.
+    pub(super) fn base(&mut self) -> Tip {
+        let tree = self.add(Files::new());
+        self.commit(tree)
+    }
+
+    /// A commit of a tree.
+    pub(super) fn commit(&mut self, tree: Tree) -> Tip {
+        self.commits += 1;
+        Tip {
+            commit: Commit(format!("commit-{}", self.commits)),
+            tree,
+        }
+    }
+
+    /// Someone else's commit on top of a tip.
+    pub(super) fn foreign(&mut self, on: &Tip) -> Tip {
+        let text = format!("by someone else, on {}", on.commit);
+        let tree = self.write(&on.tree, &[("elsewhere.txt".to_owned(), Some(text))]);
+        self.commit(tree)
+    }
+
+    /// A tree with files written, or removed.
+    pub(super) fn write(&mut self, on: &Tree, files: &[(String, Option<String>)]) -> Tree {
+        let mut tree = self.files(on);
+        for (path, text) in files {
+            match text {
+                Some(text) => tree.insert(path.clone(), text.clone()),
+                None => tree.remove(path),
+            };
+        }
+        self.add(tree)
+    }
+
+    /// What leads from one tree to another.
+    pub(super) fn change(&self, by: &str, from: &Tree, to: &Tree) -> FrameChange {
+        let (old, new) = (self.files(from), self.files(to));
+        let touched = touched(&old, &new);
+        let parts: Vec<String> = touched
+            .iter()
+            .map(|path| format!("{path:?} {:?}", new.get(path)))
+            .collect();
+        let patch = format!("patch-{:016x}", fnv(&parts.join("\n")));
+        FrameChange {
+            by: by.to_owned(),
+            diff: BodyId(format!("diff of {patch}")),
+            patch: PatchId(patch),
+            files: touched,
+        }
+    }
+
+    /// Replays a change on a tip. It always goes through: conflicts are scripted.
+    pub(super) fn rebase(&mut self, by: &str, base: &Tip, changed: &Tree, onto: &Tip) -> Rebased {
+        let (old, ours) = (self.files(&base.tree), self.files(changed));
+        let files: Vec<(String, Option<String>)> = touched(&old, &ours)
+            .into_iter()
+            .map(|path| {
+                let text = ours.get(&path).cloned();
+                (path, text)
+            })
+            .collect();
+        let tree = self.write(&onto.tree, &files);
+        Rebased::Clean {
+            base: onto.clone(),
+            change: self.change(by, &onto.tree, &tree),
+            tree,
+        }
+    }
+
+    fn files(&self, tree: &Tree) -> Files {
+        self.known.get(tree).cloned().unwrap_or_default()
+    }
+
+    fn add(&mut self, files: Files) -> Tree {
+        let tree = Tree(format!("tree-{:016x}", fnv(&format!("{files:?}"))));
+        self.known.insert(tree.clone(), files);
+        tree
+    }
+}
+
+/// The files that are not the same.
+fn touched(old: &Files, new: &Files) -> Vec<String> {
+    let mut all: Vec<&String> = old.keys().chain(new.keys()).collect();
+    all.sort_unstable();
+    all.dedup();
+    let differs = |path: &&&String| old.get(**path) != new.get(**path);
+    all.iter().filter(differs).map(|p| (*p).clone()).collect()
+}

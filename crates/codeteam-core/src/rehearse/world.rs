@@ -1,0 +1,490 @@
+//! The world of a rehearsal: the loop of the design, one thing at a time, with a clock of its own.
+//!
+//! Frames have their turn in the order in which they were opened, and each goes on until it ends or
+//! waits for something: the same script always takes the same path.
+
+use std::collections::BTreeMap;
+
+use super::answers::{ABORT, Act, Script, Text, Turn};
+use super::file::MAX_TASKS;
+use super::forms::{self, Told};
+use super::trees::Trees;
+use super::{Ended, MAX_INPUTS, Visit};
+use crate::assignment::{Assignment, assignment};
+use crate::budget::{Limits, Usage};
+use crate::effect::{Effect, Waiting};
+use crate::event::{CheckResult, Outcome, RunStarted, Sandbox};
+use crate::failure::Facts;
+use crate::frame::{FrameChange, Question, QuestionKind};
+use crate::ids::{AttemptId, FramePath, StepId, Time, Tree, WorkerName};
+use crate::input::{Decision, Integrated, Rebased, WorkerEnd, WorkerReport};
+use crate::plan;
+use crate::run::{Run, apply};
+use crate::submission::{self, Submission};
+use crate::workflow::{Compiled, Over, StepKind};
+use crate::{Event, Input, decide, due};
+
+/// How long everything takes.
+const STEP_MS: u64 = 60_000;
+
+pub(super) struct World<'a> {
+    compiled: &'a Compiled,
+    script: Script,
+    run: Run,
+    now: Time,
+    trees: Trees,
+    /// Every frame, in the order in which it was opened.
+    opened: Vec<FramePath>,
+    /// What happens at a visit of a step, once it is known: all slots see the same.
+    turns: BTreeMap<(Visited, StepId, u32), Turn>,
+    path: Vec<Visit>,
+    /// The last visit of each frame.
+    last: BTreeMap<FramePath, usize>,
+}
+
+/// A visit of a step: the frame, the step and how often it was there.
+type Visited = (FramePath, StepId, u32);
+
+/// What comes next.
+enum Next {
+    Feed(Box<Input>),
+    Stop(Ended),
+}
+
+impl<'a> World<'a> {
+    pub(super) fn new(compiled: &'a Compiled, script: Script) -> Self {
+        Self {
+            compiled,
+            script,
+            run: Run::default(),
+            now: Time(STEP_MS),
+            trees: Trees::default(),
+            opened: vec![FramePath::root()],
+            turns: BTreeMap::new(),
+            path: Vec::new(),
+            last: BTreeMap::new(),
+        }
+    }
+
+    /// The path that was taken, and the scripted answers that nobody asked for.
+    pub(super) fn told(self) -> (Vec<Visit>, Vec<String>) {
+        (self.path, self.script.unreached())
+    }
+
+    /// Plays a run to its end.
+    pub(super) fn play(&mut self, goal: &str, plan: Option<&plan::Loaded>) -> Ended {
+        let began = Input::Began(Box::new(self.started(goal, plan)));
+        self.feed(&began);
+        for _ in 0..MAX_INPUTS {
+            match &self.run.outcome {
+                Some(Outcome::Failed(why)) => return Ended::Failed { why: why.clone() },
+                Some(Outcome::Aborted(why)) => return Ended::Aborted { why: why.clone() },
+                Some(_) => return Ended::Completed,
+                None => {}
+            }
+            self.now = self.now.plus(STEP_MS);
+            match self.next() {
+                Next::Feed(input) => self.feed(&input),
+                Next::Stop(ended) => return ended,
+            }
+        }
+        Ended::Endless
+    }
+
+    fn started(&mut self, goal: &str, plan: Option<&plan::Loaded>) -> RunStarted {
+        let mut roles = self.compiled.roles.clone();
+        for role in roles.values_mut() {
+            // Nobody stands in for anybody, and nothing costs anything.
+            role.workers = vec![WorkerName::from("rehearsed")];
+            role.max_cost_microusd = None;
+        }
+        let earlier = plan.map(|plan| plan.statuses.clone()).unwrap_or_default();
+        RunStarted {
+            rules: Vec::new(),
+            templates: std::collections::BTreeMap::new(),
+            run: "rehearsal".into(),
+            at: self.now,
+            goal: goal.to_owned(),
+            workflow: self.compiled.workflow.clone(),
+            roles,
+            base: self.trees.base(),
+            branch: "rehearsal".to_owned(),
+            plan: plan.map(|plan| plan.plan.clone()),
+            earlier: earlier
+                .into_iter()
+                .filter(|(_, status)| status.satisfies())
+                .collect(),
+            limits: Limits::default(),
+            plan_id: "plan".to_owned(),
+            max_tasks: MAX_TASKS,
+            confinement: String::new(),
+            sandbox: Sandbox::None,
+            accounts: BTreeMap::new(),
+            resting: BTreeMap::new(),
+        }
+    }
+
+    fn feed(&mut self, input: &Input) {
+        for event in decide(&self.run, input) {
+            apply(&mut self.run, &event);
+            match event {
+                Event::FrameOpened { frame, .. } => self.opened.push(frame),
+                Event::StepEntered { frame, step, .. } => {
+                    self.last.insert(frame.clone(), self.path.len());
+                    self.path.push(Visit {
+                        frame: frame.name().to_owned(),
+                        step: step.0,
+                        said: Vec::new(),
+                    });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Notes what happens at the last visit of a frame.
+    fn say(&mut self, frame: &FramePath, words: String) {
+        let visit = self.last.get(frame).and_then(|i| self.path.get_mut(*i));
+        if let Some(visit) = visit {
+            visit.said.push(words);
+        }
+    }
+
+    /// Does the first thing that is due and can be done.
+    fn next(&mut self) -> Next {
+        let mut effects = due(&self.run);
+        effects.sort_by_key(|effect| {
+            let frame = frame_of(effect);
+            frame.and_then(|frame| self.opened.iter().position(|f| f == frame))
+        });
+        let mut asked = None;
+        for effect in effects {
+            match effect {
+                Effect::Ask(question) => match self.answer(&question) {
+                    Some(next) => return next,
+                    None => asked = asked.or(Some(question)),
+                },
+                Effect::Wait {
+                    until: Some(until), ..
+                } => {
+                    self.now = self.now.max(until);
+                    return Next::Feed(Box::new(Input::Woke { at: self.now }));
+                }
+                Effect::Wait { until: None, .. } => {}
+                effect => return Next::Feed(Box::new(self.perform(&effect))),
+            }
+        }
+        let cancelled = self.run.outstanding.values().next();
+        match (asked, cancelled) {
+            (Some(question), _) => Next::Stop(self.waiting(&question)),
+            // Cancelled work tells that it has spent nothing.
+            (None, Some(launch)) => {
+                let id = launch.id.clone();
+                Next::Feed(Box::new(self.exited(
+                    &id,
+                    WorkerEnd::Failed(Facts::default()),
+                    None,
+                )))
+            }
+            (None, None) => Next::Stop(Ended::Endless),
+        }
+    }
+
+    fn waiting(&self, question: &Question) -> Ended {
+        let at = self.last.get(&question.id.frame);
+        let at = at.and_then(|i| self.path.get(*i)).cloned();
+        let mut words = question.text.clone();
+        for point in &question.points {
+            words.push(' ');
+            words.push_str(point);
+        }
+        Ended::Waiting {
+            at: at.unwrap_or_else(|| Visit {
+                frame: question.id.frame.name().to_owned(),
+                step: question.id.step.0.clone(),
+                said: Vec::new(),
+            }),
+            question: words,
+            answers: question.answers.clone(),
+        }
+    }
+
+    /// What a person says to a question, if that is scripted.
+    fn answer(&mut self, question: &Question) -> Option<Next> {
+        let id = &question.id;
+        let is_step = matches!(question.kind, QuestionKind::Step | QuestionKind::Rebound);
+        let turn = self.script.take(&id.step, !is_step, id.frame.name())?;
+        let Turn::Answers { answer, note } = turn.clone() else {
+            return None;
+        };
+        self.say(&id.frame, turn.words());
+        let is_known = question.answers.is_empty() || question.answers.contains(&answer);
+        let decision = if is_known {
+            let question = id.clone();
+            Decision::Answer {
+                question,
+                answer,
+                note,
+            }
+        } else if answer == ABORT {
+            Decision::Abort { reason: note }
+        } else {
+            let known: Vec<String> = question.answers.iter().map(|a| format!("`{a}`")).collect();
+            let why = format!(
+                "at `{}` it was asked \"{}\", and `{answer}` is no answer to it; {} are",
+                id.step,
+                question.text,
+                known.join(", ")
+            );
+            return Some(Next::Stop(Ended::Refused { why }));
+        };
+        Some(Next::Feed(Box::new(Input::Decided {
+            at: self.now,
+            by: "the script".to_owned(),
+            decision,
+        })))
+    }
+
+    /// What is scripted for a step; each visit and each try takes one turn. A gate has a turn at
+    /// other steps too, when a tree is to be integrated that it has not judged.
+    fn turn(&mut self, id: &AttemptId, step: &StepId, attempt: u32) -> Option<Turn> {
+        let visit = (id.frame.clone(), id.step.clone(), id.generation);
+        let key = (visit, step.clone(), attempt);
+        if let Some(turn) = self.turns.get(&key) {
+            return Some(turn.clone());
+        }
+        let turn = self.script.take(step, false, id.frame.name())?;
+        self.turns.insert(key, turn.clone());
+        Some(turn)
+    }
+
+    fn perform(&mut self, effect: &Effect) -> Input {
+        match effect {
+            Effect::StartWorker { id, .. } => self.work(id),
+            Effect::RunGate { id, step, tree } => self.gate(id, step, tree),
+            Effect::Rebase {
+                id,
+                base,
+                tree,
+                onto,
+            } => {
+                let outcome = if self.turn(id, &id.step, 0) == Some(Turn::Conflicts) {
+                    self.say(&id.frame, Turn::Conflicts.words());
+                    let files = self
+                        .run
+                        .frames
+                        .get(&id.frame)
+                        .and_then(|f| f.change.clone());
+                    Rebased::Conflict {
+                        base: onto.clone(),
+                        files: files.map(|change| change.files).unwrap_or_default(),
+                    }
+                } else {
+                    let frame = self.run.frames.get(&id.frame);
+                    let by = frame.and_then(|f| f.change.as_ref()).map(|c| c.by.clone());
+                    self.trees.rebase(&by.unwrap_or_default(), base, tree, onto)
+                };
+                let (at, id) = (self.now, id.clone());
+                Input::Rebased { at, id, outcome }
+            }
+            Effect::Integrate {
+                id,
+                tree,
+                onto,
+                message,
+                ..
+            } => {
+                let outcome = match self.turn(id, &id.step, 0) {
+                    Some(Turn::Breaks) => return self.breaks(id),
+                    // It is found when the change is replayed on what came between.
+                    Some(Turn::Conflicts) => Integrated::TipMoved(self.trees.foreign(onto)),
+                    _ => Integrated::Committed {
+                        commit: self.trees.commit(tree.clone()).commit,
+                        tree: tree.clone(),
+                        message: message.clone(),
+                    },
+                };
+                let (at, id) = (self.now, id.clone());
+                Input::Integrated { at, id, outcome }
+            }
+            Effect::Publish { id, .. } => {
+                let turn = self.turn(id, &id.step, id.attempt).unwrap_or(Turn::Goes);
+                self.say(&id.frame, turn.words());
+                let (at, id) = (self.now, id.clone());
+                let (ok, output) = match turn {
+                    Turn::Fails(why) => (false, why),
+                    _ => (true, String::new()),
+                };
+                Input::Published { at, id, ok, output }
+            }
+            Effect::Ask(_) | Effect::Wait { .. } => Input::Woke { at: self.now },
+        }
+    }
+
+    fn breaks(&mut self, id: &AttemptId) -> Input {
+        self.say(&id.frame, Turn::Breaks.words());
+        Input::EffectFailed {
+            at: self.now,
+            id: id.clone(),
+            message: "it could not be done at all".to_owned(),
+        }
+    }
+
+    fn gate(&mut self, id: &AttemptId, step: &StepId, tree: &Tree) -> Input {
+        let turn = self.turn(id, step, id.attempt).unwrap_or(Turn::Goes);
+        if turn == Turn::Breaks {
+            return self.breaks(id);
+        }
+        self.say(&id.frame, turn.words());
+        let failure = match turn {
+            Turn::Fails(why) => Some(why),
+            _ => None,
+        };
+        let checks = match self.run.step(step).map(|s| &s.kind) {
+            Some(StepKind::Gate { checks }) => checks.as_slice(),
+            _ => &[],
+        };
+        let mut results: Vec<CheckResult> = checks
+            .iter()
+            .map(|check| CheckResult {
+                name: check.name.clone(),
+                passed: true,
+                summary: String::new(),
+                output: None,
+            })
+            .collect();
+        if let Some(why) = failure {
+            // A gate without checks can be made to fail too: a project may have some.
+            results.truncate(results.len().saturating_sub(1));
+            results.push(CheckResult {
+                name: checks.last().map_or("check", |c| &c.name).to_owned(),
+                passed: false,
+                summary: why,
+                output: None,
+            });
+        }
+        Input::GateFinished {
+            at: self.now,
+            id: id.clone(),
+            tree: tree.clone(),
+            results,
+        }
+    }
+
+    fn work(&mut self, id: &AttemptId) -> Input {
+        let Some(told) = assignment(&self.run, id) else {
+            return self.breaks(id);
+        };
+        let slot = usize::try_from(id.slot).unwrap_or(usize::MAX);
+        let act = match self.turn(id, &id.step, id.attempt) {
+            Some(Turn::Work(acts)) => acts.get(slot).cloned().unwrap_or(Act::Well),
+            _ => Act::Well,
+        };
+        self.say(&id.frame, act.words());
+        let Some(role) = self.run.roles.get(&told.role).cloned() else {
+            return self.breaks(id);
+        };
+        let steps = &mut self.run.workflow.steps.values();
+        let by_phase =
+            steps.any(|s| matches!(s.kind, StepKind::Each { over, .. } if over == Over::Phase));
+        let mut context = Told {
+            task: told.task.as_ref().map(|task| task.id.0.clone()),
+            by_phase,
+            files: written(&act, &told),
+            open: told.findings.iter().map(|f| f.id.clone()).collect(),
+        };
+        let end = match &act {
+            Act::Crash => WorkerEnd::Failed(Facts {
+                signal: Some(11),
+                message: "it crashed".to_owned(),
+                ..Facts::default()
+            }),
+            Act::Wrong => WorkerEnd::Answered("That is done!".to_owned()),
+            act => {
+                // One that has nothing to say in this form says what cannot be read.
+                let text = forms::answer(act, role.form(), &context);
+                WorkerEnd::Answered(text.unwrap_or_else(|_| "{}".to_owned()))
+            }
+        };
+        if let (Act::Says(_), WorkerEnd::Answered(text)) = (&act, &end) {
+            context.files = claimed(&told, submission::parse(role.form(), text).ok());
+        }
+        let change = told.writable.then(|| self.change(&told, &context.files));
+        self.exited(id, end, change)
+    }
+
+    fn change(
+        &mut self,
+        told: &Assignment,
+        files: &[(String, Option<String>)],
+    ) -> (Tree, FrameChange) {
+        let tree = self.trees.write(&told.tree, files);
+        let frame = self.run.frames.get(&told.id.frame);
+        let base = frame.map_or(&told.tree, |frame| &frame.base.tree);
+        let change = self.trees.change(&told.id.lasting(), base, &tree);
+        (tree, change)
+    }
+
+    fn exited(&self, id: &AttemptId, end: WorkerEnd, change: Option<(Tree, FrameChange)>) -> Input {
+        Input::WorkerExited {
+            at: self.now,
+            id: id.clone(),
+            report: Box::new(WorkerReport {
+                end,
+                usage: Usage::default(),
+                transcript: None,
+                change,
+                session: None,
+            }),
+        }
+    }
+}
+
+/// The frame an effect is for.
+fn frame_of(effect: &Effect) -> Option<&FramePath> {
+    match effect {
+        Effect::Ask(question) => Some(&question.id.frame),
+        Effect::Wait {
+            why: Waiting::Backoff { id },
+            ..
+        } => Some(&id.frame),
+        effect => effect.attempt().map(|id| &id.frame),
+    }
+}
+
+/// What an implementer writes; nothing twice unless the script says so.
+fn written(act: &Act, told: &Assignment) -> Vec<(String, Option<String>)> {
+    let fresh = || Some(format!("written by {}", told.id.lasting()));
+    match act {
+        Act::Change(files) => files
+            .iter()
+            .map(|(path, text)| match text {
+                Text::Any => (path.clone(), fresh()),
+                Text::Is(text) => (path.clone(), Some(text.clone())),
+                Text::Gone => (path.clone(), None),
+            })
+            .collect(),
+        Act::Well if told.writable => {
+            let named = told.task.as_ref().and_then(|task| task.files.first());
+            let path = match named {
+                Some(folder) if folder.ends_with('/') => format!("{folder}work.txt"),
+                Some(file) => file.clone(),
+                None => format!("{}.txt", told.id.frame.name()),
+            };
+            vec![(path, fresh())]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The files of a submission that is scripted to the letter: its edits, or what it says it changed.
+fn claimed(told: &Assignment, said: Option<Submission>) -> Vec<(String, Option<String>)> {
+    let Some(Submission::Change(change)) = said else {
+        return Vec::new();
+    };
+    let edits = change.edits.into_iter().map(|e| (e.path, e.content));
+    let text = format!("written by {}", told.id.lasting());
+    let files = change.files.into_iter();
+    let files = files.map(|path| (path, Some(text.clone())));
+    edits.chain(files).collect()
+}

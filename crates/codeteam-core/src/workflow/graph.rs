@@ -1,0 +1,391 @@
+//! A workflow as a picture: text for a terminal, a Mermaid flowchart, an SVG.
+//!
+//! All three draw the same [`Graph`]: the steps of each scope in the order in which work flows
+//! through them, and the edges between them, those that lead back told apart. Names and texts of a
+//! workflow are a stranger's; each writer escapes what it writes.
+
+mod layers;
+mod mermaid;
+mod order;
+mod sides;
+mod svg;
+mod text;
+
+use std::collections::BTreeMap;
+
+use super::{
+    Check, Compiled, Condition, Exhausted, Join, Over, Presence, RoleStep, Step, StepKind, Workflow,
+};
+use crate::ids::{RoleName, StepId};
+use crate::role::Role;
+
+/// A compiled workflow, ready to be drawn.
+#[derive(Clone, Debug)]
+pub struct Graph {
+    name: String,
+    about: String,
+    limits: String,
+    root: Scope,
+}
+
+impl Graph {
+    /// The graph of a workflow.
+    pub fn of(compiled: &Compiled) -> Self {
+        let workflow = &compiled.workflow;
+        Self {
+            name: clean(&workflow.name),
+            about: clean(&compiled.description),
+            limits: limits(workflow),
+            root: Scope::of(workflow, &compiled.roles, None, &workflow.start),
+        }
+    }
+
+    /// Text for a terminal, at most 80 columns wide where names allow it.
+    pub fn text(&self) -> String {
+        text::write(self)
+    }
+
+    /// A Mermaid flowchart.
+    pub fn mermaid(&self) -> String {
+        mermaid::write(self)
+    }
+
+    /// An SVG that needs nothing else and goes with light and dark.
+    pub fn svg(&self) -> String {
+        svg::write(self)
+    }
+}
+
+/// The run's own steps, or those of an `each` step.
+#[derive(Clone, Debug)]
+struct Scope {
+    /// In the order of the flow; the first is where it starts.
+    nodes: Vec<Node>,
+    edges: Vec<Edge>,
+}
+
+/// A step.
+#[derive(Clone, Debug)]
+struct Node {
+    id: String,
+    shape: Shape,
+    /// What it does, in a few words.
+    does: String,
+    /// When it is not left out.
+    when: Option<String>,
+    /// The steps in it.
+    inner: Option<Scope>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    Role,
+    Gate,
+    Person,
+    Each,
+    Commit,
+    Publish,
+}
+
+/// A way from one step to another, or out.
+#[derive(Clone, Debug)]
+struct Edge {
+    from: usize,
+    to: End,
+    way: Way,
+    /// How often it may be gone, where that is limited.
+    bound: Option<String>,
+    /// Whether it leads to where the frame has been.
+    back: bool,
+}
+
+/// All ways from one step to another.
+#[derive(Clone, Debug)]
+struct Merged {
+    from: usize,
+    to: End,
+    back: bool,
+    /// Whether `next` is among them.
+    usual: bool,
+    /// The words beside them, if there are any.
+    label: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum End {
+    Node(usize),
+    Done,
+    Fail,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Way {
+    Next,
+    /// A person's step that is left out.
+    Passed,
+    Answer(String),
+    Fails,
+    Rejects,
+    Rebounds(u32),
+    Conflicts,
+}
+
+impl Way {
+    /// The word beside the edge; none where there is nothing to tell apart.
+    fn label(&self) -> Option<String> {
+        Some(match self {
+            Self::Next => return None,
+            Self::Passed => "left out".to_owned(),
+            Self::Answer(name) => clean(name),
+            Self::Fails => "on_fail".to_owned(),
+            Self::Rejects => "on_reject".to_owned(),
+            Self::Rebounds(after) => format!("after {after} rejections"),
+            Self::Conflicts => "on_conflict".to_owned(),
+        })
+    }
+}
+
+impl Scope {
+    fn of(
+        workflow: &Workflow,
+        roles: &BTreeMap<RoleName, Role>,
+        scope: Option<&StepId>,
+        start: &StepId,
+    ) -> Self {
+        let steps = workflow.steps.values();
+        let steps: Vec<&Step> = steps.filter(|s| s.scope.as_ref() == scope).collect();
+        let raw = order::Raw::of(workflow, &steps);
+        let first = steps.iter().position(|step| step.id == *start).unwrap_or(0);
+        let order = raw.order(first);
+        let mut position = vec![0; steps.len()];
+        for (place, step) in order.iter().enumerate() {
+            position[*step] = place;
+        }
+        let mut edges: Vec<Edge> = raw.edges(first);
+        for edge in &mut edges {
+            edge.from = position[edge.from];
+            if let End::Node(to) = &mut edge.to {
+                *to = position[*to];
+            }
+        }
+        edges.sort_by_key(|edge| edge.from);
+        let nodes = order.iter().map(|i| node(workflow, roles, steps[*i]));
+        Self {
+            nodes: nodes.collect(),
+            edges,
+        }
+    }
+
+    /// The ways out of a step, in order.
+    fn exits(&self, node: usize) -> impl Iterator<Item = &Edge> {
+        self.edges.iter().filter(move |edge| edge.from == node)
+    }
+
+    /// The edges, with those merged that lead from the same step to the same one.
+    fn merged(&self) -> Vec<Merged> {
+        let mut merged: BTreeMap<(usize, End), (bool, Vec<&Way>)> = BTreeMap::new();
+        for edge in &self.edges {
+            let entry = merged.entry((edge.from, edge.to)).or_default();
+            entry.0 |= edge.back;
+            entry.1.push(&edge.way);
+        }
+        let label = |ways: &[&Way]| {
+            let alone = ways.len() == 1;
+            let words = ways.iter().map(|way| match way.label() {
+                None if alone => None,
+                None => Some("next".to_owned()),
+                label => label,
+            });
+            words.collect::<Option<Vec<String>>>().map(|w| w.join(", "))
+        };
+        let merged = merged.into_iter();
+        merged
+            .map(|((from, to), (back, ways))| Merged {
+                from,
+                to,
+                back,
+                usual: ways.contains(&&Way::Next),
+                label: label(&ways),
+            })
+            .collect()
+    }
+}
+
+fn node(workflow: &Workflow, roles: &BTreeMap<RoleName, Role>, step: &Step) -> Node {
+    let (shape, does) = match &step.kind {
+        StepKind::Role(role) => (Shape::Role, worker_words(role, roles)),
+        StepKind::Gate { checks } => (Shape::Gate, gate_words(checks)),
+        StepKind::Person { question, .. } => (Shape::Person, format!("person: {question}")),
+        StepKind::Each {
+            over, cap, halt, ..
+        } => (Shape::Each, each_words(*over, *cap, *halt)),
+        StepKind::Commit { .. } => (Shape::Commit, "commit to the run's branch".to_owned()),
+        StepKind::Publish { command } => (Shape::Publish, format!("publish: {command}")),
+    };
+    let inner = match &step.kind {
+        StepKind::Each { start, .. } => Some(Scope::of(workflow, roles, Some(&step.id), start)),
+        _ => None,
+    };
+    Node {
+        id: clean(step.id.as_str()),
+        shape,
+        does: clean(&does),
+        when: step.when.as_ref().map(|when| clean(&condition(when))),
+        inner,
+    }
+}
+
+fn worker_words(step: &RoleStep, roles: &BTreeMap<RoleName, Role>) -> String {
+    let mut counts: Vec<(&RoleName, u32)> = Vec::new();
+    for name in &step.slots {
+        match counts.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((name, 1)),
+        }
+    }
+    let names: Vec<String> = counts
+        .iter()
+        .map(|(name, count)| match count {
+            1 => name.to_string(),
+            count => format!("{name} ×{count}"),
+        })
+        .collect();
+    let kind = step.slots.first().and_then(|name| roles.get(name));
+    let kind = kind.map_or("role", |role| role.kind.as_str());
+    let join = match step.join {
+        _ if step.slots.len() < 2 => "",
+        Join::All => " (all approve)",
+        Join::Any => " (one approves)",
+        Join::Majority => " (more than half approve)",
+        Join::Roles => " (more than half of each approve)",
+    };
+    format!("{kind}: {}{join}", names.join(", "))
+}
+
+fn gate_words(checks: &[Check]) -> String {
+    const SHOWN: usize = 3;
+    let names: Vec<&str> = checks.iter().take(SHOWN).map(|c| c.name.as_str()).collect();
+    match checks.len() {
+        0 => "gate: no checks".to_owned(),
+        n if n > SHOWN => format!("gate: {} and {} more", names.join(", "), n - SHOWN),
+        _ => format!("gate: {}", names.join(", ")),
+    }
+}
+
+fn each_words(over: Over, cap: usize, halt: bool) -> String {
+    let what = match over {
+        Over::Task => "task",
+        Over::Phase => "phase",
+    };
+    let many = match cap {
+        1 => "one after the other".to_owned(),
+        cap => format!("{cap} at a time"),
+    };
+    let halts = if halt {
+        ", ends at the first failure"
+    } else {
+        ""
+    };
+    format!("each {what}, {many}{halts}")
+}
+
+fn limits(workflow: &Workflow) -> String {
+    let then = match workflow.on_exhausted {
+        Exhausted::Fail => "then it fails",
+        Exhausted::Ask => "then a person decides",
+    };
+    let rounds = workflow.max_rounds.map(|n| format!("{n} rounds"));
+    let steps = workflow.max_steps.map(|n| format!("{n} steps"));
+    let known: Vec<String> = rounds.into_iter().chain(steps).collect();
+    if known.is_empty() {
+        return String::new();
+    }
+    format!("at most {}, {then}", known.join(" and "))
+}
+
+/// A condition in words, to stand after `if`.
+fn condition(condition: &Condition) -> String {
+    let inner = |c: &Condition| match c {
+        Condition::All(_) | Condition::Any(_) => format!("({})", self::condition(c)),
+        c => self::condition(c),
+    };
+    let joined = |all: &[Condition], word: &str| {
+        let words: Vec<String> = all.iter().map(inner).collect();
+        words.join(word)
+    };
+    match condition {
+        Condition::Plan(Presence::Missing) => "there is no plan".to_owned(),
+        Condition::Plan(Presence::Present) => "there is a plan".to_owned(),
+        Condition::Plan(Presence::Given) => "it began with a plan".to_owned(),
+        Condition::Setting(name) => format!("{name} is on"),
+        Condition::Changed(patterns) => format!("{} changed", patterns.join(" or ")),
+        Condition::Answered(answers) => {
+            let words = answers.iter().map(|(s, a)| format!("{s} was answered {a}"));
+            words.collect::<Vec<String>>().join(" and ")
+        }
+        Condition::Not(c) => match c.as_ref() {
+            Condition::Plan(Presence::Missing) => "there is a plan".to_owned(),
+            Condition::Plan(Presence::Present) => "there is no plan".to_owned(),
+            Condition::Plan(Presence::Given) => "it did not begin with a plan".to_owned(),
+            Condition::Setting(name) => format!("{name} is off"),
+            c => format!("not {}", inner(c)),
+        },
+        Condition::All(all) => joined(all, " and "),
+        Condition::Any(any) => joined(any, " or "),
+    }
+}
+
+/// Text on one line, without anything that would move a cursor or hide what follows.
+fn clean(text: &str) -> String {
+    let visible = |c: char| {
+        let hides = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}');
+        if c.is_control() || hides { ' ' } else { c }
+    };
+    let text: String = text.chars().map(visible).collect();
+    text.split_whitespace().collect::<Vec<&str>>().join(" ")
+}
+
+/// How wide a text is, in columns; wide letters take two.
+fn columns(text: &str) -> usize {
+    text.chars()
+        .map(|c| {
+            if c >= '\u{1100}' && !('\u{2010}'..='\u{2bff}').contains(&c) {
+                2
+            } else {
+                1
+            }
+        })
+        .sum()
+}
+
+/// Breaks a text into lines of at most `width` columns; words longer than that are cut.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut line = String::new();
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        if !line.is_empty() && columns(&line) + 1 + columns(word) > width {
+            lines.push(std::mem::take(&mut line));
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        for c in word.chars() {
+            if columns(&line) + columns(c.encode_utf8(&mut [0; 4])) > width && !line.is_empty() {
+                lines.push(std::mem::take(&mut line));
+            }
+            line.push(c);
+        }
+    }
+    if !line.is_empty() || lines.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
+#[cfg(test)]
+#[expect(
+    clippy::needless_raw_string_hashes,
+    reason = "that is how expectations are updated"
+)]
+mod tests;

@@ -1,0 +1,99 @@
+//! A workflow as a Mermaid flowchart, for Mermaid 10 and 11.
+//!
+//! Ids are made up and labels hold nothing but letters, digits, blanks and entities, so that no name
+//! can end a label, start a comment or a directive, or be taken for Markdown.
+
+use std::fmt::Write as _;
+
+use super::{End, Graph, Node, Scope, Shape};
+
+pub(super) fn write(graph: &Graph) -> String {
+    let mut out = String::from("flowchart TD\n");
+    scope(&mut out, &graph.root, "n", 1);
+    out
+}
+
+/// `prefix` makes the ids of a scope its own.
+fn scope(out: &mut String, scope: &Scope, prefix: &str, depth: usize) {
+    let indent = "  ".repeat(depth);
+    let _ = writeln!(out, "{indent}{prefix}start((\" \"))");
+    for (i, node) in scope.nodes.iter().enumerate() {
+        let id = format!("{prefix}{i}");
+        let Some(inner) = &node.inner else {
+            let _ = writeln!(out, "{indent}{id}{}", shaped(node));
+            continue;
+        };
+        let _ = writeln!(out, "{indent}subgraph {id}[\"{}\"]", label(node));
+        let _ = writeln!(out, "{indent}  direction TB");
+        self::scope(out, inner, &format!("{id}_"), depth + 1);
+        let _ = writeln!(out, "{indent}end");
+    }
+    let merged = scope.merged();
+    for (end, word) in [(End::Done, "done"), (End::Fail, "fail")] {
+        if merged.iter().any(|edge| edge.to == end) {
+            let _ = writeln!(out, "{indent}{prefix}{word}([\"{word}\"])");
+        }
+    }
+    let _ = writeln!(out, "{indent}{prefix}start --> {prefix}0");
+    for edge in merged {
+        let from = edge.from;
+        let to = match edge.to {
+            End::Node(i) => i.to_string(),
+            End::Done => "done".to_owned(),
+            End::Fail => "fail".to_owned(),
+        };
+        let arrow = if edge.back { "-.->" } else { "-->" };
+        let label = edge.label.map(|text| format!("|\"{}\"|", escaped(&text)));
+        let label = label.unwrap_or_default();
+        let _ = writeln!(out, "{indent}{prefix}{from} {arrow}{label} {prefix}{to}");
+    }
+}
+
+fn shaped(node: &Node) -> String {
+    let text = label(node);
+    match node.shape {
+        Shape::Role | Shape::Each => format!("[\"{text}\"]"),
+        Shape::Gate => format!("{{{{\"{text}\"}}}}"),
+        Shape::Person => format!("([\"{text}\"])"),
+        Shape::Commit => format!("[[\"{text}\"]]"),
+        Shape::Publish => format!("[/\"{text}\"/]"),
+    }
+}
+
+fn label(node: &Node) -> String {
+    let mut text = escaped(&node.id);
+    let _ = write!(text, "<br/>{}", escaped(&node.does));
+    if let Some(when) = &node.when {
+        let _ = write!(text, "<br/>{}", escaped(&format!("only if {when}")));
+    }
+    text
+}
+
+/// Everything that could mean something to Mermaid, to Markdown or to HTML, by its number.
+fn escaped(text: &str) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    let plain = |at: Option<usize>| {
+        let letter = at.and_then(|at| letters.get(at));
+        letter.is_some_and(|c| c.is_alphanumeric())
+    };
+    let mut out = String::new();
+    for (i, &c) in letters.iter().enumerate() {
+        let safe = match c {
+            ' ' | ',' | '?' | '\'' => true,
+            // Within a word they mean nothing.
+            '-' | '_' | '.' if plain(i.checked_sub(1)) && plain(Some(i + 1)) => true,
+            // At the end of a sentence, and not after the number of a list.
+            '.' => i.checked_sub(1).is_some_and(|b| letters[b].is_alphabetic()),
+            // Not what a style would have, nor a list.
+            ':' => plain(i.checked_sub(1)) && letters.get(i + 1) == Some(&' '),
+            '(' | ')' => !i.checked_sub(1).is_some_and(|b| letters[b].is_numeric()),
+            c => c.is_alphanumeric(),
+        };
+        if safe {
+            out.push(c);
+        } else {
+            let _ = write!(out, "#{};", u32::from(c));
+        }
+    }
+    out
+}

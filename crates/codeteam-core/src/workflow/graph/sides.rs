@@ -1,0 +1,267 @@
+//! Edges that lead back, at the sides of a layout: a lane for every step that is led back to, which
+//! all edges to it share, and their words where they leave.
+
+use std::collections::BTreeMap;
+
+use super::layers::{Layout, count};
+
+/// Between two lanes.
+const LANE: f64 = 14.0;
+/// Between two lines along the same layer.
+const STEP: f64 = 5.0;
+/// Between a box and its word, and a word and the first lane.
+const NEAR: f64 = 7.0;
+/// How far from a layer a line goes along it.
+const ALONG: f64 = 6.0;
+/// How far from the middle of its top a box is entered from above.
+const ENTRY: f64 = 26.0;
+
+/// An edge that leads back, and how wide its word is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Up {
+    pub from: usize,
+    pub to: usize,
+    pub word: f64,
+}
+
+/// An edge as it is drawn: a line with corners.
+#[derive(Clone, Debug)]
+pub(super) struct Route {
+    pub points: Vec<(f64, f64)>,
+    /// The left end of its word, or the right end, and its foot.
+    pub word: (f64, f64),
+    pub side: Side,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Side {
+    Left,
+    Right,
+}
+
+/// Routes, and how much room they take at each side of the layout.
+pub(super) struct Sides {
+    pub routes: Vec<Route>,
+    pub left: f64,
+    pub right: f64,
+}
+
+/// How much of a box's height its lines at a side need.
+pub(super) fn height(box_index: usize, ups: &[Up]) -> f64 {
+    let out = ups.iter().filter(|up| up.from == box_index).count();
+    let into = usize::from(ups.iter().any(|up| up.to == box_index));
+    count(out + into + 1) * 15.0
+}
+
+/// What each box keeps free at its sides for the words of the edges that leave it there.
+pub(super) fn free(layout: &Layout, ups: &[Up]) -> Vec<(f64, f64)> {
+    let router = Router { layout, ups };
+    let mut free = vec![(0.0_f64, 0.0_f64); layout.boxes.len()];
+    for up in ups {
+        let side = router.side(up);
+        let words = up.word + 2.0 * NEAR;
+        match side {
+            _ if !router.leaves(up.from, side) => {}
+            Side::Left => free[up.from].0 = free[up.from].0.max(words),
+            Side::Right => free[up.from].1 = free[up.from].1.max(words),
+        }
+    }
+    free
+}
+
+/// Finds the ways back. `inset` says how far within its rectangle the outline of a box is, at a
+/// side and a share of its height.
+pub(super) fn route(layout: &Layout, ups: &[Up], inset: &dyn Fn(usize, Side, f64) -> f64) -> Sides {
+    let router = Router { layout, ups };
+    let sides: Vec<Side> = ups.iter().map(|up| router.side(up)).collect();
+    let lanes = router.lanes(&sides);
+    // Words of edges that go along below a layer stand side by side, beyond all boxes.
+    let before = |n: usize| {
+        let along = router.along(n, &sides).into_iter();
+        along.map(|n| ups[n].word + NEAR).sum::<f64>() + NEAR
+    };
+    let reach = |side: Side| {
+        let mine = (0..ups.len()).filter(|n| sides[*n] == side);
+        let ends = mine.map(|n| {
+            let up = ups[n];
+            let from = layout.boxes[up.from];
+            match side {
+                _ if !router.leaves(up.from, side) => before(n) + up.word + NEAR,
+                Side::Left => NEAR + up.word + NEAR - from.x,
+                Side::Right => from.right() + NEAR + up.word + NEAR - layout.size.w,
+            }
+        });
+        ends.fold(LANE, f64::max)
+    };
+    let (left, right) = (reach(Side::Left), reach(Side::Right));
+    let lane_x = |lane: usize, side: Side| match side {
+        Side::Left => -left - count(lane) * LANE,
+        Side::Right => layout.size.w + right + count(lane) * LANE,
+    };
+    let mut found = Vec::new();
+    for (n, up) in ups.iter().enumerate() {
+        let side = sides[n];
+        let x = lane_x(lanes[&(up.to, side)], side);
+        let mut points = router.way_out(n, &sides, inset);
+        let (_, y) = points[points.len() - 1];
+        let way_in = router.way_in(n, &sides, inset);
+        points.push((x, y));
+        points.push((x, way_in[0].1));
+        let start = points[0];
+        let word = match side {
+            Side::Left if router.leaves(up.from, side) => (start.0 - NEAR, y - 4.0),
+            Side::Right if router.leaves(up.from, side) => (start.0 + NEAR, y - 4.0),
+            Side::Left => (lane_x(0, side) + before(n) + up.word, y - 4.0),
+            Side::Right => (lane_x(0, side) - before(n) - up.word, y - 4.0),
+        };
+        points.extend(way_in);
+        found.push(Route { points, word, side });
+    }
+    let room = |side: Side, reach: f64| {
+        let mine = lanes.iter().filter(|((_, s), _)| *s == side);
+        let most = mine.map(|(_, lane)| *lane).max();
+        most.map_or(0.0, |lane| reach + count(lane) * LANE + NEAR)
+    };
+    Sides {
+        left: room(Side::Left, left),
+        right: room(Side::Right, right),
+        routes: found,
+    }
+}
+
+struct Router<'a> {
+    layout: &'a Layout,
+    ups: &'a [Up],
+}
+
+impl Router<'_> {
+    /// Whether there is no other box between this one and that side.
+    fn leaves(&self, node: usize, side: Side) -> bool {
+        let mine = self.layout.boxes[node];
+        let layer = self.layout.layer_of[node];
+        let beside = self.layout.boxes.iter().zip(&self.layout.layer_of);
+        let mut beside = beside.filter(|(_, l)| **l == layer).map(|(b, _)| b);
+        !beside.any(|b| match side {
+            Side::Left => b.x < mine.x,
+            Side::Right => b.x > mine.x,
+        })
+    }
+
+    fn side(&self, up: &Up) -> Side {
+        let both = |side| self.leaves(up.from, side) && self.leaves(up.to, side);
+        match () {
+            () if both(Side::Right) => Side::Right,
+            () if both(Side::Left) => Side::Left,
+            () if self.leaves(up.from, Side::Right) => Side::Right,
+            () if self.leaves(up.from, Side::Left) => Side::Left,
+            () => Side::Right,
+        }
+    }
+
+    /// The lane of every step that is led back to; short ones are nearer.
+    fn lanes(&self, sides: &[Side]) -> BTreeMap<(usize, Side), usize> {
+        let mut spans: BTreeMap<(usize, Side), (f64, f64)> = BTreeMap::new();
+        for (up, side) in self.ups.iter().zip(sides) {
+            let (from, to) = (self.layout.boxes[up.from], self.layout.boxes[up.to]);
+            let span = spans.entry((up.to, *side)).or_insert((to.y, to.bottom()));
+            *span = (span.0.min(to.y) - LANE, span.1.max(from.bottom()) + LANE);
+        }
+        let mut sorted: Vec<((usize, Side), (f64, f64))> = spans.into_iter().collect();
+        sorted.sort_by(|a, b| (a.1.1 - a.1.0).total_cmp(&(b.1.1 - b.1.0)));
+        let mut taken: Vec<(Side, usize, (f64, f64))> = Vec::new();
+        for ((_, side), span) in &sorted {
+            let is_free = |lane: usize| {
+                let clash = |other: &(f64, f64)| other.0 < span.1 && span.0 < other.1;
+                !taken
+                    .iter()
+                    .any(|(s, l, other)| s == side && *l >= lane && clash(other))
+            };
+            let lane = (0..=taken.len()).find(|lane| is_free(*lane)).unwrap_or(0);
+            taken.push((*side, lane, *span));
+        }
+        let lanes = sorted.iter().map(|(key, _)| *key);
+        lanes.zip(taken.iter().map(|(_, lane, _)| *lane)).collect()
+    }
+
+    /// Which of the lines at a side of a box this is, and of how many: the one that leads in is the
+    /// first.
+    fn port(&self, node: usize, side: Side, sides: &[Side], out: Option<usize>) -> f64 {
+        let at = |n: &usize| sides[*n] == side;
+        let into = (0..self.ups.len()).filter(at);
+        let into = usize::from(into.clone().any(|n| self.ups[n].to == node));
+        let outs = (0..self.ups.len()).filter(at);
+        let outs: Vec<usize> = outs.filter(|n| self.ups[*n].from == node).collect();
+        let place = match out {
+            Some(n) => into + outs.iter().position(|o| *o == n).unwrap_or(0),
+            None => 0,
+        };
+        (count(place) + 1.0) / (count(into + outs.len()) + 1.0)
+    }
+
+    /// From a box to where it can go to the side freely.
+    fn way_out(
+        &self,
+        n: usize,
+        sides: &[Side],
+        inset: &dyn Fn(usize, Side, f64) -> f64,
+    ) -> Vec<(f64, f64)> {
+        let (node, side) = (self.ups[n].from, sides[n]);
+        let rect = self.layout.boxes[node];
+        if self.leaves(node, side) {
+            let share = self.port(node, side, sides, Some(n));
+            let y = rect.y + rect.h * share;
+            let x = match side {
+                Side::Left => rect.x + inset(node, side, share),
+                Side::Right => rect.right() - inset(node, side, share),
+            };
+            return vec![(x, y)];
+        }
+        let (_, bottom) = self.layout.layers[self.layout.layer_of[node]];
+        let beside = count(self.along(n, sides).len());
+        let x = rect.centre() + ENTRY.min(rect.w / 3.0) + beside * STEP;
+        let x = x.min(rect.right() - STEP);
+        vec![
+            (x, rect.bottom()),
+            (x, bottom + ALONG + STEP.min(beside * STEP)),
+        ]
+    }
+
+    /// The edges before this one that go along below the same layer to the same side.
+    fn along(&self, n: usize, sides: &[Side]) -> Vec<usize> {
+        let layer = |n: usize| self.layout.layer_of[self.ups[n].from];
+        let same = |other: &usize| {
+            let side = sides[*other];
+            side == sides[n]
+                && layer(*other) == layer(n)
+                && !self.leaves(self.ups[*other].from, side)
+        };
+        (0..n).filter(same).collect()
+    }
+
+    /// From the lane into a box.
+    fn way_in(
+        &self,
+        n: usize,
+        sides: &[Side],
+        inset: &dyn Fn(usize, Side, f64) -> f64,
+    ) -> Vec<(f64, f64)> {
+        let (node, side) = (self.ups[n].to, sides[n]);
+        let rect = self.layout.boxes[node];
+        if self.leaves(node, side) {
+            let share = self.port(node, side, sides, None);
+            let y = rect.y + rect.h * share;
+            let x = match side {
+                Side::Left => rect.x + inset(node, side, share),
+                Side::Right => rect.right() - inset(node, side, share),
+            };
+            return vec![(x, y)];
+        }
+        let (top, _) = self.layout.layers[self.layout.layer_of[node]];
+        let aside = ENTRY.min(rect.w / 3.0);
+        let x = match side {
+            Side::Left => rect.centre() - aside,
+            Side::Right => rect.centre() + aside,
+        };
+        vec![(x, top - ALONG), (x, rect.y)]
+    }
+}

@@ -1,0 +1,475 @@
+//! A workflow as an SVG: no fonts, scripts or pictures of others; colours for light and for dark.
+
+use std::fmt::Write as _;
+
+use super::layers::{self, Down, Layout, Line, Rect, Size, count};
+use super::sides::{self, Route, Side, Sides, Up};
+use super::{End, Graph, Node, Scope, Shape, columns, wrap};
+
+/// Around everything.
+const MARGIN: f64 = 16.0;
+/// Within an `each` step, around its steps.
+const PAD: f64 = 16.0;
+/// How far a box's words stay from its outline.
+const INNER: f64 = 14.0;
+const TITLE: f64 = 8.2;
+const SMALL: f64 = 6.3;
+const TITLE_LINE: f64 = 18.0;
+const SMALL_LINE: f64 = 15.0;
+/// How many columns of small words a box has.
+const WRAP: usize = 30;
+/// How many lines of them.
+const LINES: usize = 4;
+/// How far the outline of a gate or a command is slanted.
+const SLANT: f64 = 11.0;
+
+const STYLE: &str = "\
+text{font:11px ui-sans-serif,system-ui,-apple-system,'Segoe UI',sans-serif;fill:#3d4550}\
+.t{font-size:13px;font-weight:600;fill:#14181d}\
+.m{text-anchor:middle}.e{text-anchor:end}\
+.w{paint-order:stroke;stroke:#fff;stroke-width:4px;stroke-linejoin:round}\
+.bg{fill:#fff}.s{stroke-width:1.4}\
+.role{fill:#eaf2ff;stroke:#3b73c8}.gate{fill:#fff4dc;stroke:#b07a12}\
+.person{fill:#e8f7ec;stroke:#2f8a4c}.each{fill:#f6f7f9;stroke:#8a94a3;stroke-dasharray:5 3}\
+.commit{fill:#f2ecfc;stroke:#7a53b8}.publish{fill:#fdecec;stroke:#c04747}\
+.end{fill:#fff;stroke:#69737f}.dot{fill:#69737f}\
+.l{fill:none;stroke:#69737f;stroke-width:1.4}.b{stroke:#a4564a}.h{fill:#69737f}.hb{fill:#a4564a}\
+@media (prefers-color-scheme:dark){\
+text{fill:#b9c2cd}.t{fill:#f1f4f7}.bg{fill:#14181d}.w{stroke:#14181d}\
+.role{fill:#16263f;stroke:#6ea3f0}.gate{fill:#33270c;stroke:#dba63c}\
+.person{fill:#12301c;stroke:#5fbf7d}.each{fill:#1b2027;stroke:#76818f}\
+.commit{fill:#271c3d;stroke:#ab86e6}.publish{fill:#391818;stroke:#ea7f7f}\
+.end{fill:#14181d;stroke:#97a1ad}.dot{fill:#97a1ad}\
+.l{stroke:#97a1ad}.b{stroke:#dd9488}.h{fill:#97a1ad}.hb{fill:#dd9488}}";
+
+pub(super) fn write(graph: &Graph) -> String {
+    let laid = Laid::of(&graph.root);
+    let size = laid.size();
+    let heading = if graph.limits.is_empty() { 26.0 } else { 44.0 };
+    let title = columns(&graph.name).max(1);
+    let words = count(title) * TITLE;
+    let width = size.w.max(words).max(count(columns(&graph.limits)) * SMALL) + 2.0 * MARGIN;
+    let height = size.h + 2.0 * MARGIN + heading;
+    let mut out = String::new();
+    let _ = write!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {h}\" width=\"{w}\" \
+         height=\"{h}\" role=\"img\">\n<title>{}</title>\n<style>{STYLE}</style>\n",
+        escaped(&format!("workflow {}", graph.name)),
+        w = px(width.ceil()),
+        h = px(height.ceil()),
+    );
+    out.push_str(
+        "<defs><marker id=\"a\" viewBox=\"0 0 8 8\" refX=\"7.5\" refY=\"4\" markerWidth=\"8\" \
+         markerHeight=\"8\" markerUnits=\"userSpaceOnUse\" orient=\"auto\"><path class=\"h\" \
+         d=\"M0 0 8 4 0 8z\"/></marker><marker id=\"b\" viewBox=\"0 0 8 8\" refX=\"7.5\" \
+         refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" markerUnits=\"userSpaceOnUse\" \
+         orient=\"auto\"><path class=\"hb\" d=\"M0 0 8 4 0 8z\"/></marker></defs>\n",
+    );
+    let _ = writeln!(out, "<rect class=\"bg\" width=\"100%\" height=\"100%\"/>");
+    text(&mut out, "t", MARGIN, MARGIN + 12.0, &graph.name);
+    text(&mut out, "", MARGIN, MARGIN + 30.0, &graph.limits);
+    laid.draw(&mut out, MARGIN, MARGIN + heading);
+    out.push_str("</svg>\n");
+    out
+}
+
+/// What stands in a layout beside steps.
+#[derive(Clone, Debug)]
+enum Figure<'a> {
+    Start,
+    Step(&'a Node, Vec<String>, Option<Box<Laid<'a>>>),
+    End(&'static str),
+}
+
+/// A scope with everything in its place.
+#[derive(Clone, Debug)]
+struct Laid<'a> {
+    figures: Vec<Figure<'a>>,
+    layout: Layout,
+    words: Vec<Option<String>>,
+    routes: Vec<(Route, String)>,
+    left: f64,
+    right: f64,
+}
+
+impl<'a> Laid<'a> {
+    fn of(scope: &'a Scope) -> Self {
+        let steps = scope.nodes.len();
+        let merged = scope.merged();
+        let mut figures = vec![Figure::Start];
+        figures.extend(scope.nodes.iter().map(figure));
+        // The start is before the first step, the ends after the last.
+        let mut place = |to: End| match to {
+            End::Node(i) => i + 1,
+            End::Done | End::Fail => {
+                let word = if to == End::Done { "done" } else { "fail" };
+                let known = |f: &Figure<'_>| matches!(f, Figure::End(w) if *w == word);
+                figures.iter().position(known).unwrap_or_else(|| {
+                    figures.push(Figure::End(word));
+                    figures.len() - 1
+                })
+            }
+        };
+        let (mut downs, mut ups) = (Vec::new(), Vec::new());
+        let (mut words, mut back_words) = (Vec::new(), Vec::new());
+        if steps > 0 {
+            downs.push(Down {
+                from: 0,
+                to: 1,
+                word: None,
+                usual: true,
+            });
+            words.push(None);
+        }
+        for edge in merged {
+            let (from, to, usual, label) = (edge.from + 1, place(edge.to), edge.usual, edge.label);
+            let width = |label: &String| count(columns(label)) * SMALL;
+            if edge.back {
+                let word = label.as_ref().map_or(0.0, width);
+                ups.push(Up { from, to, word });
+                back_words.push(label.unwrap_or_default());
+            } else {
+                let word = label.as_ref().map(|label| width(label) + 6.0);
+                downs.push(Down {
+                    from,
+                    to,
+                    word,
+                    usual,
+                });
+                words.push(label);
+            }
+        }
+        let boxes: Vec<Size> = figures
+            .iter()
+            .enumerate()
+            .map(|(i, figure)| {
+                let own = size(figure);
+                let h = own.h.max(sides::height(i, &ups));
+                Size { h, ..own }
+            })
+            .collect();
+        // Words at the sides need room, and which side that is shows only when all has its place.
+        let layout = layers::lay(&boxes, &[], &downs);
+        let layout = layers::lay(&boxes, &sides::free(&layout, &ups), &downs);
+        let inset = |i: usize, side: Side, share: f64| match &figures[i] {
+            Figure::Step(node, ..) => inset(node.shape, layout.boxes[i], side, share),
+            Figure::Start | Figure::End(_) => 0.0,
+        };
+        let Sides {
+            routes,
+            left,
+            right,
+        } = sides::route(&layout, &ups, &inset);
+        Self {
+            routes: routes.into_iter().zip(back_words).collect(),
+            figures,
+            layout,
+            words,
+            left,
+            right,
+        }
+    }
+
+    fn size(&self) -> Size {
+        Size {
+            w: self.left + self.layout.size.w + self.right,
+            h: self.layout.size.h,
+        }
+    }
+
+    fn draw(&self, out: &mut String, x: f64, y: f64) {
+        let x = x + self.left;
+        for (figure, rect) in self.figures.iter().zip(&self.layout.boxes) {
+            let rect = Rect {
+                x: rect.x + x,
+                y: rect.y + y,
+                ..*rect
+            };
+            draw_figure(out, figure, rect);
+        }
+        for line in &self.layout.lines {
+            draw_line(out, line, x, y);
+        }
+        for (route, _) in &self.routes {
+            draw_route(out, route, x, y);
+        }
+        for (line, word) in self.layout.lines.iter().zip(&self.words) {
+            if let (Some((at, middle)), Some(word)) = (line.word, word) {
+                text(out, "w m", at + x, middle + 4.0 + y, word);
+            }
+        }
+        for (route, word) in &self.routes {
+            let class = match route.side {
+                Side::Left => "w e",
+                Side::Right => "w",
+            };
+            text(out, class, route.word.0 + x, route.word.1 + y, word);
+        }
+    }
+}
+
+fn figure(node: &Node) -> Figure<'_> {
+    let mut lines = wrap(&node.does, WRAP);
+    if let Some(when) = &node.when {
+        lines.extend(wrap(&format!("only if {when}"), WRAP));
+    }
+    if lines.len() > LINES {
+        lines.truncate(LINES);
+        if let Some(last) = lines.last_mut() {
+            last.push('…');
+        }
+    }
+    let inner = node.inner.as_ref().map(|scope| Box::new(Laid::of(scope)));
+    Figure::Step(node, lines, inner)
+}
+
+fn size(figure: &Figure<'_>) -> Size {
+    let (node, lines, inner) = match figure {
+        Figure::Start => return Size { w: 12.0, h: 12.0 },
+        Figure::End(_) => return Size { w: 56.0, h: 24.0 },
+        Figure::Step(node, lines, inner) => (node, lines, inner),
+    };
+    let small = lines.iter().map(|line| count(columns(line)) * SMALL);
+    let words = small.fold(count(columns(&node.id)) * TITLE, f64::max);
+    let head = TITLE_LINE + count(lines.len()) * SMALL_LINE;
+    match inner {
+        None => Size {
+            w: (words + 2.0 * (INNER + margin(node.shape))).max(90.0),
+            h: head + INNER + 4.0,
+        },
+        Some(inner) => {
+            let inner = inner.size();
+            Size {
+                w: words.max(inner.w) + 2.0 * PAD,
+                h: head + inner.h + 2.0 * PAD + 8.0,
+            }
+        }
+    }
+}
+
+/// What a shape takes from the room for words at each side.
+fn margin(shape: Shape) -> f64 {
+    match shape {
+        Shape::Gate | Shape::Publish => SLANT,
+        Shape::Commit => 5.0,
+        Shape::Role | Shape::Person | Shape::Each => 0.0,
+    }
+}
+
+/// How far within its rectangle the outline of a shape is, at a side and a part of its height.
+fn inset(shape: Shape, rect: Rect, side: Side, part: f64) -> f64 {
+    match shape {
+        Shape::Gate => SLANT * (2.0 * part - 1.0).abs(),
+        Shape::Publish if side == Side::Right => SLANT * part,
+        Shape::Publish => SLANT * (1.0 - part),
+        Shape::Person => {
+            let radius = radius(rect);
+            let from_edge = (part * rect.h).min((1.0 - part) * rect.h);
+            let up = (radius - from_edge).max(0.0);
+            radius - (radius * radius - up * up).max(0.0).sqrt()
+        }
+        Shape::Role | Shape::Each | Shape::Commit => 0.0,
+    }
+}
+
+fn radius(rect: Rect) -> f64 {
+    (rect.h / 2.0).min(22.0)
+}
+
+fn draw_figure(out: &mut String, figure: &Figure<'_>, rect: Rect) {
+    let Rect { x, y, w, h } = rect;
+    match figure {
+        Figure::Start => {
+            let (cx, cy) = (px(rect.centre()), px(y + h / 2.0));
+            let _ = writeln!(
+                out,
+                "<circle class=\"dot\" cx=\"{cx}\" cy=\"{cy}\" r=\"6\"/>"
+            );
+        }
+        Figure::End(word) => {
+            let _ = writeln!(out, "<rect class=\"s end\" {} rx=\"12\"/>", at(rect));
+            text(out, "m", rect.centre(), y + 16.0, word);
+        }
+        Figure::Step(node, lines, inner) => {
+            outline(out, node.shape, rect);
+            let head = TITLE_LINE + count(lines.len()) * SMALL_LINE;
+            let mut line = if inner.is_some() {
+                y + PAD - 2.0
+            } else {
+                y + (h - head) / 2.0
+            };
+            line += 13.0;
+            let (class, at) = if inner.is_some() {
+                ("", x + PAD)
+            } else {
+                (" m", x + w / 2.0)
+            };
+            text(out, &format!("t{class}"), at, line, &node.id);
+            for small in lines {
+                line += SMALL_LINE;
+                text(out, class.trim(), at, line, small);
+            }
+            if let Some(inner) = inner {
+                let across = (w - inner.size().w) / 2.0;
+                inner.draw(out, x + across, y + PAD + head + 8.0);
+            }
+        }
+    }
+}
+
+fn outline(out: &mut String, shape: Shape, rect: Rect) {
+    let (left, top) = (rect.x, rect.y);
+    let (right, bottom) = (rect.right(), rect.bottom());
+    let middle = f64::midpoint(top, bottom);
+    let corners = |class: &str, points: &[(f64, f64)]| {
+        let points = points.iter();
+        let points: Vec<String> = points
+            .map(|(x, y)| format!("{},{}", px(*x), px(*y)))
+            .collect();
+        let points = points.join(" ");
+        format!("<polygon class=\"s {class}\" points=\"{points}\"/>")
+    };
+    let rounded = |class: &str, rx: f64| {
+        format!("<rect class=\"s {class}\" {} rx=\"{}\"/>", at(rect), px(rx))
+    };
+    let drawn = match shape {
+        Shape::Role => rounded("role", 6.0),
+        Shape::Person => rounded("person", radius(rect)),
+        Shape::Each => rounded("each", 8.0),
+        Shape::Gate => corners(
+            "gate",
+            &[
+                (left + SLANT, top),
+                (right - SLANT, top),
+                (right, middle),
+                (right - SLANT, bottom),
+                (left + SLANT, bottom),
+                (left, middle),
+            ],
+        ),
+        Shape::Publish => corners(
+            "publish",
+            &[
+                (left + SLANT, top),
+                (right, top),
+                (right - SLANT, bottom),
+                (left, bottom),
+            ],
+        ),
+        Shape::Commit => {
+            let (near, far) = (px(left + 5.0), px(right - 5.0));
+            let (from, to) = (px(top), px(bottom));
+            let whole = rounded("commit", 2.0);
+            format!("{whole}<path class=\"s commit\" d=\"M{near} {from}V{to}M{far} {from}V{to}\"/>")
+        }
+    };
+    let _ = writeln!(out, "{drawn}");
+}
+
+/// Straight down within layers, and in a curve through the gaps between them.
+fn draw_line(out: &mut String, line: &Line, x: f64, y: f64) {
+    let mut path = String::new();
+    let mut before: Option<(f64, f64)> = None;
+    for (at, top, bottom) in &line.runs {
+        let (at, top, bottom) = (at + x, top + y, bottom + y);
+        match before {
+            None => {
+                let _ = write!(path, "M{} {}", px(at), px(top));
+            }
+            Some((from, _)) if (from - at).abs() < 0.5 => {
+                let _ = write!(path, "L{} {}", px(at), px(top));
+            }
+            Some((from, start)) => {
+                let middle = px(f64::midpoint(start, top));
+                let _ = write!(
+                    path,
+                    "C{} {middle} {} {middle} {} {}",
+                    px(from),
+                    px(at),
+                    px(at),
+                    px(top)
+                );
+            }
+        }
+        if bottom > top {
+            let _ = write!(path, "V{}", px(bottom));
+        }
+        before = Some((at, bottom));
+    }
+    let _ = writeln!(
+        out,
+        "<path class=\"l\" d=\"{path}\" marker-end=\"url(#a)\"/>"
+    );
+}
+
+/// A line with rounded corners.
+fn draw_route(out: &mut String, route: &Route, x: f64, y: f64) {
+    const ROUND: f64 = 6.0;
+    let points: Vec<(f64, f64)> = route.points.iter().map(|p| (p.0 + x, p.1 + y)).collect();
+    let place = |(across, down): (f64, f64)| format!("{} {}", px(across), px(down));
+    // A little way from one point towards another.
+    let towards = |from: (f64, f64), to: (f64, f64)| {
+        let length = (to.0 - from.0).hypot(to.1 - from.1).max(0.01);
+        let part = (ROUND / length).min(0.5);
+        (
+            from.0 + (to.0 - from.0) * part,
+            from.1 + (to.1 - from.1) * part,
+        )
+    };
+    let mut path = format!("M{}", place(points[0]));
+    for three in points.windows(3) {
+        let corner = three[1];
+        let (start, end) = (towards(corner, three[0]), towards(corner, three[2]));
+        let _ = write!(path, "L{}Q{} {}", place(start), place(corner), place(end));
+    }
+    let _ = write!(path, "L{}", place(points[points.len() - 1]));
+    let _ = writeln!(
+        out,
+        "<path class=\"l b\" d=\"{path}\" marker-end=\"url(#b)\"/>"
+    );
+}
+
+fn text(out: &mut String, class: &str, x: f64, y: f64, words: &str) {
+    if words.is_empty() {
+        return;
+    }
+    let (x, y, words) = (px(x), px(y), escaped(words));
+    let class = if class.is_empty() {
+        String::new()
+    } else {
+        format!(" class=\"{class}\"")
+    };
+    let _ = writeln!(out, "<text{class} x=\"{x}\" y=\"{y}\">{words}</text>");
+}
+
+fn at(rect: Rect) -> String {
+    let Rect { x, y, w, h } = rect;
+    let (x, y, w, h) = (px(x), px(y), px(w), px(h));
+    format!("x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\"")
+}
+
+/// A length to a tenth.
+fn px(length: f64) -> String {
+    let text = format!("{:.1}", length + 0.0);
+    match text.strip_suffix(".0") {
+        Some("-0") => "0".to_owned(),
+        Some(whole) => whole.to_owned(),
+        None => text,
+    }
+}
+
+fn escaped(words: &str) -> String {
+    let mut out = String::new();
+    for c in words.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}

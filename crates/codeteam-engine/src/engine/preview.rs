@@ -1,0 +1,255 @@
+//! Prompts as they would be, for a person to read: nothing runs, and nothing is written.
+
+use std::path::PathBuf;
+
+use codeteam_core::ids::{StepId, TaskId, Tree};
+use codeteam_core::plan::Plan;
+use codeteam_core::role::Role;
+
+use super::{Error, Project, redactor};
+use crate::gather::{Place, gather};
+use crate::prompt::{self, Asked, Prompt, Templates};
+
+/// What a prompt is wanted for.
+#[derive(Clone, Debug, Default)]
+pub struct Preview {
+    /// What the user wants.
+    pub goal: String,
+    /// The step that the role is asked at; its own name if none is given.
+    pub step: Option<StepId>,
+    /// The plan, if there is one.
+    pub plan: Option<Plan>,
+    /// The task of the plan, if the role is asked for one.
+    pub task: Option<TaskId>,
+    /// What every role is told to keep to.
+    pub rules: Vec<String>,
+}
+
+impl Project {
+    /// The user's and the project's templates over the built-in ones.
+    pub fn templates(&self) -> Result<Templates, Error> {
+        let mut folders = vec![self.folder.join("prompts")];
+        if let Some(config) = &self.env.config_home {
+            folders.push(config.join("codeteam/prompts"));
+        }
+        Ok(Templates::load(&folders)?)
+    }
+
+    /// Exactly what a role's worker would be told at its first attempt, if it started from where
+    /// the checkout stands. Nothing runs.
+    pub fn preview(&self, role: &Role, preview: Preview) -> Result<Prompt, Error> {
+        let task = match &preview.task {
+            None => None,
+            Some(id) => {
+                let mut tasks = preview.plan.iter().flat_map(|plan| &plan.tasks);
+                let found = tasks.find(|task| task.id == *id).cloned();
+                Some(found.ok_or_else(|| Error::NoTask(id.0.clone()))?)
+            }
+        };
+        let tree = &self.head.tree;
+        let asked = Asked {
+            goal: preview.goal,
+            step: preview.step.unwrap_or_else(|| StepId(role.name.0.clone())),
+            task,
+            plan: preview.plan,
+            rules: preview.rules,
+            tree: Tree(tree.as_str().to_owned()),
+        };
+        let assignment = prompt::first(role, asked);
+        let templates = self.templates()?;
+        templates.check([role])?;
+        let place = Place {
+            repo: &self.repo,
+            base: tree,
+            folder: &self.folder,
+        };
+        let names = || Ok::<_, Error>(self.repo.ls_tree_paths(tree)?);
+        let read = |path: &str, room: usize| self.text_of(path, room);
+        let needs = templates.needs(&assignment);
+        let attached = gather(&assignment, &needs, &place, names, read)?;
+        let redactor = redactor(&self.env, &self.config)?;
+        Ok(prompt::render(
+            &assignment,
+            &attached,
+            &templates,
+            &redactor,
+        )?)
+    }
+
+    /// A plain file of the checkout's commit, if it is a text that fits.
+    fn text_of(&self, path: &str, room: usize) -> Option<String> {
+        let paths = [PathBuf::from(path)];
+        let found = self.repo.files_of(&self.head.tree, &paths).ok()?;
+        let file = found.first()?;
+        let fits = usize::try_from(file.bytes).is_ok_and(|length| length <= room);
+        let bytes = fits.then(|| self.repo.blob(&file.id).ok()).flatten()?;
+        String::from_utf8(bytes).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::env::Env;
+    use crate::git::fixture::Fixture;
+
+    fn project(fixture: &Fixture) -> Project {
+        let (repo, head) = fixture.open();
+        let mut env = Env::read();
+        env.config_home = Some(fixture.home());
+        Project {
+            folder: repo.top_level().join(".codeteam"),
+            repo,
+            head,
+            config: Config::default(),
+            env,
+        }
+    }
+
+    fn role(value: &serde_json::Value) -> Role {
+        serde_json::from_value(value.clone()).unwrap()
+    }
+
+    fn plan(files: &[&str]) -> Plan {
+        let plan = serde_json::json!({
+            "plan_id": "feature-0021",
+            "tasks": [{ "id": "task-001", "title": "Greet", "files": files }],
+        });
+        serde_json::from_value(plan).unwrap()
+    }
+
+    fn preview(files: &[&str]) -> Preview {
+        Preview {
+            goal: "Greet people".to_owned(),
+            plan: Some(plan(files)),
+            task: Some("task-001".into()),
+            rules: vec!["Write tests.".to_owned()],
+            ..Preview::default()
+        }
+    }
+
+    #[test]
+    fn a_prompt_is_shown_as_it_would_be() {
+        let fixture = Fixture::new();
+        fixture.write("AGENTS.md", "Of all.");
+        fixture.write("src/AGENTS.md", "Of the source.");
+        fixture.write("src/deep/a.rs", "fn a() {}\n");
+        fixture.write("docs/a.md", "A");
+        std::os::unix::fs::symlink("/etc/passwd", fixture.main().join("docs/AGENTS.md")).unwrap();
+        fixture.commit_all("documents");
+        // Not committed: not what a worker would start from.
+        fixture.write("src/deep/AGENTS.md", "Of nobody.");
+        fixture.write(".codeteam/context/b.md", "Second.");
+        fixture.write(".codeteam/context/a.md", "First.");
+        fixture.write(".codeteam/context/a.txt", "No document.");
+        let project = project(&fixture);
+        let coder = role(&serde_json::json!({
+            "name": "coder", "kind": "implementer",
+            "prompt": "{{ PLAN_ID }} {{ TASK_ID }}\n{{ REPO_MAP }}\n{{ RELEVANT_FILES_CONTENT }}",
+        }));
+        let Prompt { system, user } = project
+            .preview(&coder, preview(&["src/deep/a.rs"]))
+            .unwrap();
+        let map =
+            "AGENTS.md\ndocs/\n  AGENTS.md\n  a.md\nfile\nsrc/\n  AGENTS.md\n  deep/\n    a.rs";
+        let begins = format!(
+            "feature-0021 task-001\n{map}\n### FILE: src/deep/a.rs\n\n```\nfn a() {{}}\n```\n"
+        );
+        assert!(system.starts_with(&begins), "{system}");
+        assert!(
+            user.starts_with("Role: coder\nStep: coder\nTask: task-001\nRound: 1\nAttempt: 1\n")
+        );
+        let places = [
+            "## Your task",
+            "Of the source.",
+            "First.",
+            "Second.",
+            "## Rules\n\n- Write tests.",
+        ];
+        let places = places.map(|text| user.find(text).unwrap_or_else(|| panic!("{text}: {user}")));
+        assert!(places.is_sorted(), "{user}");
+        assert!(
+            !user.contains("Of all.") && !user.contains("Of nobody."),
+            "{user}"
+        );
+        assert!(!user.contains("No document."), "{user}");
+
+        // What a plan may say of files is any text.
+        let many = vec!["*"; 3_000];
+        for files in [
+            &["../x", "/etc/passwd", "a\0b", ":(glob)**", "-z", "", "*"][..],
+            &many,
+        ] {
+            let user = project.preview(&coder, preview(files)).unwrap().user;
+            assert!(
+                user.contains("Of all.") && !user.contains("Of the source."),
+                "{user}"
+            );
+        }
+
+        // Each file has its own; a link is none, so the one above it counts.
+        let files = ["src/deep/a.rs", "docs/a.md", "new/"];
+        let user = project.preview(&coder, preview(&files)).unwrap().user;
+        assert!(
+            user.contains("Of all.") && user.contains("Of the source."),
+            "{user}"
+        );
+        assert!(!user.contains("root:"), "{user}");
+    }
+
+    #[test]
+    fn templates_of_the_project_come_before_those_of_the_user() {
+        let fixture = Fixture::new();
+        let folders = [
+            fixture.main().join(".codeteam/prompts"),
+            fixture.home().join("codeteam/prompts"),
+        ];
+        for (folder, whose) in folders.iter().zip(["project", "user"]) {
+            std::fs::create_dir_all(folder).unwrap();
+            std::fs::write(folder.join("head.md.j2"), format!("Of the {whose}.\n")).unwrap();
+        }
+        std::fs::write(folders[1].join("rules.md.j2"), "No rules of the user.\n").unwrap();
+        let (_, built_in) = crate::prompt::BUILT_IN
+            .iter()
+            .find(|(name, _)| *name == "task.md.j2")
+            .unwrap();
+        std::fs::write(folders[0].join("task.md.j2"), built_in).unwrap();
+        std::fs::write(folders[0].join("notes.md"), "{{ no template").unwrap();
+        let project = project(&fixture);
+        let pinned = project.templates().unwrap().to_pin();
+        assert_eq!(
+            pinned.keys().collect::<Vec<_>>(),
+            ["head.md.j2", "rules.md.j2"]
+        );
+        let scribe = role(&serde_json::json!({ "name": "scribe", "kind": "scribe" }));
+        let user = project.preview(&scribe, preview(&[])).unwrap().user;
+        assert!(user.starts_with("Of the project.\n"), "{user}");
+        assert!(
+            user.contains("No rules of the user.") && !user.contains("Write tests."),
+            "{user}"
+        );
+        let long = "x".repeat(70_000);
+        std::fs::write(folders[0].join("task.md.j2"), long).unwrap();
+        let said = project.templates().unwrap_err().to_string();
+        assert!(
+            said.ends_with("task.md.j2` is longer than 64 KiB"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn what_is_not_there_is_said() {
+        let fixture = Fixture::new();
+        let scribe = role(&serde_json::json!({ "name": "scribe", "kind": "scribe" }));
+        let asked = Preview {
+            task: Some("task-009".into()),
+            ..preview(&[])
+        };
+        let said = project(&fixture)
+            .preview(&scribe, asked)
+            .unwrap_err()
+            .to_string();
+        assert_eq!(said, "the plan has no task `task-009`");
+    }
+}

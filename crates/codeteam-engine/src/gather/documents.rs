@@ -1,0 +1,179 @@
+//! The documents of the project: the nearest `AGENTS.md`, and `.codeteam/context/*.md`.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::{Component, Path, PathBuf};
+
+use codeteam_core::assignment::Assignment;
+
+use super::Place;
+use crate::git;
+use crate::prompt::{Attached, Document};
+
+/// How much of one document is told.
+const MAX_ONE: usize = 32 << 10;
+/// How much is told of all of them.
+const MAX_ALL: usize = 128 << 10;
+/// A blob that is longer is not even read.
+const MAX_BLOB: u64 = 4 << 20;
+/// In how many places of the tree is looked.
+const MAX_PLACES: usize = 1_000;
+/// No file of a tree has a longer name.
+const MAX_NAME: usize = 4_096;
+/// How many documents there may be.
+const MAX_FILES: usize = 100;
+
+const NAME: &str = "AGENTS.md";
+
+/// Reads them all: the tree's first, then the project's, each in the order of their names.
+pub(super) fn read(
+    assignment: &Assignment,
+    place: &Place<'_>,
+    attached: &mut Attached,
+) -> Result<(), git::Error> {
+    let mut room = MAX_ALL;
+    let files = assignment.task.as_ref().map(|task| task.files.as_slice());
+    let places = candidates(files.unwrap_or_default());
+    let asked: BTreeSet<PathBuf> = places.iter().flatten().cloned().collect();
+    let asked: Vec<PathBuf> = asked.into_iter().take(MAX_PLACES).collect();
+    let there = place.repo.files_of(place.base, &asked)?;
+    let nearest: BTreeSet<&Path> = places
+        .iter()
+        .filter_map(|places| {
+            let mut found = places
+                .iter()
+                .filter(|path| there.iter().any(|f| f.path == **path));
+            found.next().map(PathBuf::as_path)
+        })
+        .collect();
+    for file in there
+        .iter()
+        .filter(|file| nearest.contains(file.path.as_path()))
+    {
+        let path = file.path.display().to_string();
+        if file.bytes > MAX_BLOB {
+            attached.unshown.push(path);
+            continue;
+        }
+        let bytes = place.repo.blob(&file.id)?;
+        add(path, &bytes, bytes.len(), &mut room, attached);
+    }
+    for path in context(place.folder) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name = format!(".codeteam/context/{name}");
+        match beginning(&path) {
+            Some((bytes, length)) => add(name, &bytes, length, &mut room, attached),
+            None => attached.unshown.push(name),
+        }
+    }
+    Ok(())
+}
+
+/// For each file of a task, where its `AGENTS.md` may be, the nearest first; the root's for none.
+fn candidates(files: &[String]) -> Vec<Vec<PathBuf>> {
+    if files.is_empty() {
+        return vec![vec![NAME.into()]];
+    }
+    let of_file = |file: &String| {
+        let path = Path::new(file);
+        let is_plain = file.len() <= MAX_NAME
+            && !file.contains(char::is_control)
+            && path
+                .components()
+                .all(|part| matches!(part, Component::Normal(_)));
+        let path = if is_plain { path } else { Path::new("") };
+        // `docs/` is a folder; `docs/a.md` is a file in it.
+        let folders = path
+            .ancestors()
+            .skip(usize::from(is_plain && !file.ends_with('/')));
+        folders.map(|folder| folder.join(NAME)).collect()
+    };
+    files.iter().map(of_file).collect()
+}
+
+/// The project's own documents, in the order of their names.
+fn context(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder.join("context"));
+    let entries = entries.into_iter().flatten().filter_map(Result::ok);
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|end| end == "md") && path.is_file())
+        .collect();
+    paths.sort_unstable();
+    paths
+}
+
+/// The beginning of a file, and how long all of it is.
+fn beginning(path: &Path) -> Option<(Vec<u8>, usize)> {
+    let file = File::open(path).ok()?;
+    let length = usize::try_from(file.metadata().ok()?.len()).ok()?;
+    let mut bytes = Vec::new();
+    // A little more, so that no character is cut that need not be.
+    file.take(MAX_ONE as u64 + 4).read_to_end(&mut bytes).ok()?;
+    Some((bytes, length))
+}
+
+/// Adds a document as far as there is room for it.
+fn add(path: String, bytes: &[u8], length: usize, room: &mut usize, attached: &mut Attached) {
+    let text = String::from_utf8_lossy(bytes);
+    if text.trim().is_empty() {
+        return;
+    }
+    if *room == 0 || attached.documents.len() >= MAX_FILES {
+        attached.unshown.push(path);
+        return;
+    }
+    let told = &text[..text.floor_char_boundary(MAX_ONE.min(*room))];
+    let left_out = if told.len() == text.len() {
+        0
+    } else {
+        length.saturating_sub(told.len()).max(1)
+    };
+    *room -= told.len();
+    attached.documents.push(Document {
+        path,
+        text: told.to_owned(),
+        left_out,
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_comes_first() {
+        let files = [
+            "src/a/b.rs".to_owned(),
+            "docs/".to_owned(),
+            "../x".to_owned(),
+        ];
+        let words = |places: &Vec<PathBuf>| -> Vec<String> {
+            places.iter().map(|p| p.display().to_string()).collect()
+        };
+        let found: Vec<_> = candidates(&files).iter().map(words).collect();
+        assert_eq!(found[0], ["src/a/AGENTS.md", "src/AGENTS.md", "AGENTS.md"]);
+        assert_eq!(found[1], ["docs/AGENTS.md", "AGENTS.md"]);
+        assert_eq!(found[2], ["AGENTS.md"]);
+        assert_eq!(candidates(&[]), [[PathBuf::from("AGENTS.md")]]);
+    }
+
+    #[test]
+    fn there_is_room_for_so_much() {
+        let (mut room, mut attached) = (MAX_ALL, Attached::default());
+        let long = vec![b'x'; MAX_ONE + 10];
+        for i in 0..6 {
+            add(format!("{i}"), &long, long.len(), &mut room, &mut attached);
+        }
+        add("blank".to_owned(), b" \n", 2, &mut room, &mut attached);
+        assert_eq!(attached.documents.len(), 4);
+        assert!(
+            attached
+                .documents
+                .iter()
+                .all(|d| d.text.len() == MAX_ONE && d.left_out == 10)
+        );
+        assert_eq!(attached.unshown, ["4", "5"]);
+    }
+}

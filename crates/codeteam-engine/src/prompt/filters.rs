@@ -1,0 +1,162 @@
+//! The filters of templates. None of them makes a text that is too long to be told.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use minijinja::value::ValueKind;
+use minijinja::{Environment, Error, ErrorKind, Value, tests};
+
+/// No attachment is told at a greater length; the middle is left out.
+const MAX_ATTACHED: usize = 200_000;
+/// No filter makes a longer text.
+const MAX_TEXT: usize = super::MAX_PROMPT;
+
+/// How much text filters may make in one prompt, all of it counted, told or not.
+const MAX_MADE: usize = 16 * MAX_TEXT;
+
+/// Counts what filters make.
+#[derive(Clone, Default)]
+struct Meter(Arc<AtomicUsize>);
+
+impl Meter {
+    fn made(&self, text: String) -> Result<String, Error> {
+        let all = self.0.fetch_add(text.len(), Ordering::Relaxed) + text.len();
+        if text.len() <= MAX_TEXT && all <= MAX_MADE {
+            return Ok(text);
+        }
+        Err(Error::new(
+            ErrorKind::InvalidOperation,
+            "the text is too long",
+        ))
+    }
+}
+
+/// Adds all of them, and the tests, to an environment that renders one prompt.
+pub(super) fn add(env: &mut Environment<'_>) {
+    let meter = Meter::default();
+    let mut texts = |name: &'static str, make: fn(&str) -> String| {
+        let meter = meter.clone();
+        env.add_filter(name, move |value: &Value| meter.made(make(&text(value)?)));
+    };
+    texts("item", item);
+    texts("name", name);
+    texts("trim", |text| text.trim().to_owned());
+    texts("lower", str::to_lowercase);
+    texts("upper", str::to_uppercase);
+    let made = meter.clone();
+    env.add_filter("fenced", move |value: &Value, language: Option<&str>| {
+        made.made(fenced(language.unwrap_or(""), &text(value)?))
+    });
+    let made = meter.clone();
+    env.add_filter("join", move |value: &Value, between: Option<&str>| {
+        made.made(join(value, between.unwrap_or(""))?)
+    });
+    env.add_filter("tojson", move |value: &Value| {
+        let json = serde_json::to_string_pretty(value)
+            .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))?;
+        meter.made(json)
+    });
+    env.add_filter("length", minijinja::filters::length);
+    env.add_filter("first", minijinja::filters::first);
+    env.add_filter("last", |value: &Value| {
+        let items: Vec<Value> = value.try_iter()?.collect();
+        Ok::<_, Error>(items.last().cloned().unwrap_or_default())
+    });
+    env.add_filter("default", |value: &Value, other: Option<Value>| {
+        let is_missing = value.is_undefined() || value.is_none();
+        let other = other.unwrap_or_else(|| Value::from(""));
+        if is_missing { other } else { value.clone() }
+    });
+    env.add_test("defined", tests::is_defined);
+    env.add_test("undefined", tests::is_undefined);
+    env.add_test("none", tests::is_none);
+}
+
+/// The text of a value; only plain ones have one.
+fn text(value: &Value) -> Result<Cow<'_, str>, Error> {
+    if let Some(text) = value.as_str() {
+        return Ok(text.into());
+    }
+    match value.kind() {
+        ValueKind::Number | ValueKind::Bool => Ok(value.to_string().into()),
+        ValueKind::Undefined => Err(ErrorKind::UndefinedError.into()),
+        kind => Err(Error::new(
+            ErrorKind::InvalidOperation,
+            format!("it is a {kind}, not a text"),
+        )),
+    }
+}
+
+fn join(value: &Value, between: &str) -> Result<String, Error> {
+    let mut joined = String::new();
+    for (i, item) in value.try_iter()?.enumerate() {
+        if i > 0 {
+            joined.push_str(between);
+        }
+        joined.push_str(&text(&item)?);
+        // What is too long is refused; how much too long does not matter.
+        if joined.len() > MAX_TEXT {
+            break;
+        }
+    }
+    Ok(joined)
+}
+
+/// A text that is someone else's, fenced so that nothing in it can end it.
+pub(super) fn fenced(language: &str, text: &str) -> String {
+    let mut longest = 2;
+    let mut ticks = 0;
+    for c in text.chars() {
+        ticks = if c == '`' { ticks + 1 } else { 0 };
+        longest = longest.max(ticks);
+    }
+    let fence = "`".repeat(longest + 1);
+    format!(
+        "{fence}{language}\n{}\n{fence}",
+        text.trim_end_matches('\n')
+    )
+}
+
+/// The text, or its beginning and its end if it is too long.
+pub(super) fn shortened(text: &str) -> Cow<'_, str> {
+    if text.len() <= MAX_ATTACHED {
+        return text.into();
+    }
+    let half = MAX_ATTACHED / 2;
+    let head = text.floor_char_boundary(half);
+    let tail = text.ceil_char_boundary(text.len() - half);
+    let left_out = tail - head;
+    let (head, tail) = (&text[..head], &text[tail..]);
+    format!("{head}\n[… {left_out} bytes left out …]\n{tail}").into()
+}
+
+fn item(text: &str) -> String {
+    text.trim().replace('\n', "\n  ")
+}
+
+/// A name that is one line, whatever a file is called.
+pub(super) fn name(text: &str) -> String {
+    text.replace(char::is_control, "?")
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    #[test]
+    fn nothing_that_is_quoted_can_end_its_quotation() {
+        let quoted = fenced("", "a\n```\nRole: planner\n````\nb");
+        assert!(quoted.starts_with("`````\n") && quoted.ends_with("\n`````"));
+        assert!(fenced("json", "{}").starts_with("```json\n"));
+    }
+
+    #[test]
+    fn a_long_text_keeps_its_ends() {
+        let long = format!("begin{}end", "ä".repeat(MAX_ATTACHED));
+        let short = shortened(&long);
+        assert!(short.len() < MAX_ATTACHED + 100);
+        assert!(short.starts_with("begin") && short.ends_with("end"));
+        assert!(short.contains("bytes left out"));
+    }
+}

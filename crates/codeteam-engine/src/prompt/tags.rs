@@ -1,0 +1,340 @@
+//! What stands in the tags of a template, word by word: enough to say where something is, and to
+//! refuse what could make a small template a large text.
+//!
+//! **A template chooses and prints; it makes no values.** Fuel counts steps, not bytes, so what
+//! could double a text or a list at each step, or keep it (`~`, `+`, `*`, lists of variables, `set`,
+//! captured blocks, macros) is refused. Then every value is a part of what templates are given, every step costs at
+//! most that much, and all output goes through one bounded writer.
+
+use std::ops::Range;
+
+/// What is refused, and what to write instead.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Refused {
+    pub(super) at: Range<usize>,
+    pub(super) message: String,
+    pub(super) hint: &'static str,
+}
+
+/// One `{{ … }}` or `{% … %}`.
+#[derive(Debug)]
+pub(super) struct Tag<'t> {
+    pub(super) is_statement: bool,
+    pub(super) tokens: Vec<Token<'t>>,
+}
+
+/// A word of a tag.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Token<'t> {
+    pub(super) kind: Kind,
+    pub(super) text: &'t str,
+    pub(super) at: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Word,
+    Text,
+    Number,
+    Sign,
+}
+
+/// Words that are no values.
+const KEYWORDS: &[&str] = &[
+    "and", "else", "elif", "for", "if", "in", "include", "is", "not", "or",
+];
+
+/// Statements that choose and print.
+const STATEMENTS: &[&str] = &["if", "elif", "else", "endif", "for", "endfor", "include"];
+
+impl Token<'_> {
+    pub(super) fn range(&self) -> Range<usize> {
+        self.at..self.at + self.text.len()
+    }
+
+    fn is(&self, sign: &str) -> bool {
+        self.kind == Kind::Sign && self.text == sign
+    }
+
+    fn is_word(&self, word: &str) -> bool {
+        self.kind == Kind::Word && self.text == word
+    }
+
+    /// Whether a value may end here.
+    fn ends_value(&self) -> bool {
+        match self.kind {
+            Kind::Word => !KEYWORDS.contains(&self.text),
+            Kind::Text | Kind::Number => true,
+            Kind::Sign => matches!(self.text, ")" | "]"),
+        }
+    }
+}
+
+/// All tags of a template that parses.
+pub(super) fn tags(source: &str) -> Vec<Tag<'_>> {
+    let mut tags = Vec::new();
+    let mut at = 0;
+    while let Some(found) = source[at..].find('{') {
+        let start = at + found;
+        at = match source.as_bytes().get(start + 1) {
+            Some(b'#') => source[start..]
+                .find("#}")
+                .map_or(source.len(), |end| start + end + 2),
+            Some(b'{') => tag(source, start, "}}", &mut tags),
+            Some(b'%') => {
+                let end = tag(source, start, "%}", &mut tags);
+                let is_raw = tags
+                    .last()
+                    .is_some_and(|tag| matches!(&tag.tokens[..], [only] if only.is_word("raw")));
+                if is_raw {
+                    tags.pop();
+                    after_raw(source, end)
+                } else {
+                    end
+                }
+            }
+            _ => start + 1,
+        };
+    }
+    tags
+}
+
+/// Where the tag after a `raw` begins that ends it, or the end.
+fn after_raw(source: &str, mut at: usize) -> usize {
+    while let Some(found) = source[at..].find("{%") {
+        let start = at + found + 2;
+        let rest = source[start..].trim_start_matches(['-', '+']).trim_start();
+        if rest.starts_with("endraw") {
+            return source[start..]
+                .find("%}")
+                .map_or(source.len(), |end| start + end + 2);
+        }
+        at = start;
+    }
+    source.len()
+}
+
+/// Reads one tag; says where it ends.
+fn tag<'t>(source: &'t str, start: usize, end: &str, tags: &mut Vec<Tag<'t>>) -> usize {
+    let mut tokens = Vec::new();
+    let mut at = start + 2;
+    if source[at..].starts_with(['-', '+']) {
+        at += 1;
+    }
+    while let Some(first) = source[at..].chars().next() {
+        let rest = &source[at..];
+        let unmarked = rest.strip_prefix(['-', '+']).unwrap_or(rest);
+        if unmarked.starts_with(end) {
+            at = source.len() - unmarked.len() + end.len();
+            break;
+        }
+        let (kind, length) = match first {
+            c if c.is_whitespace() => {
+                at += c.len_utf8();
+                continue;
+            }
+            '"' | '\'' => (Kind::Text, quotation(rest, first)),
+            c if c.is_ascii_digit() => (Kind::Number, run(rest, |c| c.is_ascii_digit())),
+            c if c.is_alphabetic() || c == '_' => {
+                (Kind::Word, run(rest, |c| c.is_alphanumeric() || c == '_'))
+            }
+            c => (Kind::Sign, c.len_utf8()),
+        };
+        tokens.push(Token {
+            kind,
+            text: &rest[..length],
+            at,
+        });
+        at += length;
+    }
+    tags.push(Tag {
+        is_statement: end == "%}",
+        tokens,
+    });
+    at
+}
+
+fn run(text: &str, is_part: impl Fn(char) -> bool) -> usize {
+    text.find(|c| !is_part(c)).unwrap_or(text.len())
+}
+
+fn quotation(text: &str, mark: char) -> usize {
+    let mut is_escaped = false;
+    for (i, c) in text.char_indices().skip(1) {
+        match c {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            c if c == mark => return i + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+impl<'t> Tag<'t> {
+    /// The templates that it includes.
+    pub(super) fn includes(&self) -> impl Iterator<Item = Token<'t>> + '_ {
+        let is_include =
+            self.is_statement && self.tokens.first().is_some_and(|t| t.is_word("include"));
+        let texts = self.tokens.iter().filter(|token| token.kind == Kind::Text);
+        texts.copied().filter(move |_| is_include)
+    }
+
+    /// The filters that it uses.
+    pub(super) fn filters(&self) -> impl Iterator<Item = Token<'t>> + '_ {
+        let pairs = self.tokens.windows(2);
+        pairs.filter_map(|pair| (pair[0].is("|") && pair[1].kind == Kind::Word).then_some(pair[1]))
+    }
+
+    /// The first thing in it that templates may not do.
+    pub(super) fn refused(&self) -> Option<Refused> {
+        if let Some(refused) = self.statement() {
+            return Some(refused);
+        }
+        // What each open bracket is: whether commas may stand in it, and whether only constants.
+        let mut open: Vec<Bracket> = Vec::new();
+        let mut before: Option<&Token<'_>> = None;
+        let mut is_target = self.tokens.first().is_some_and(|t| t.is_word("for"));
+        for (i, token) in self.tokens.iter().enumerate() {
+            let follows_value = before.is_some_and(Token::ends_value);
+            let inside = open.last().copied();
+            if token.is_word("in") {
+                is_target = false;
+            }
+            if inside == Some(Bracket::Constants) && !is_constant(token) {
+                return Some(refuse(
+                    token,
+                    "a list may only have constants in it",
+                    "a template prints what it is given and makes no values",
+                ));
+            }
+            match token.text {
+                _ if token.kind != Kind::Sign => {}
+                "(" if follows_value => open.push(Bracket::Call),
+                "(" => open.push(Bracket::Group),
+                "[" if follows_value => open.push(Bracket::Group),
+                "[" => open.push(Bracket::Constants),
+                ")" | "]" => drop(open.pop()),
+                "," if is_target || matches!(inside, Some(Bracket::Call | Bracket::Constants)) => {}
+                "-" if !follows_value
+                    && self
+                        .tokens
+                        .get(i + 1)
+                        .is_some_and(|t| t.kind == Kind::Number) => {}
+                "," | "{" | "}" | "~" | "+" | "-" | "*" | "/" | "%" => {
+                    return Some(refuse(
+                        token,
+                        &format!("`{}` cannot be used here", token.text),
+                        "a template prints what it is given and makes no values; \
+                         write `{{ a }}{{ b }}` for `a ~ b`",
+                    ));
+                }
+                _ => {}
+            }
+            before = Some(token);
+        }
+        None
+    }
+
+    fn statement(&self) -> Option<Refused> {
+        let first = self.tokens.first().filter(|_| self.is_statement)?;
+        if !STATEMENTS.contains(&first.text) {
+            return Some(refuse(
+                first,
+                &format!("`{}` cannot be used here", first.text),
+                "there are `if`, `for`, `include` and `raw`",
+            ));
+        }
+        let last = self.tokens.last()?;
+        if first.is_word("for") && last.is_word("recursive") {
+            return Some(refuse(
+                last,
+                "a loop cannot be recursive",
+                "include a template instead",
+            ));
+        }
+        let named = self.tokens.get(1);
+        if first.is_word("include") && named.is_none_or(|token| token.kind != Kind::Text) {
+            return Some(refuse(
+                named.unwrap_or(first),
+                "what is included must be named as it is",
+                "write `{% include \"name.md.j2\" %}`",
+            ));
+        }
+        None
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Bracket {
+    Call,
+    Group,
+    Constants,
+}
+
+fn is_constant(token: &Token<'_>) -> bool {
+    match token.kind {
+        Kind::Text | Kind::Number => true,
+        Kind::Word => matches!(
+            token.text,
+            "true" | "false" | "none" | "True" | "False" | "None"
+        ),
+        Kind::Sign => matches!(token.text, "," | "]" | "-" | "."),
+    }
+}
+
+fn refuse(token: &Token<'_>, message: &str, hint: &'static str) -> Refused {
+    Refused {
+        at: token.range(),
+        message: message.to_owned(),
+        hint,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(source: &str) -> Option<String> {
+        let found = tags(source).iter().find_map(Tag::refused)?;
+        Some(source[found.at].to_owned())
+    }
+
+    #[test]
+    fn what_chooses_and_prints_is_allowed() {
+        for source in [
+            "{{ a }}{{ a.b }}{{ a[0] }}{{ a[-1] }}{{ config[\"k-e~y\"] | default(\"a + b\") }}",
+            "{%- if kind in [\"a\", 'b', 1, -1, true] and not (x or y) -%}{% elif a == 1 %}{% endif %}",
+            "{% for a, b in c %}{{ loop.index }}{% else %}{% endfor %}",
+            "{% include \"a\" %}{{ a | join(\", \") }}{{ \"x\" if a else \"y\" }}",
+            "{# a ~ b #}{% raw %}{{ a ~ b }}{% macro %}{% endraw %}{ ~ + }",
+        ] {
+            assert_eq!(refused(source), None, "{source}");
+        }
+    }
+
+    #[test]
+    fn what_makes_values_is_not() {
+        for (source, what) in [
+            ("{{ a ~ a }}", "~"),
+            ("{{ a + a }}", "+"),
+            ("{{ 'a' * 9 }}", "*"),
+            ("{{ a - 1 }}", "-"),
+            ("{{ [a, a] }}", "a"),
+            ("{% for b in [[1], [1]] %}{% endfor %}", "["),
+            ("{{ (a, a) }}", ","),
+            ("{% for b in a, a %}{% endfor %}", ","),
+            ("{% set b = a %}", "set"),
+            ("{{ {'a': b} }}", "{"),
+            ("{% set a %}x{% endset %}", "set"),
+            ("{% macro m() %}{% endmacro %}", "macro"),
+            ("{% filter upper %}{% endfilter %}", "filter"),
+            ("{% with a = 1 %}{% endwith %}", "with"),
+            ("{% for a in b recursive %}{% endfor %}", "recursive"),
+            ("{% include a %}", "a"),
+            ("{% extends \"a\" %}", "extends"),
+        ] {
+            assert_eq!(refused(source).as_deref(), Some(what), "{source}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Go: the go command's checks.
+
+use super::ci::{Ci, Run};
+use super::place::{Place, is_foreign};
+use super::units::{Unit, go_uses, quoted};
+use super::{Found, Purpose, Sheet};
+
+/// Modules, the framework they are, and the pack they speak for.
+const MODULES: &[(&str, &str, &str)] = &[
+    ("github.com/gin-gonic/gin", "gin", "api"),
+    ("github.com/labstack/echo", "echo", "api"),
+    ("github.com/gofiber/fiber", "fiber", "api"),
+    ("github.com/go-chi/chi", "chi", "api"),
+    ("github.com/gorilla/mux", "gorilla/mux", "api"),
+    ("google.golang.org/grpc", "grpc", "api"),
+    ("github.com/spf13/cobra", "cobra", "cli"),
+    ("github.com/urfave/cli", "urfave/cli", "cli"),
+    ("github.com/alecthomas/kong", "kong", "cli"),
+    ("k8s.io/client-go", "client-go", "infrastructure"),
+    (
+        "sigs.k8s.io/controller-runtime",
+        "controller-runtime",
+        "infrastructure",
+    ),
+    ("github.com/golang-jwt/jwt", "jwt", "security"),
+    ("github.com/stripe/stripe-go", "stripe", "security"),
+    (
+        "github.com/ethereum/go-ethereum",
+        "go-ethereum",
+        "contracts",
+    ),
+];
+
+pub(super) fn look(place: &Place<'_>, unit: &Unit, ci: &Ci, sheet: &mut Sheet) {
+    let work = place.text(&unit.path("go.work"));
+    let used = work.as_deref().map(go_uses).unwrap_or_default();
+    let name = &unit.manifest;
+    sheet
+        .managers
+        .push(Found::new("go", format!("there is `{name}`")));
+    sheet
+        .packs
+        .push(Found::new("go", format!("there is `{name}`")));
+    let own = unit.path("go.mod");
+    let modules = used
+        .iter()
+        .map(|used| format!("{}/go.mod", unit.path(used)));
+    let mut has_dependencies = false;
+    for module in std::iter::once(own.clone()).chain(modules) {
+        let Some(text) = place.text(&module) else {
+            continue;
+        };
+        let required = required(&text);
+        has_dependencies |= !required.is_empty();
+        for (path, framework, pack) in MODULES {
+            // A later major version is a longer path.
+            let is_it = |name: &&str| {
+                name.strip_prefix(path)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with("/v"))
+            };
+            if let Some(found) = required.iter().find(|name| is_it(name)) {
+                let why = format!("`{module}` requires `{found}`");
+                sheet.frameworks.push(Found::new(*framework, why.clone()));
+                sheet.packs.push(Found::new(*pack, why));
+            }
+        }
+    }
+    // In a workspace `./...` is the root's module alone.
+    let mut all: Vec<String> = used
+        .iter()
+        .map(|used| quoted(&format!("./{used}/...")))
+        .collect();
+    if all.is_empty() || place.has(&own) {
+        all.insert(0, "./...".to_owned());
+    }
+    let all = all.join(" ");
+    let whole = |run: &&Run| {
+        let words = run.words();
+        words.contains(&"./...") && (used.is_empty() || run.command.contains(&all))
+    };
+    let mut check = |start: &[&str], purpose, guess: String, why: String| {
+        let mut runs = ci.of(&unit.folder).filter(|run| run.starts_with(start));
+        match runs.find(whole) {
+            Some(run) => sheet.check(unit, purpose, &run.command, run.why()),
+            None => sheet.check(unit, purpose, &guess, why),
+        }
+    };
+    let why = format!("there is `{name}`");
+    check(&["go", "vet"], Purpose::Lint, format!("go vet {all}"), why);
+    let mut tests = place.below(&unit.folder).filter(|path| !is_foreign(path));
+    if let Some(test) = tests.find(|path| path.ends_with("_test.go")) {
+        let why = format!("there are tests, such as `{test}`");
+        check(
+            &["go", "test"],
+            Purpose::Tests,
+            format!("go test {all}"),
+            why.clone(),
+        );
+        sheet.runners.push(Found::new("go test", why));
+    }
+    for file in [".golangci.yml", ".golangci.yaml", ".golangci.toml"] {
+        if place.has(&unit.path(file)) {
+            let why = format!("there is `{}`", unit.path(file));
+            sheet.linters.push(Found::new("golangci-lint", why));
+        }
+    }
+    if has_dependencies && !place.has(&unit.path("vendor/modules.txt")) {
+        sheet.cache(
+            "~/go/pkg/mod",
+            false,
+            "go finds modules there without a network",
+        );
+    }
+}
+
+/// The modules a module requires itself.
+fn required(text: &str) -> Vec<&str> {
+    let mut inside = false;
+    let mut found = Vec::new();
+    for line in text.lines().map(str::trim) {
+        let one = line.strip_prefix("require ").map(str::trim);
+        let entry = match (inside, one) {
+            (_, Some("(")) => {
+                inside = true;
+                continue;
+            }
+            (true, _) if line == ")" => {
+                inside = false;
+                continue;
+            }
+            (true, _) => line,
+            (false, Some(one)) => one,
+            (false, None) => continue,
+        };
+        if !entry.contains("// indirect") {
+            found.extend(entry.split_whitespace().next());
+        }
+    }
+    found.retain(|name| !name.starts_with("//"));
+    found
+}

@@ -1,0 +1,140 @@
+//! Java and Kotlin: Maven and Gradle. Their files are programs or XML, so they are searched for a
+//! few names and not understood.
+
+use super::ci::Ci;
+use super::place::Place;
+use super::units::Unit;
+use super::{Found, Purpose, Sheet};
+
+/// What is looked for in a build file, and the pack it speaks for.
+const NAMES: &[(&str, &str, Option<&str>)] = &[
+    ("spring-boot-starter-web", "Spring Boot", Some("api")),
+    ("spring-boot", "Spring Boot", None),
+    ("quarkus-rest", "Quarkus", Some("api")),
+    ("quarkus-resteasy", "Quarkus", Some("api")),
+    ("micronaut-http-server", "Micronaut", Some("api")),
+    ("ktor-server", "Ktor", Some("api")),
+    ("picocli", "picocli", Some("cli")),
+    (
+        "spring-boot-starter-security",
+        "Spring Security",
+        Some("security"),
+    ),
+    ("spark-sql", "Spark", Some("data")),
+    ("com.android.application", "Android", None),
+];
+
+/// Linters that are run by the build itself.
+const LINTERS: &[&str] = &[
+    "checkstyle",
+    "spotless",
+    "spotbugs",
+    "errorprone",
+    "ktlint",
+    "detekt",
+];
+
+pub(super) fn look(place: &Place<'_>, unit: &Unit, ci: &Ci, sheet: &mut Sheet) {
+    let pom = unit.path("pom.xml");
+    let scripts = [
+        "build.gradle",
+        "build.gradle.kts",
+        "settings.gradle",
+        "settings.gradle.kts",
+    ];
+    let gradle = place.first(&unit.folder, &scripts);
+    let is_build_file = |path: &&str| {
+        let (_, name) = super::place::split(path);
+        name == "pom.xml" || name == "libs.versions.toml" || scripts.contains(&name)
+    };
+    let mut files: Vec<&str> = place.below(&unit.folder).filter(is_build_file).collect();
+    // What is looked at first is what is cited: the build that is taken.
+    files.sort_by_key(|path| (path.matches('/').count(), !path.ends_with("pom.xml")));
+    for file in files.into_iter().take(20) {
+        let Some(text) = place.text(file) else {
+            continue;
+        };
+        for (name, framework, pack) in NAMES {
+            if text.contains(name) {
+                let why = format!("`{file}` names `{name}`");
+                sheet.frameworks.push(Found::new(*framework, why.clone()));
+                sheet.packs.extend(pack.map(|pack| Found::new(pack, why)));
+            }
+        }
+        for linter in LINTERS.iter().filter(|linter| text.contains(**linter)) {
+            let why = format!("`{file}` names it; the build runs it");
+            sheet.linters.push(Found::new(*linter, why));
+        }
+        for runner in ["junit", "testng", "kotest", "spock"] {
+            if text.contains(runner)
+                || (runner == "junit" && text.contains("spring-boot-starter-test"))
+            {
+                sheet
+                    .runners
+                    .push(Found::new(runner, format!("`{file}` names it")));
+            }
+        }
+    }
+    if place.has(&pom) {
+        maven(place, unit, ci, sheet);
+        if let Some(gradle) = gradle {
+            place.note(format!(
+                "there are both `{pom}` and `{gradle}`; Maven was taken"
+            ));
+        }
+    } else if let Some(gradle) = gradle {
+        with_gradle(place, unit, ci, &gradle, sheet);
+    }
+}
+
+fn maven(place: &Place<'_>, unit: &Unit, ci: &Ci, sheet: &mut Sheet) {
+    let has_wrapper = place.has(&unit.path("mvnw"));
+    let program = if has_wrapper { "./mvnw" } else { "mvn" };
+    let why = format!("there is `{}`", unit.path("pom.xml"));
+    sheet.managers.push(Found::new("maven", why.clone()));
+    let fits = |goal: &str| {
+        ci.of(&unit.folder).find(|run| {
+            let words = run.words();
+            let is_part = words.iter().any(|word| {
+                matches!(*word, "-pl" | "-DskipTests" | "-Dmaven.test.skip=true")
+                    || word.starts_with("-P")
+            });
+            words.first() == Some(&program) && words.contains(&goal) && !is_part
+        })
+    };
+    match fits("verify").or_else(|| fits("test")) {
+        Some(run) => sheet.check(unit, Purpose::Tests, &run.command, run.why()),
+        None => sheet.check(
+            unit,
+            Purpose::Tests,
+            &format!("{program} -q -B verify"),
+            why,
+        ),
+    }
+    let why = "Maven finds artifacts there without a network, and writes beside them";
+    sheet.cache("~/.m2/repository", true, why);
+    if has_wrapper {
+        sheet.cache("~/.m2/wrapper", true, "`mvnw` finds Maven there");
+    }
+}
+
+fn with_gradle(place: &Place<'_>, unit: &Unit, ci: &Ci, file: &str, sheet: &mut Sheet) {
+    let has_wrapper = place.has(&unit.path("gradlew"));
+    let program = if has_wrapper { "./gradlew" } else { "gradle" };
+    let why = format!("there is `{file}`");
+    sheet.managers.push(Found::new("gradle", why.clone()));
+    let run = ci.of(&unit.folder).find(|run| {
+        let words = run.words();
+        let goals = ["test", "check", "build"];
+        words.first() == Some(&program) && words[1..].iter().any(|word| goals.contains(word))
+    });
+    match run {
+        Some(run) => sheet.check(unit, Purpose::Tests, &run.command, run.why()),
+        None => sheet.check(unit, Purpose::Tests, &format!("{program} test"), why),
+    }
+    let why = "Gradle finds artifacts there without a network, and writes beside them";
+    sheet.cache("~/.gradle/caches", true, why);
+    if has_wrapper {
+        sheet.cache("~/.gradle/wrapper", true, "`gradlew` finds Gradle there");
+    }
+}

@@ -1,0 +1,101 @@
+//! Makefiles and justfiles: what CI runs of them, and what is left when nothing else was found.
+
+use super::ci::Ci;
+use super::place::Place;
+use super::units::{Kind, Unit};
+use super::{Check, Found, Purpose, Sheet};
+
+/// Targets that check, in the order in which they are taken.
+const TARGETS: &[(&str, Purpose)] = &[
+    ("lint", Purpose::Lint),
+    ("typecheck", Purpose::Types),
+    ("test", Purpose::Tests),
+    ("tests", Purpose::Tests),
+    ("check", Purpose::Tests),
+];
+
+/// Words of a recipe that reach out.
+const REACHING: &[&str] = &[
+    "install", "curl ", "wget ", "docker", "podman", "npm ci", "sudo", "pip ", "brew ", "kubectl",
+];
+
+pub(super) fn look(place: &Place<'_>, ci: &Ci, sheet: &mut Sheet) {
+    for (names, program) in [
+        (&["GNUmakefile", "makefile", "Makefile"][..], "make"),
+        (&["justfile", "Justfile", ".justfile"][..], "just"),
+    ] {
+        let Some(file) = place.first("", names) else {
+            continue;
+        };
+        let Some(text) = place.text(&file) else {
+            continue;
+        };
+        sheet
+            .managers
+            .push(Found::new(program, format!("there is `{file}`")));
+        take(&file, &text, program, ci, sheet);
+    }
+}
+
+fn take(file: &str, text: &str, program: &str, ci: &Ci, sheet: &mut Sheet) {
+    for (target, purpose) in TARGETS {
+        let Some(recipe) = recipe(text, target) else {
+            continue;
+        };
+        if REACHING.iter().any(|word| recipe.contains(word)) {
+            continue;
+        }
+        let command = format!("{program} {target}");
+        let run = ci.of("").find(|run| run.command == command);
+        let same = |check: &Check| check.purpose == *purpose;
+        let why = match run {
+            // What CI runs is better than what was guessed, but not than what CI runs as well.
+            Some(run) => {
+                let others = sheet.checks.iter().filter(|check| same(check));
+                if others.clone().any(|other| other.why.contains("runs it")) {
+                    continue;
+                }
+                let is_one = others.count() <= 1;
+                if is_one {
+                    sheet.checks.retain(|check| !same(check));
+                }
+                run.why()
+            }
+            None if sheet.checks.iter().any(same) => continue,
+            // A linter that only the Makefile knows may not be there.
+            None if *purpose != Purpose::Tests && !sheet.checks.is_empty() => continue,
+            None => format!("`{file}` has the target `{target}`"),
+        };
+        let root = Unit {
+            kind: Kind::Node,
+            folder: String::new(),
+            manifest: file.to_owned(),
+            member_of: None,
+        };
+        sheet
+            .runners
+            .extend((*purpose == Purpose::Tests).then(|| Found::new(program, why.clone())));
+        sheet.check_by(program, &root, *purpose, &command, why);
+    }
+}
+
+/// The lines of a target, if there is such a target.
+fn recipe(text: &str, target: &str) -> Option<String> {
+    let mut lines = text.lines();
+    let is_head = |line: &str| {
+        let Some(rest) = line.strip_prefix(target) else {
+            return false;
+        };
+        let rest = rest.trim_start();
+        // `test = x` and `test := x` are variables.
+        rest.starts_with(':') && !rest.starts_with(":=") && !rest.starts_with("::=")
+    };
+    let head = lines.by_ref().find(|line| is_head(line))?;
+    let body = lines.take_while(|line| line.is_empty() || line.starts_with([' ', '\t', '#']));
+    Some(
+        std::iter::once(head)
+            .chain(body)
+            .collect::<Vec<_>>()
+            .join("\n"),
+    )
+}

@@ -1,0 +1,235 @@
+//! JavaScript and TypeScript: package managers, scripts, test runners.
+
+mod manager;
+mod scripts;
+
+use serde_json::Value;
+
+use super::ci::Ci;
+use super::place::{Place, keys};
+use super::units::{Kind, Unit, node_workspaces};
+use super::{Found, Purpose, Sheet};
+use manager::Manager;
+
+/// Packages, the framework they are, and the pack they speak for.
+const FRAMEWORKS: &[(&str, &str, Option<&str>)] = &[
+    ("react", "React", Some("web")),
+    ("next", "Next.js", Some("web")),
+    ("vue", "Vue", Some("web")),
+    ("nuxt", "Nuxt", Some("web")),
+    ("svelte", "Svelte", Some("web")),
+    ("@sveltejs/kit", "SvelteKit", Some("web")),
+    ("@angular/core", "Angular", Some("web")),
+    ("solid-js", "Solid", Some("web")),
+    ("preact", "Preact", Some("web")),
+    ("astro", "Astro", Some("web")),
+    ("@remix-run/react", "Remix", Some("web")),
+    ("express", "Express", Some("api")),
+    ("fastify", "Fastify", Some("api")),
+    ("koa", "Koa", Some("api")),
+    ("hono", "Hono", Some("api")),
+    ("@nestjs/core", "NestJS", Some("api")),
+    ("@apollo/server", "Apollo", Some("api")),
+    ("commander", "commander", Some("cli")),
+    ("yargs", "yargs", Some("cli")),
+    ("oclif", "oclif", Some("cli")),
+    ("@oclif/core", "oclif", Some("cli")),
+    ("ccxt", "ccxt", Some("trading")),
+    ("hardhat", "Hardhat", Some("contracts")),
+    ("jsonwebtoken", "jsonwebtoken", Some("security")),
+    ("passport", "passport", Some("security")),
+    ("next-auth", "NextAuth", Some("security")),
+    ("stripe", "Stripe", Some("security")),
+    ("electron", "Electron", None),
+    ("react-native", "React Native", Some("web")),
+];
+
+/// Frameworks that a project has only while it is developed.
+const BUILT_WITH: &[(&str, &str, Option<&str>)] = &[
+    ("vite", "Vite", None),
+    ("svelte", "Svelte", Some("web")),
+    ("@sveltejs/kit", "SvelteKit", Some("web")),
+    ("astro", "Astro", Some("web")),
+    ("hardhat", "Hardhat", Some("contracts")),
+];
+
+/// Test runners by package.
+const RUNNERS: &[&str] = &[
+    "vitest",
+    "jest",
+    "mocha",
+    "ava",
+    "tap",
+    "uvu",
+    "jasmine",
+    "@playwright/test",
+    "cypress",
+];
+
+/// Linters, formatters and type checkers by package.
+const LINTERS: &[(&str, &str)] = &[
+    ("eslint", "eslint"),
+    ("oxlint", "oxlint"),
+    ("@biomejs/biome", "biome"),
+    ("prettier", "prettier"),
+    ("typescript", "tsc"),
+    ("standard", "standard"),
+    ("xo", "xo"),
+    ("stylelint", "stylelint"),
+];
+
+/// What one look at a package needs.
+struct Package<'a> {
+    unit: &'a Unit,
+    manifest: Value,
+}
+
+impl Package<'_> {
+    /// Whether it names a package, at run time or for development.
+    fn names(&self, package: &str) -> bool {
+        let lists = ["dependencies", "devDependencies"];
+        lists
+            .iter()
+            .any(|list| keys(&self.manifest, &[list]).contains(&package))
+    }
+}
+
+pub(super) fn look(place: &Place<'_>, unit: &Unit, all: &[Unit], ci: &Ci, sheet: &mut Sheet) {
+    let Some(manifest) = place.json(&unit.manifest) else {
+        return;
+    };
+    let package = Package { unit, manifest };
+    let manager = Manager::of(place, &package, ci);
+    let is_member = |other: &&Unit| {
+        other.kind == Kind::Node && other.member_of.as_deref() == Some(&unit.folder)
+    };
+    let members = all.iter().filter(is_member).filter_map(|unit| {
+        let manifest = place.json(&unit.manifest)?;
+        Some(Package { unit, manifest })
+    });
+    let members: Vec<Package<'_>> = members.collect();
+    for one in std::iter::once(&package).chain(&members) {
+        tell(place, one, sheet);
+    }
+    if std::iter::once(&package)
+        .chain(&members)
+        .any(|one| one.names("hardhat"))
+    {
+        let why = "Hardhat finds its compilers there";
+        sheet.cache("~/.cache/hardhat-nodejs", false, why);
+    }
+    let before = sheet.checks.len();
+    scripts::propose(place, &package, &members, &manager, ci, sheet);
+    let is_only = all
+        .iter()
+        .all(|other| other == unit || other.member_of.is_some());
+    let has_packages = std::iter::once(&package).chain(&members).any(|one| {
+        let lists = ["dependencies", "devDependencies"];
+        lists
+            .iter()
+            .any(|list| !keys(&one.manifest, &[list]).is_empty())
+    });
+    if has_packages || sheet.checks.len() > before {
+        let found = Found::new(manager.name.word(), manager.why.clone());
+        sheet.managers.push(found);
+    }
+    if has_packages && (is_only || sheet.checks.len() > before) {
+        sheet
+            .setups
+            .push((unit.clone(), manager.setup(place, unit)));
+        let ignore = place.text(".gitignore").unwrap_or_default();
+        let own = place.text(&unit.path(".gitignore")).unwrap_or_default();
+        if !ignore.contains("node_modules") && !own.contains("node_modules") {
+            place.note(
+                "no `.gitignore` names `node_modules`: what the set-up command installs would \
+                 count as a worker's change",
+            );
+        }
+    }
+    if !node_workspaces(place, unit).is_empty() && members.is_empty() {
+        place.note(format!(
+            "`{}` names a workspace without members",
+            unit.manifest
+        ));
+    }
+}
+
+/// Says what a package is built with.
+fn tell(place: &Place<'_>, package: &Package<'_>, sheet: &mut Sheet) {
+    let file = &package.unit.manifest;
+    let manifest = &package.manifest;
+    let runtime = keys(manifest, &["dependencies"]);
+    let peers = keys(manifest, &["peerDependencies"]);
+    let development = keys(manifest, &["devDependencies"]);
+    let has_program = manifest.get("bin").is_some();
+    let mut found = |list: &[&str], known: &[(&str, &str, Option<&str>)]| {
+        for (name, framework, pack) in known {
+            if !list.contains(name) || (*pack == Some("cli") && !has_program) {
+                continue;
+            }
+            let why = format!("`{file}` names `{name}`");
+            sheet.frameworks.push(Found::new(*framework, why.clone()));
+            sheet.packs.extend(pack.map(|pack| Found::new(pack, why)));
+        }
+    };
+    found(&runtime, FRAMEWORKS);
+    found(&peers, &FRAMEWORKS[..11]);
+    found(&development, BUILT_WITH);
+    for runner in RUNNERS.iter().filter(|runner| package.names(runner)) {
+        let why = format!("`{file}` names `{runner}`");
+        sheet.runners.push(Found::new(
+            runner.trim_end_matches("/test").trim_start_matches('@'),
+            why,
+        ));
+    }
+    for (name, linter) in LINTERS.iter().filter(|(name, _)| package.names(name)) {
+        sheet
+            .linters
+            .push(Found::new(*linter, format!("`{file}` names `{name}`")));
+    }
+    let is_published = manifest.get("private").and_then(Value::as_bool) != Some(true);
+    let has_types = manifest.get("types").is_some() || manifest.get("typings").is_some();
+    if is_published && has_types && place.has(&package.unit.path("tsconfig.json")) {
+        let why = format!("`{file}` publishes types");
+        sheet.packs.push(Found::new("types", why));
+    }
+}
+
+/// Whether a script changes what it looks at.
+fn changes(body: &str) -> bool {
+    let options = ["--fix", "--write", " -u", "--update"];
+    // What it does not fix it still finds.
+    let body = body.replace("--fix-dry-run", "");
+    options.iter().any(|option| body.contains(option))
+}
+
+/// The purpose of a script by its name, if it only looks.
+fn purpose(name: &str, body: &str) -> Option<Purpose> {
+    if changes(body) {
+        return None;
+    }
+    let words: Vec<&str> = name.split([':', '-', '.']).collect();
+    let has = |known: &[&str]| words.iter().any(|word| known.contains(word));
+    let only = |known: &[&str]| words.iter().all(|word| known.contains(word));
+    let beside = [
+        "check", "checks", "ci", "test", "verify", "lint", "all", "js", "ts",
+    ];
+    let types = ["types", "type", "typecheck", "tsc"];
+    let format = ["format", "fmt", "prettier", "formatting"];
+    let lint = ["lint", "eslint", "oxlint", "biome"];
+    let with_beside = |known: &[&str]| {
+        words
+            .iter()
+            .all(|w| known.contains(w) || beside.contains(w))
+    };
+    if has(&types) && with_beside(&types) {
+        // By its name alone it may as well write declarations.
+        let is_sure = !only(&["types", "tsc"]) || body.contains("noEmit");
+        return is_sure.then_some(Purpose::Types);
+    }
+    if has(&format) && with_beside(&format) {
+        let is_sure = has(&beside) || body.contains("--check");
+        return is_sure.then_some(Purpose::Format);
+    }
+    (has(&lint) && with_beside(&lint)).then_some(Purpose::Lint)
+}

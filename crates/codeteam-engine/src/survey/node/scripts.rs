@@ -1,0 +1,329 @@
+//! From a package's scripts to checks.
+
+use super::manager::{Manager, scripts};
+use super::{Package, changes, purpose};
+use crate::survey::ci::{Ci, Run};
+use crate::survey::place::{Place, ending, is_foreign};
+use crate::survey::{Purpose, Sheet};
+
+/// How many packages of a workspace get a check of their own.
+const MAX_PACKAGES: usize = 6;
+
+/// Names of scripts that run all tests there are without a browser.
+const WHOLE: &[&str] = &[
+    "test:unit",
+    "test-unit",
+    "unit",
+    "test:ci",
+    "test-ci",
+    "test:run",
+    "test:spec",
+    "test:app",
+    "test:jest",
+    "test:vitest",
+    "tests",
+    "test:coverage",
+    "test-coverage",
+];
+
+/// A script that serves as a check.
+struct Chosen {
+    script: String,
+    purpose: Purpose,
+    command: String,
+    why: String,
+}
+
+/// Proposes checks: the root's scripts, and where it has none those of the workspace's packages.
+pub(super) fn propose(
+    place: &Place<'_>,
+    root: &Package<'_>,
+    members: &[Package<'_>],
+    manager: &Manager,
+    ci: &Ci,
+    sheet: &mut Sheet,
+) {
+    let mut chosen = of_package(place, root, manager, ci);
+    chosen.retain(|one| {
+        let unfit = passed_on(root, members, one);
+        if let Some((member, why)) = unfit {
+            let script = &one.script;
+            place.note(format!(
+                "the script `{script}` of `{member}` {why}, so it is no check here"
+            ));
+        }
+        unfit.is_none()
+    });
+    for one in &chosen {
+        sheet.check(root.unit, one.purpose, &one.command, one.why.clone());
+    }
+    for purpose in [
+        Purpose::Format,
+        Purpose::Lint,
+        Purpose::Types,
+        Purpose::Build,
+        Purpose::Tests,
+    ] {
+        if chosen.iter().any(|one| one.purpose == purpose) {
+            continue;
+        }
+        of_members(place, root, members, manager, ci, purpose, sheet);
+    }
+}
+
+/// The package whose script makes the root's script of the same name unfit, and why: a root often
+/// only runs those of its packages.
+fn passed_on<'m>(
+    root: &Package<'_>,
+    members: &'m [Package<'_>],
+    one: &Chosen,
+) -> Option<(&'m str, &'static str)> {
+    let words = [
+        "--filter",
+        " -r",
+        "--recursive",
+        "workspace",
+        "turbo",
+        "nx ",
+        "lerna",
+    ];
+    let own = scripts(root)
+        .into_iter()
+        .find(|(name, _)| *name == one.script);
+    let (_, body) = own?;
+    if !words.iter().any(|word| body.contains(word)) {
+        return None;
+    }
+    members.iter().find_map(|member| {
+        let mut scripts = scripts(member).into_iter();
+        let (_, body) = scripts.find(|(name, _)| *name == one.script)?;
+        let folder = member.unit.folder.as_str();
+        match one.purpose {
+            Purpose::Tests if needs_browser(body) => Some((folder, "needs a browser or a server")),
+            Purpose::Tests => None,
+            _ => changes(body).then_some((folder, "changes what it looks at")),
+        }
+    })
+}
+
+/// The checks of one package, by its own scripts.
+fn of_package(place: &Place<'_>, package: &Package<'_>, manager: &Manager, ci: &Ci) -> Vec<Chosen> {
+    let mut chosen: Vec<Chosen> = Vec::new();
+    let scripts = scripts(package);
+    let file = &package.unit.manifest;
+    for (name, body) in &scripts {
+        let Some(purpose) = purpose(name, body) else {
+            continue;
+        };
+        // The first of several is enough, unless another is what CI runs.
+        let run = run_of(ci, package, name);
+        let known = chosen.iter().position(|one| one.purpose == purpose);
+        let one = Chosen {
+            script: (*name).to_owned(),
+            purpose,
+            command: manager.name.script(name),
+            why: run.map_or_else(|| format!("`{file}` has the script `{name}`"), Run::why),
+        };
+        match known {
+            None => chosen.push(one),
+            Some(known) if run.is_some() || is_plainer(name, &chosen[known].script) => {
+                chosen[known] = one;
+            }
+            Some(_) => {}
+        }
+    }
+    let has_types = chosen.iter().any(|one| one.purpose == Purpose::Types);
+    let build = scripts
+        .iter()
+        .find(|(name, body)| *name == "build" && checks_types(body));
+    if let Some((name, _)) = build.filter(|_| !has_types) {
+        chosen.push(Chosen {
+            script: (*name).to_owned(),
+            purpose: Purpose::Build,
+            command: manager.name.script(name),
+            why: format!("`{file}` checks types with its script `{name}`"),
+        });
+    }
+    chosen.extend(tests(place, package, &scripts, manager, ci));
+    chosen
+}
+
+/// Whether a script is the usual one for its purpose, and another one is about tests of it.
+fn is_plainer(name: &str, other: &str) -> bool {
+    other.starts_with("test") && !name.starts_with("test")
+}
+
+/// Whether a build begins with the type checker.
+fn checks_types(body: &str) -> bool {
+    let first = body.split(['&', ';']).next().unwrap_or_default().trim();
+    matches!(first.split(' ').next(), Some("tsc" | "vue-tsc"))
+}
+
+fn tests(
+    place: &Place<'_>,
+    package: &Package<'_>,
+    scripts: &[(&str, &str)],
+    manager: &Manager,
+    ci: &Ci,
+) -> Option<Chosen> {
+    let file = &package.unit.manifest;
+    let fits = |name: &str| {
+        let found = scripts.iter().find(|(known, _)| *known == name);
+        found.filter(|(_, body)| !needs_browser(body))
+    };
+    let chosen = |(name, body): &(&str, &str), why: String| Chosen {
+        script: (*name).to_owned(),
+        purpose: Purpose::Tests,
+        command: once(manager, name, body),
+        why,
+    };
+    let own = fits("test");
+    if let Some(own) = own
+        && let Some(run) = run_of(ci, package, "test")
+    {
+        return Some(chosen(own, run.why()));
+    }
+    // CI may run another script for all tests, which then is the better one.
+    let others = WHOLE.iter().filter_map(|name| fits(name));
+    let mut run = others
+        .clone()
+        .filter_map(|other| Some((other, run_of(ci, package, other.0)?)));
+    if let Some((other, run)) = run.next() {
+        return Some(chosen(other, run.why()));
+    }
+    if let Some(one) = own.or_else(|| others.clone().next()) {
+        return Some(chosen(one, format!("`{file}` has the script `{}`", one.0)));
+    }
+    // A placeholder, or nothing: the runner itself, if there is something for it to run.
+    let runners = [("vitest", "vitest run"), ("jest", "jest --ci")];
+    let (runner, line) = runners.iter().find(|(runner, _)| package.names(runner))?;
+    let mut files = place.below(&package.unit.folder);
+    let test = files.find(|path| is_test(path))?;
+    Some(Chosen {
+        script: String::new(),
+        purpose: Purpose::Tests,
+        command: manager.name.program(line),
+        why: format!("`{file}` names `{runner}`, and there are tests, such as `{test}`"),
+    })
+}
+
+/// The command of CI that runs a script of this package.
+fn run_of<'c>(ci: &'c Ci, package: &'c Package<'_>, script: &str) -> Option<&'c Run> {
+    ci.of(&package.unit.folder).find(|run| {
+        let words = run.words();
+        match words[..] {
+            ["npm" | "pnpm" | "yarn" | "bun", "run", name, ..]
+            | ["npm" | "pnpm" | "yarn", name, ..] => name == script,
+            _ => false,
+        }
+    })
+}
+
+/// Runs a script so that it ends: not watching, not waiting for keys.
+fn once(manager: &Manager, name: &str, body: &str) -> String {
+    let mut words: Vec<&str> = body.split_whitespace().collect();
+    let is_one = !body.contains(['&', '|', ';', '$', '"', '\'', '>', '<', '(', '`']);
+    match words.first() {
+        Some(&"vitest") if is_one => {
+            let ends = words.iter().any(|word| matches!(*word, "run" | "--run"));
+            if ends {
+                return manager.name.script(name);
+            }
+            words.retain(|word| !matches!(*word, "--watch" | "-w" | "watch" | "dev" | "--ui"));
+            words.insert(1, "run");
+            manager.name.program(&words.join(" "))
+        }
+        Some(&"jest") if is_one => {
+            words.retain(|word| !matches!(*word, "--watch" | "--watchAll"));
+            if !words.contains(&"--ci") {
+                words.push("--ci");
+            }
+            manager.name.program(&words.join(" "))
+        }
+        Some(&"react-scripts") => format!("CI=true {}", manager.name.script(name)),
+        _ => manager.name.script(name),
+    }
+}
+
+/// Whether a script drives a browser, which is not there.
+fn needs_browser(body: &str) -> bool {
+    let words = [
+        "playwright",
+        "cypress",
+        "wdio",
+        "e2e",
+        "testcafe",
+        "puppeteer",
+    ];
+    words.iter().any(|word| body.contains(word))
+}
+
+/// Whether a file holds tests, by its name.
+fn is_test(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let endings = ["js", "jsx", "ts", "tsx", "mjs", "mts", "cjs", "cts"];
+    let is_named = [".test.", ".spec."].iter().any(|mark| name.contains(mark));
+    let is_there = path.contains("__tests__/");
+    endings.contains(&ending(name)) && (is_named || is_there) && !is_foreign(path)
+}
+
+/// The checks of a workspace's packages for one purpose.
+fn of_members(
+    place: &Place<'_>,
+    root: &Package<'_>,
+    members: &[Package<'_>],
+    manager: &Manager,
+    ci: &Ci,
+    wanted: Purpose,
+    sheet: &mut Sheet,
+) {
+    let mut found: Vec<(&Package<'_>, Chosen)> = Vec::new();
+    for member in members {
+        let chosen = of_package(place, member, manager, ci);
+        found.extend(
+            chosen
+                .into_iter()
+                .find(|one| one.purpose == wanted)
+                .map(|one| (member, one)),
+        );
+    }
+    if found.is_empty() {
+        return;
+    }
+    let script = match wanted {
+        Purpose::Tests => "test",
+        Purpose::Lint => "lint",
+        Purpose::Types => "typecheck",
+        Purpose::Format | Purpose::Build => "",
+    };
+    let plain = manager.name.script(script);
+    // A placeholder in one of them would fail in all.
+    let has_placeholder = members.iter().any(|member| {
+        let body = member.manifest.pointer(&format!("/scripts/{script}"));
+        body.and_then(serde_json::Value::as_str)
+            .is_some_and(|body| body.contains("no test specified"))
+    });
+    let is_same = found.iter().all(|(_, one)| one.command == plain) && !has_placeholder;
+    if let Some(command) = manager
+        .name
+        .everywhere(script)
+        .filter(|_| is_same && found.len() > 1)
+    {
+        let why = format!(
+            "{} packages of the workspace have the script `{script}`",
+            found.len()
+        );
+        sheet.check(root.unit, wanted, &command, why);
+        return;
+    }
+    if found.len() > MAX_PACKAGES {
+        place.note(format!(
+            "{} packages have {} of their own; the first {MAX_PACKAGES} are proposed",
+            found.len(),
+            wanted.word()
+        ));
+    }
+    for (member, one) in found.into_iter().take(MAX_PACKAGES) {
+        sheet.check(member.unit, wanted, &one.command, one.why);
+    }
+}

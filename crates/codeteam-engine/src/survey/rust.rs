@@ -1,0 +1,204 @@
+//! Rust: cargo's checks.
+
+use serde_json::Value;
+
+use super::ci::{Ci, Run};
+use super::place::{Place, at, strings};
+use super::units::{Kind, Unit};
+use super::{Found, Purpose, Sheet};
+
+/// Frameworks by crate, and the pack they speak for.
+const CRATES: &[(&str, &str, &str)] = &[
+    ("axum", "axum", "api"),
+    ("actix-web", "actix", "api"),
+    ("rocket", "rocket", "api"),
+    ("warp", "warp", "api"),
+    ("poem", "poem", "api"),
+    ("tonic", "tonic", "api"),
+    ("clap", "clap", "cli"),
+    ("argh", "argh", "cli"),
+    ("lexopt", "lexopt", "cli"),
+    ("bpaf", "bpaf", "cli"),
+    ("yew", "yew", "web"),
+    ("leptos", "leptos", "web"),
+    ("dioxus", "dioxus", "web"),
+    ("anchor-lang", "anchor", "contracts"),
+    ("ink", "ink!", "contracts"),
+];
+
+pub(super) fn look(place: &Place<'_>, unit: &Unit, all: &[Unit], ci: &Ci, sheet: &mut Sheet) {
+    let manifest = place.toml(&unit.manifest).unwrap_or_default();
+    let name = &unit.manifest;
+    sheet
+        .managers
+        .push(Found::new("cargo", format!("there is `{name}`")));
+    sheet
+        .packs
+        .push(Found::new("rust", format!("there is `{name}`")));
+    let members = all.iter().filter(|other| {
+        other.kind == Kind::Rust && other.member_of.as_deref() == Some(&unit.folder)
+    });
+    let mut has_dependencies = false;
+    for member in std::iter::once(unit).chain(members) {
+        let Some(manifest) = place.toml(&member.manifest) else {
+            continue;
+        };
+        let tables = ["dependencies", "dev-dependencies", "build-dependencies"];
+        has_dependencies |= tables
+            .iter()
+            .any(|table| is_from_elsewhere(&manifest, table));
+        let has_binary = manifest.get("bin").is_some() || place.has(&member.path("src/main.rs"));
+        for (crate_name, framework, pack) in CRATES {
+            // What is in the repository itself is not used by it but made in it.
+            let named = at(&manifest, &["dependencies", crate_name]);
+            let is_named = named.is_some_and(|one| one.get("path").is_none());
+            if is_named && (*pack != "cli" || has_binary) {
+                let why = format!("`{}` names `{crate_name}`", member.manifest);
+                if *pack != "cli" {
+                    sheet.frameworks.push(Found::new(*framework, why.clone()));
+                }
+                sheet.packs.push(Found::new(*pack, why));
+            }
+        }
+    }
+    let is_workspace = manifest.get("workspace").is_some();
+    style(place, unit, ci, is_workspace, sheet);
+    tests(unit, ci, is_workspace, sheet);
+    if has_dependencies {
+        sheet.cache(
+            "~/.cargo/registry",
+            false,
+            "cargo finds crates there without a network",
+        );
+        let lock = unit.path("Cargo.lock");
+        if !place.has(&lock) {
+            place.note(format!(
+                "`{lock}` is not tracked: without a network cargo may find no versions to build with; \
+                 commit it, or name it in `.worktreeinclude`"
+            ));
+        }
+    }
+}
+
+/// Whether a table names a crate that is not in the repository itself.
+fn is_from_elsewhere(manifest: &Value, table: &str) -> bool {
+    let Some(table) = manifest.get(table).and_then(Value::as_object) else {
+        return false;
+    };
+    table.values().any(|one| one.get("path").is_none())
+}
+
+fn style(place: &Place<'_>, unit: &Unit, ci: &Ci, is_workspace: bool, sheet: &mut Sheet) {
+    let all = if is_workspace { " --all" } else { "" };
+    let toolchain = place.first(&unit.folder, &["rust-toolchain.toml", "rust-toolchain"]);
+    let components = toolchain.as_ref().and_then(|file| place.toml(file));
+    let has = |component: &str| {
+        let components = components.as_ref();
+        let named = components.map(|t| strings(t, &["toolchain", "components"]));
+        named.is_some_and(|named| named.contains(&component))
+    };
+    let said = |component: &str| {
+        let file = toolchain.as_deref().unwrap_or_default();
+        format!("`{file}` names `{component}`")
+    };
+    let run = best(ci, unit, &["cargo", "fmt"], |run| {
+        run.words()
+            .iter()
+            .any(|word| *word == "--check" || *word == "-check")
+    });
+    let file = place.first(&unit.folder, &["rustfmt.toml", ".rustfmt.toml"]);
+    let why = run
+        .map(Run::why)
+        .or_else(|| file.map(|file| format!("there is `{file}`")))
+        .or_else(|| ci.mentions("cargo fmt"))
+        .or_else(|| has("rustfmt").then(|| said("rustfmt")));
+    if let Some(why) = why {
+        sheet.linters.push(Found::new("rustfmt", why.clone()));
+        let guess = format!("cargo fmt{all} --check");
+        let command = run.map_or(guess, |run| run.command.clone());
+        sheet.check(unit, Purpose::Format, &command, why);
+    }
+    let run = best(ci, unit, &["cargo", "clippy"], |_| true);
+    let file = place.first(&unit.folder, &["clippy.toml", ".clippy.toml"]);
+    let manifest = place.toml(&unit.manifest).unwrap_or_default();
+    let lints = [&["lints", "clippy"][..], &["workspace", "lints", "clippy"]];
+    let has_lints = lints.iter().any(|path| at(&manifest, path).is_some());
+    let why = run
+        .map(Run::why)
+        .or_else(|| file.map(|file| format!("there is `{file}`")))
+        .or_else(|| has_lints.then(|| format!("`{}` has lints for it", unit.manifest)))
+        .or_else(|| ci.mentions("cargo clippy"))
+        .or_else(|| has("clippy").then(|| said("clippy")));
+    if let Some(why) = why {
+        sheet.linters.push(Found::new("clippy", why.clone()));
+        // Whether warnings are errors is for the project to say, not to be guessed.
+        let workspace = if is_workspace { " --workspace" } else { "" };
+        let guess = format!("cargo clippy{workspace} --all-targets");
+        let command = run.map_or(guess, |run| run.command.clone());
+        sheet.check(unit, Purpose::Lint, &command, why);
+    }
+}
+
+fn tests(unit: &Unit, ci: &Ci, is_workspace: bool, sheet: &mut Sheet) {
+    let is_whole = |run: &Run| {
+        let words = run.words();
+        let has = |options: &[&str]| words.iter().any(|word| options.contains(word));
+        let is_part = has(&[
+            "--doc",
+            "--no-run",
+            "-p",
+            "--package",
+            "--manifest-path",
+            "--ignored",
+        ]);
+        // Of a workspace with a package at its root, `cargo test` tests that package alone.
+        !is_part && (!is_workspace || has(&["--workspace", "--all"]))
+    };
+    let run = best(ci, unit, &["cargo", "test"], is_whole);
+    let (command, why) = match run {
+        Some(run) => (run.command.clone(), run.why()),
+        None if is_workspace => (
+            "cargo test --workspace".to_owned(),
+            format!("`{}` is a cargo workspace", unit.manifest),
+        ),
+        None => (
+            "cargo test".to_owned(),
+            format!("there is `{}`", unit.manifest),
+        ),
+    };
+    sheet.runners.push(Found::new("cargo test", why.clone()));
+    sheet.check(unit, Purpose::Tests, &command, why);
+}
+
+/// The plainest of CI's commands that begin like this: no other target, no chosen features if
+/// there is one without.
+fn best<'c>(
+    ci: &'c Ci,
+    unit: &'c Unit,
+    start: &[&str],
+    fits: impl Fn(&Run) -> bool,
+) -> Option<&'c Run> {
+    let is_plain = |run: &&Run| {
+        let words = run.words();
+        !words.iter().any(|word| {
+            word.starts_with("--target")
+                || word.starts_with("--manifest-path")
+                || word.starts_with('+')
+                || word.starts_with("-Z")
+        })
+    };
+    let narrow = |run: &&Run| {
+        let words = run.words();
+        let is_narrow = |word: &&&str| {
+            matches!(
+                **word,
+                "--no-default-features" | "--features" | "--release" | "--lib"
+            )
+        };
+        words.iter().filter(is_narrow).count()
+    };
+    ci.of(&unit.folder)
+        .filter(|run| run.starts_with(start) && fits(run))
+        .filter(is_plain)
+        .min_by_key(narrow)
+}

@@ -1,0 +1,178 @@
+//! `codeteam init`: look at a repository, propose a configuration, show it, write it.
+
+mod config;
+mod files;
+mod schema;
+mod told;
+
+use std::io::{self, BufRead as _, IsTerminal as _};
+use std::path::{Path, PathBuf};
+
+use codeteam_engine::engine::{Engine, Error as EngineError};
+use codeteam_engine::git::Repo;
+use codeteam_engine::survey::{self, Survey};
+use codeteam_engine::workflows;
+use serde::Serialize;
+
+use self::files::Proposed;
+use crate::cli::Scene;
+use crate::exit::Exit;
+use crate::output::{self, out, say};
+use crate::problem::Problem;
+use crate::progress::Detail;
+
+/// How many files of a repository are looked at.
+const MAX_FILES: usize = 200_000;
+
+/// Arguments of `init`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Write without asking.
+    #[arg(long, conflicts_with = "dry_run")]
+    yes: bool,
+    /// Show what would be written, and write nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// The workflow to propose, in place of the one that seems to fit.
+    #[arg(long, value_name = "NAME")]
+    template: Option<String>,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Report<'a> {
+    survey: &'a Survey,
+    files: &'a [Proposed],
+    written: bool,
+    notes: &'a [String],
+}
+
+pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+    let repo = Engine::repository(&scene.folder, &scene.env)?;
+    let root = repo.top_level().to_owned();
+    let folder = root.join(".codeteam");
+    if let Some(name) = &args.template {
+        known(name, &folder, scene)?;
+    }
+    let survey = look(&repo, args.template.as_deref())?;
+    let mut notes = Vec::new();
+    let proposed = files::propose(&root, &survey, schema::files(), &mut notes)?;
+    let is_asked = !args.yes && !args.dry_run && !proposed.is_empty();
+    if !scene.json {
+        let is_shown = scene.detail >= Detail::Normal || is_asked || args.dry_run;
+        if is_shown {
+            out(&told::found(&survey))?;
+            out(&told::proposed(&proposed))?;
+        }
+        for note in &notes {
+            say(&format!("note: {note}"));
+        }
+    }
+    let agreed = match (args.yes, is_asked && !scene.json) {
+        (true, _) => true,
+        (false, true) => ask()?,
+        (false, false) => false,
+    };
+    if agreed {
+        files::write(&root, &proposed)?;
+    }
+    if scene.json {
+        output::json(&Report {
+            survey: &survey,
+            files: &proposed,
+            written: agreed && !proposed.is_empty(),
+            notes: &notes,
+        })?;
+    }
+    Ok(end(args, scene, &proposed, agreed))
+}
+
+/// Says what came of it.
+fn end(args: &Args, scene: &Scene, proposed: &[Proposed], agreed: bool) -> Exit {
+    let is_told = scene.detail >= Detail::Normal && !scene.json;
+    if proposed.is_empty() {
+        if is_told {
+            say("nothing to write: everything that init proposes is there already");
+        }
+        return Exit::Done;
+    }
+    if agreed {
+        if is_told {
+            say(&format!(
+                "wrote {} files; look them over and commit them",
+                proposed.len()
+            ));
+            say(&format!(
+                "`{0} doctor` says whether runs can start, `{0} run \"what you want\"` starts one",
+                scene.calls.codeteam
+            ));
+        }
+        return Exit::Done;
+    }
+    if args.dry_run {
+        return Exit::Done;
+    }
+    if is_terminal() && !scene.json {
+        say("nothing was written");
+        return Exit::Done;
+    }
+    say("nothing was written: there is no terminal to ask on; `codeteam init --yes` writes it");
+    Exit::Waiting
+}
+
+/// Looks at the repository.
+fn look(repo: &Repo, template: Option<&str>) -> Result<Survey, Problem> {
+    let (files, has_more) = repo.files(MAX_FILES)?;
+    let root = repo.top_level();
+    let templates: Vec<&str> = workflows::BUILT_IN.iter().map(|(name, _)| *name).collect();
+    let read = |path: &str| survey::read_below(root, path);
+    let mut survey = survey::survey(&files, &read, &templates);
+    if has_more {
+        let note = format!("only the first {MAX_FILES} files were looked at");
+        survey.notes.push(note);
+    }
+    if let Some(name) = template {
+        survey.template = survey::Found {
+            name: name.to_owned(),
+            why: "`--template` names it".to_owned(),
+        };
+    }
+    Ok(survey)
+}
+
+/// Refuses a workflow that is not there.
+fn known(name: &str, folder: &Path, scene: &Scene) -> Result<(), Problem> {
+    let mut folders: Vec<PathBuf> = vec![folder.join("workflows")];
+    if let Some(home) = &scene.env.config_home {
+        folders.push(home.join("codeteam/workflows"));
+    }
+    match workflows::load(name, &folders, &[]) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(EngineError::from(error).into()),
+    }
+}
+
+fn is_terminal() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks whether to write; nobody there is a no.
+fn ask() -> Result<bool, Problem> {
+    if !is_terminal() {
+        return Ok(false);
+    }
+    loop {
+        say("Write these? [Y/n]");
+        let mut line = String::new();
+        let read = io::stdin().lock().read_line(&mut line);
+        let read =
+            read.map_err(|e| Problem::environment("could not read the answer").caused_by(&e))?;
+        match line.trim().to_ascii_lowercase().as_str() {
+            // The end of the input is no answer.
+            "" if read == 0 => return Ok(false),
+            "" | "y" | "yes" => return Ok(true),
+            "n" | "no" => return Ok(false),
+            _ => {}
+        }
+    }
+}

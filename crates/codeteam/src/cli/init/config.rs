@@ -1,0 +1,328 @@
+//! The texts that `init` writes: `config.yml`, and a first document for workers.
+
+use std::fmt::Write as _;
+
+use codeteam_core::yaml;
+use codeteam_engine::survey::{Pack, STEPS, Survey};
+use serde_json::Value;
+
+use super::told::plain;
+use crate::problem::Problem;
+
+/// What editors look for, and what a person sees first.
+const HEAD: &str = "\
+# yaml-language-server: $schema=schema/config.json
+# What codeteam knows of this project. `codeteam init` wrote it once; it is yours to change.
+";
+
+/// A part of the configuration, under one key at the top.
+struct Section {
+    key: &'static str,
+    text: String,
+}
+
+/// A new configuration.
+pub(super) fn new(survey: &Survey) -> String {
+    let mut text = HEAD.to_owned();
+    for section in sections(survey) {
+        text.push('\n');
+        text.push_str(&section.text);
+    }
+    if survey.checks.is_empty() {
+        text.push_str(
+            "\n# What must hold before anything is committed. Nothing was found; it looks like this:\n\
+             # verification:\n#   commands:\n#     - { name: tests, command: make test }\n",
+        );
+    }
+    text.push_str(
+        "\n# What a run may use up; without a limit, as much as it takes.\n\
+         # limits:\n#   max_cost_usd: 10\n#   max_minutes: 120\n",
+    );
+    text
+}
+
+/// A configuration with the sections that it lacks at its end; all else stays as it is.
+pub(super) fn completed(
+    path: &str,
+    before: &str,
+    survey: &Survey,
+    notes: &mut Vec<String>,
+) -> Result<String, Problem> {
+    let parse = |text: &str| yaml::parse::<Option<serde_json::Map<String, Value>>>(path, text);
+    let known = parse(before).map_err(|problems| {
+        Problem::user(problems.to_string()).hint("mend it first; nothing was written")
+    })?;
+    let known = known.unwrap_or_default();
+    let mut text = before.to_owned();
+    let mut added = Vec::new();
+    for section in sections(survey) {
+        if known.contains_key(section.key) {
+            // What was set up cannot be reached, or found, without these.
+            if section.key == "sandbox" {
+                notes.push(format!(
+                    "`{path}` has `sandbox` already; see that it has what is below\n{}",
+                    section.text.trim_end()
+                ));
+            }
+            continue;
+        }
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&section.text);
+        added.push(section.key);
+    }
+    // A file in another form, such as one in braces, cannot be added to.
+    let now = parse(&text).ok().flatten();
+    let is_right = now.is_some_and(|now| {
+        let has_all = added.iter().all(|key| now.contains_key(*key));
+        has_all && known.iter().all(|(key, value)| now.get(key) == Some(value))
+    });
+    if added.is_empty() || is_right {
+        return Ok(text);
+    }
+    notes.push(format!(
+        "`{path}` is in a form that cannot be added to; it lacks `{}`",
+        added.join("`, `")
+    ));
+    Ok(before.to_owned())
+}
+
+fn sections(survey: &Survey) -> Vec<Section> {
+    let section = |key, text: String| (!text.is_empty()).then_some(Section { key, text });
+    [
+        section("workflow", workflow(survey)),
+        section("setup", setup(survey)),
+        section("sandbox", sandbox(survey)),
+        section("verification", verification(survey)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn workflow(survey: &Survey) -> String {
+    let name = &survey.template.name;
+    let mut text = format!(
+        "# How a run goes about it: {}.\n",
+        plain(&survey.template.why)
+    );
+    let steps = STEPS.iter().find(|steps| steps.template == name);
+    let used = if let (Some(steps), Some(cast)) = (steps, &survey.cast) {
+        let _ = writeln!(
+            text,
+            "workflow:\n  template: {}\n  overrides:",
+            scalar(name)
+        );
+        let why = plain(&cast.why);
+        let _ = writeln!(text, "    # Roles of the pack `{}`: {why}.", cast.pack);
+        let _ = writeln!(text, "    {}: {{ role: {} }}", steps.code, cast.implementer);
+        if let Some(reviewer) = cast.reviewer {
+            let (step, usual) = steps.review;
+            let _ = writeln!(text, "    {step}: {{ roles: [{usual}, {reviewer}] }}");
+        }
+        Some(cast.pack)
+    } else {
+        let _ = writeln!(text, "workflow: {}", scalar(name));
+        None
+    };
+    let others = survey
+        .packs
+        .iter()
+        .filter(|found| Some(found.name.as_str()) != used);
+    let others: Vec<_> = others.collect();
+    if !others.is_empty() {
+        let more = if used.is_some() {
+            "More roles"
+        } else {
+            "Roles"
+        };
+        let _ = writeln!(
+            text,
+            "# {more} that fit, for steps of a workflow of your own or `overrides`:"
+        );
+        for found in others {
+            let roles = Pack::named(&found.name)
+                .map(Pack::roles)
+                .unwrap_or_default();
+            let _ = writeln!(text, "#   {} ({})", roles.join(", "), plain(&found.why));
+        }
+    }
+    text
+}
+
+fn setup(survey: &Survey) -> String {
+    let Some(setup) = &survey.setup else {
+        return String::new();
+    };
+    let mut text = format!(
+        "# Makes a fresh work tree ready: {}.\nsetup:\n  command: {}\n",
+        plain(&setup.why),
+        scalar(&setup.command)
+    );
+    if !setup.inputs.is_empty() {
+        let _ = writeln!(
+            text,
+            "  inputs: {}  # runs again when one of them changes",
+            list(&setup.inputs)
+        );
+    }
+    text
+}
+
+fn sandbox(survey: &Survey) -> String {
+    let registries = survey.setup.as_ref().map(|setup| &setup.registries);
+    let registries = registries.filter(|hosts| !hosts.is_empty());
+    if registries.is_none() && survey.caches.is_empty() {
+        return String::new();
+    }
+    let mut text =
+        String::from("# What is let into the sandbox of workers and checks.\nsandbox:\n");
+    if let Some(hosts) = registries {
+        let _ = writeln!(text, "  registries: {}  # for `setup` alone", list(hosts));
+    }
+    if !survey.caches.is_empty() {
+        text.push_str("  caches:\n");
+        for cache in &survey.caches {
+            let mode = if cache.copied { ", mode: copy" } else { "" };
+            let _ = writeln!(text, "    # {}", plain(&cache.why));
+            let _ = writeln!(text, "    - {{ path: {}{mode} }}", scalar(&cache.path));
+        }
+    }
+    text
+}
+
+fn verification(survey: &Survey) -> String {
+    if survey.checks.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from(
+        "# What must hold before anything is committed. Run without a network.\n\
+         verification:\n  commands:\n",
+    );
+    for check in &survey.checks {
+        let _ = writeln!(text, "    # {}", plain(&check.why));
+        let _ = writeln!(text, "    - name: {}", scalar(&check.name));
+        let _ = writeln!(text, "      command: {}", scalar(&check.command));
+    }
+    text
+}
+
+/// A first document that every role may see.
+pub(super) fn context(survey: &Survey) -> String {
+    let mut text = String::from(
+        "# This project\n\nEvery worker may read this. Say what it cannot know from the code: what the project is for, \
+         what\nmust never happen, how things are done here.\n\n## What it is\n\n(one paragraph)\n\n## Layout\n\n",
+    );
+    let languages: Vec<&str> = survey.languages.iter().map(|l| l.name).collect();
+    if !languages.is_empty() {
+        let _ = writeln!(text, "- Languages: {}", languages.join(", "));
+    }
+    let frameworks: Vec<String> = survey.frameworks.iter().map(|f| plain(&f.name)).collect();
+    if !frameworks.is_empty() {
+        let _ = writeln!(text, "- Frameworks: {}", frameworks.join(", "));
+    }
+    for package in survey.packages.iter().take(30) {
+        let _ = writeln!(text, "- `{}`: {}", plain(&package.path), package.language);
+    }
+    if survey.setup.is_some() || !survey.checks.is_empty() {
+        text.push_str("\n## Commands\n\n");
+    }
+    if let Some(setup) = &survey.setup {
+        let _ = writeln!(text, "- set up: `{}`", plain(&setup.command));
+    }
+    for check in &survey.checks {
+        let _ = writeln!(
+            text,
+            "- {}: `{}`",
+            plain(&check.name),
+            plain(&check.command)
+        );
+    }
+    text.push_str("\n## Conventions\n\n(what a newcomer gets wrong)\n");
+    text
+}
+
+fn list(items: &[String]) -> String {
+    let items: Vec<String> = items.iter().map(|item| scalar(item)).collect();
+    format!("[{}]", items.join(", "))
+}
+
+/// A string as YAML: plain where nothing else could be meant, else quoted.
+fn scalar(text: &str) -> String {
+    let is_tame = |c: char| c.is_ascii_alphanumeric() || " -_./=+".contains(c);
+    let starts_well = text.starts_with(|c: char| c.is_ascii_alphabetic() || "./".contains(c));
+    let words = [
+        "true", "false", "null", "yes", "no", "on", "off", "y", "n", ".",
+    ];
+    let is_word = words.contains(&text.to_ascii_lowercase().as_str());
+    let has_letter = text.contains(|c: char| c.is_ascii_alphabetic());
+    // `.5` and `.inf` are numbers.
+    let is_number = text.starts_with('.') && !text.contains('/');
+    if text.chars().all(is_tame)
+        && starts_well
+        && has_letter
+        && !is_word
+        && !is_number
+        && !text.ends_with(' ')
+    {
+        return text.to_owned();
+    }
+    let is_odd = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}');
+    if !text.contains(is_odd) {
+        return format!("'{}'", text.replace('\'', "''"));
+    }
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if is_odd(c) => {
+                let _ = write!(quoted, "\\u{:04x}", u32::from(c));
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_a_string_holds_it_is_read_back() {
+        for text in [
+            "npm test",
+            "cargo clippy --all-targets -- -D warnings",
+            "cd 'a b' && npm test",
+            "it's",
+            "no",
+            ".5",
+            "12",
+            "1e3",
+            "a: b",
+            "a #b",
+            "- x",
+            "*.py",
+            "~/.cargo/registry",
+            "~",
+            "",
+            " x ",
+            "{a}",
+            "line\nline",
+            "tab\t\u{1b}[1m\"\\",
+            "\u{85}\u{2028}\u{feff}é",
+        ] {
+            let yaml = format!("key: {}\n", scalar(text));
+            let read: Value = yaml::parse("test", &yaml).unwrap();
+            assert_eq!(read["key"], text, "{yaml}");
+            let yaml = format!("[{}]\n", scalar(text));
+            let read: Value = yaml::parse("test", &yaml).unwrap();
+            assert_eq!(read[0], text, "{yaml}");
+        }
+    }
+}

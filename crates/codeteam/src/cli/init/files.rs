@@ -1,0 +1,165 @@
+//! The files that `init` proposes, and how they are written: nothing is replaced that was not shown,
+//! and no link leads a write out of the repository.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use codeteam_engine::engine::{IGNORE, make_folder};
+use codeteam_engine::survey::Survey;
+use serde::Serialize;
+
+use super::config;
+use crate::problem::Problem;
+
+/// A file as it is to be.
+#[derive(Debug, Serialize)]
+pub(super) struct Proposed {
+    /// Its path from the repository's root.
+    pub(super) path: String,
+    /// What it is now, if it is.
+    pub(super) before: Option<String>,
+    /// What it is to be.
+    pub(super) text: String,
+}
+
+/// The files that are missing or would be added to. Nothing is written.
+pub(super) fn propose(
+    root: &Path,
+    survey: &Survey,
+    schemas: Vec<(String, String)>,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Proposed>, Problem> {
+    let mut files = Vec::new();
+    let mut add = |path: String, before: Option<String>, text: String| {
+        if before.as_ref() != Some(&text) {
+            files.push(Proposed { path, before, text });
+        }
+    };
+    let other = ".codeteam/config.yaml";
+    let path = match read(root, other)? {
+        Some(_) if read(root, ".codeteam/config.yml")?.is_none() => other,
+        _ => ".codeteam/config.yml",
+    };
+    match read(root, path)? {
+        None => add(path.to_owned(), None, config::new(survey)),
+        Some(before) => {
+            let text = config::completed(path, &before, survey, notes)?;
+            add(path.to_owned(), Some(before), text);
+        }
+    }
+    let path = ".codeteam/.gitignore";
+    match read(root, path)? {
+        None => add(path.to_owned(), None, IGNORE.to_owned()),
+        Some(before) => {
+            let text = ignored(&before);
+            add(path.to_owned(), Some(before), text);
+        }
+    }
+    for (name, text) in schemas {
+        let path = format!(".codeteam/{name}");
+        let before = read(root, &path)?;
+        add(path, before, text);
+    }
+    let path = ".codeteam/context/project.md";
+    let told = ["AGENTS.md", "CLAUDE.md"];
+    let is_told = told
+        .iter()
+        .any(|name| root.join(name).symlink_metadata().is_ok());
+    if !is_told && read(root, path)?.is_none() {
+        add(path.to_owned(), None, config::context(survey));
+    }
+    Ok(files)
+}
+
+/// codeteam's own ignore file with the lines it lacks. One that a person wrote stays.
+fn ignored(before: &str) -> String {
+    let mut text = before.to_owned();
+    if !before.lines().any(|line| line.trim() == "/*") {
+        return text;
+    }
+    for line in IGNORE.lines().filter(|line| line.starts_with('!')) {
+        if !before.lines().any(|known| known.trim() == line) {
+            if !text.ends_with('\n') {
+                text.push('\n');
+            }
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// Writes them. A file that has changed since it was shown is left as it is.
+pub(super) fn write(root: &Path, files: &[Proposed]) -> Result<(), Problem> {
+    for file in files {
+        if read(root, &file.path)? != file.before {
+            return Err(
+                Problem::user(format!("`{}` has changed since it was shown", file.path))
+                    .hint("`codeteam init` again shows what would be written now"),
+            );
+        }
+    }
+    make_folder(&root.join(".codeteam"))?;
+    for file in files {
+        let path = root.join(&file.path);
+        let failed = |error: io::Error| {
+            Problem::environment(format!("could not write `{}`", file.path)).caused_by(&error)
+        };
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(failed)?;
+        }
+        match &file.before {
+            // Made by then, as the ignore file is, it must be what was shown.
+            None if read(root, &file.path)?.as_ref() == Some(&file.text) => {}
+            None => {
+                let new = OpenOptions::new().write(true).create_new(true).open(&path);
+                let mut new = new.map_err(failed)?;
+                new.write_all(file.text.as_bytes()).map_err(failed)?;
+            }
+            Some(_) => {
+                let beside = path.with_extension("codeteam-new");
+                let new = OpenOptions::new()
+                    .write(true)
+                    .create_new(true)
+                    .open(&beside);
+                let mut new = new.map_err(failed)?;
+                let done = new.write_all(file.text.as_bytes()).and_then(|()| {
+                    fs::set_permissions(&beside, path.metadata()?.permissions())?;
+                    fs::rename(&beside, &path)
+                });
+                if done.is_err() {
+                    let _ = fs::remove_file(&beside);
+                }
+                done.map_err(failed)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a file says now; none if it is not there. A link on the way is refused: what is written
+/// there would be written elsewhere.
+fn read(root: &Path, path: &str) -> Result<Option<String>, Problem> {
+    let mut at = root.to_owned();
+    for part in path.split('/') {
+        at.push(part);
+        match at.symlink_metadata() {
+            Ok(found) if found.is_symlink() => {
+                let shown = at.strip_prefix(root).unwrap_or(&at).display().to_string();
+                return Err(Problem::user(format!("`{shown}` is a symbolic link"))
+                    .hint("`codeteam init` writes only into the repository itself; replace the link by what it leads to"));
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => {
+                return Err(
+                    Problem::environment(format!("could not look at `{path}`")).caused_by(&error)
+                );
+            }
+        }
+    }
+    fs::read_to_string(&at)
+        .map(Some)
+        .map_err(|error| Problem::environment(format!("could not read `{path}`")).caused_by(&error))
+}

@@ -1,0 +1,206 @@
+//! What `init` found and would write, in words.
+
+use std::fmt::Write as _;
+
+use codeteam_engine::survey::{Found, Pack, Survey};
+
+use super::files::Proposed;
+
+/// Text of the repository's as one line: nothing in it moves the cursor or begins a new line.
+pub(super) fn plain(text: &str) -> String {
+    let is_hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars()
+        .map(|c| if is_hidden(c) { '\u{fffd}' } else { c })
+        .collect()
+}
+
+/// What was found, with the reasons.
+pub(super) fn found(survey: &Survey) -> String {
+    let mut text = String::new();
+    let languages: Vec<String> = survey
+        .languages
+        .iter()
+        .map(|language| {
+            let files = if language.files == 1 { "file" } else { "files" };
+            format!("{} ({} {files})", language.name, language.files)
+        })
+        .collect();
+    let languages = match languages.join(", ") {
+        none if none.is_empty() => "none that codeteam knows".to_owned(),
+        some => some,
+    };
+    let _ = writeln!(text, "Languages: {languages}");
+    list(&mut text, "Frameworks", &survey.frameworks);
+    list(&mut text, "Built with", &survey.managers);
+    list(&mut text, "Tests", &survey.runners);
+    list(&mut text, "Linters", &survey.linters);
+    list(&mut text, "CI", &survey.ci);
+    list(&mut text, "Services", &survey.services);
+    if !survey.packages.is_empty() {
+        let _ = writeln!(text, "Packages:");
+        for package in survey.packages.iter().take(30) {
+            let line = format!("{} ({}): {}", package.path, package.language, package.why);
+            let _ = writeln!(text, "  {}", plain(&line));
+        }
+        let more = survey.packages.len().saturating_sub(30);
+        if more > 0 {
+            let _ = writeln!(text, "  and {more} more");
+        }
+    }
+    if !survey.packs.is_empty() {
+        let _ = writeln!(text, "Roles that fit:");
+        for found in &survey.packs {
+            let roles = Pack::named(&found.name)
+                .map(Pack::roles)
+                .unwrap_or_default();
+            let line = format!("{} ({}): {}", found.name, roles.join(", "), found.why);
+            let _ = writeln!(text, "  {}", plain(&line));
+        }
+    }
+    let template = &survey.template;
+    let _ = writeln!(
+        text,
+        "Workflow: {}\n  {}",
+        plain(&template.name),
+        plain(&template.why)
+    );
+    if let Some(setup) = &survey.setup {
+        let _ = writeln!(
+            text,
+            "Set-up: {}\n  {}",
+            plain(&setup.command),
+            plain(&setup.why)
+        );
+    }
+    if !survey.checks.is_empty() {
+        let _ = writeln!(text, "Checks:");
+        for check in &survey.checks {
+            let line = format!("{}: {}", check.name, check.command);
+            let _ = writeln!(text, "  {}\n    {}", plain(&line), plain(&check.why));
+        }
+    }
+    for note in &survey.notes {
+        let _ = writeln!(text, "Note: {}", plain(note));
+    }
+    text
+}
+
+fn list(text: &mut String, title: &str, found: &[Found]) {
+    if found.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "{title}:");
+    for one in found {
+        let _ = writeln!(text, "  {}: {}", plain(&one.name), plain(&one.why));
+    }
+}
+
+/// The files: new ones in full, changed ones as a difference.
+pub(super) fn proposed(files: &[Proposed]) -> String {
+    let mut text = String::new();
+    for file in files {
+        match &file.before {
+            None => {
+                let _ = writeln!(text, "\n{} (new)", file.path);
+                for line in file.text.lines() {
+                    let line = format!("  | {}", plain(line));
+                    let _ = writeln!(text, "{}", line.trim_end());
+                }
+            }
+            Some(before) => {
+                let _ = writeln!(text, "\n{} (changed)", file.path);
+                text.push_str(&difference(&file.path, before, &file.text));
+            }
+        }
+    }
+    if !files.is_empty() {
+        text.push('\n');
+    }
+    text
+}
+
+/// A unified difference with one hunk, from the first line that differs to the last.
+fn difference(path: &str, before: &str, after: &str) -> String {
+    const AROUND: usize = 3;
+    let (old, new): (Vec<&str>, Vec<&str>) = (
+        before.split_inclusive('\n').collect(),
+        after.split_inclusive('\n').collect(),
+    );
+    let same = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let rest = old.len().min(new.len()) - same;
+    let tail = old.iter().rev().zip(new.iter().rev());
+    let tail = tail.take(rest).take_while(|(a, b)| a == b).count();
+    let from = same.saturating_sub(AROUND);
+    let (old_end, new_end) = (old.len() - tail, new.len() - tail);
+    let after_end = tail.min(AROUND);
+    let head = |start: usize, lines: usize| match lines {
+        0 => format!("{start},0"),
+        _ => format!("{},{lines}", start + 1),
+    };
+    let mut text = format!("--- a/{path}\n+++ b/{path}\n");
+    let _ = writeln!(
+        text,
+        "@@ -{} +{} @@",
+        head(from, old_end + after_end - from),
+        head(from, new_end + after_end - from)
+    );
+    let mut add = |mark: char, lines: &[&str]| {
+        for line in lines {
+            let _ = writeln!(text, "{mark}{}", plain(line.trim_end_matches('\n')));
+            if !line.ends_with('\n') {
+                text.push_str("\\ No newline at end of file\n");
+            }
+        }
+    };
+    add(' ', &old[from..same]);
+    add('-', &old[same..old_end]);
+    add('+', &new[same..new_end]);
+    add(' ', &old[old_end..old_end + after_end]);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn a_difference_reads_like_one_of_git() {
+        let text = difference("f", "a\nb\nc\nd\ne\n", "a\nb\nc\nd\ne\nf\n");
+        expect![[r"
+            --- a/f
+            +++ b/f
+            @@ -3,3 +3,4 @@
+             c
+             d
+             e
+            +f
+        "]]
+        .assert_eq(&text);
+        let text = difference("f", "a\nb", "a\nx\nb\n");
+        expect![[r"
+            --- a/f
+            +++ b/f
+            @@ -1,2 +1,3 @@
+             a
+            -b
+            \ No newline at end of file
+            +x
+            +b
+        "]]
+        .assert_eq(&text);
+        assert!(difference("f", "", "a\n").contains("@@ -0,0 +1,1 @@"));
+    }
+
+    #[test]
+    fn nothing_of_the_repository_reaches_the_terminal_raw() {
+        assert_eq!(
+            plain("a\u{1b}[2Jb\nc\u{202e}d"),
+            "a\u{fffd}[2Jb\u{fffd}c\u{fffd}d"
+        );
+    }
+}

@@ -1,0 +1,57 @@
+//! `codeteam workflow`: what a run follows.
+
+mod eject;
+mod graph;
+mod list;
+mod load;
+mod show;
+mod test;
+mod validate;
+
+use clap::Subcommand;
+
+use crate::cli::Scene;
+use crate::exit::Exit;
+use crate::problem::Problem;
+
+/// Arguments of `workflow`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the workflows there are: the project's, yours, and those built in.
+    List(list::Args),
+    /// Print a workflow's file.
+    Show(show::Args),
+    /// Check workflows without starting anything.
+    ///
+    /// Exits with 2 if one of them could not be followed to its end.
+    Validate(validate::Args),
+    /// Draw a workflow: as text, as a Mermaid flowchart or as an SVG.
+    Graph(graph::Args),
+    /// Test workflows with scripted answers and the path they must take.
+    ///
+    /// Nothing is started and no model is asked: the script says what workers, checks and people
+    /// answer, and the same kernel that decides a run says where it leads. `docs/guide.md` shows
+    /// how such a file is written.
+    ///
+    /// Exits with 1 if a case does not go as it should, 2 if a file makes no sense.
+    Test(test::Args),
+    /// Copy a built-in workflow into the project, to change it.
+    Eject(eject::Args),
+}
+
+pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+    match &args.command {
+        Command::List(args) => list::main(args, scene),
+        Command::Show(args) => show::main(args, scene),
+        Command::Validate(args) => validate::main(args, scene),
+        Command::Graph(args) => graph::main(args, scene),
+        Command::Test(args) => test::main(args, scene),
+        Command::Eject(args) => eject::main(args, scene),
+    }
+}

@@ -1,0 +1,90 @@
+//! `codeteam workflow graph`: a workflow as a picture.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use codeteam_core::workflow::graph::Graph;
+use serde_json::json;
+
+use super::load::Library;
+use crate::cli::Scene;
+use crate::exit::Exit;
+use crate::output::{self, say};
+use crate::problem::Problem;
+use crate::progress::Detail;
+
+/// Arguments of `workflow graph`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// A workflow: its name or its file. The project's own if left out.
+    #[arg(value_name = "NAME|FILE")]
+    workflow: Option<String>,
+    /// How to draw it. What the output's ending says if left out, or text.
+    #[arg(long)]
+    format: Option<Format>,
+    /// Write it to this file and not to standard output.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Text for a terminal.
+    Text,
+    /// A Mermaid flowchart, as Markdown pages show it.
+    Mermaid,
+    /// A picture that needs nothing else.
+    Svg,
+}
+
+impl Format {
+    fn of(file: Option<&Path>) -> Self {
+        let ending = file.and_then(|file| file.extension()?.to_str());
+        match ending.map(str::to_lowercase).as_deref() {
+            Some("svg") => Self::Svg,
+            Some("mmd" | "mermaid") => Self::Mermaid,
+            _ => Self::Text,
+        }
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Mermaid => "mermaid",
+            Self::Svg => "svg",
+        }
+    }
+}
+
+pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+    let library = Library::open(scene)?;
+    let compiled = library.named(args.workflow.as_deref(), &scene.folder)?;
+    let (name, graph) = (&compiled.workflow.name, Graph::of(&compiled));
+    let format = args
+        .format
+        .unwrap_or_else(|| Format::of(args.output.as_deref()));
+    let drawn = match format {
+        Format::Text => graph.text(),
+        Format::Mermaid => graph.mermaid(),
+        Format::Svg => graph.svg(),
+    };
+    if let Some(file) = &args.output {
+        let file = scene.folder.join(file);
+        fs::write(&file, &drawn).map_err(|error| {
+            Problem::environment(format!("could not write `{}`", file.display())).caused_by(&error)
+        })?;
+        if scene.json {
+            output::json(&json!({"workflow": name, "format": format.as_str(), "file": file}))?;
+        } else if scene.detail > Detail::Quiet {
+            say(&format!("drawn to `{}`", file.display()));
+        }
+        return Ok(Exit::Done);
+    }
+    if scene.json {
+        output::json(&json!({"workflow": name, "format": format.as_str(), "graph": drawn}))?;
+    } else {
+        output::out(&drawn)?;
+    }
+    Ok(Exit::Done)
+}

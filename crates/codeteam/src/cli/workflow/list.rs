@@ -1,0 +1,62 @@
+//! `codeteam workflow list`: the workflows there are.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::load::Library;
+use crate::cli::Scene;
+use crate::exit::Exit;
+use crate::output::{self, out_line};
+use crate::problem::Problem;
+
+/// Arguments of `workflow list`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {}
+
+pub(super) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
+    let library = Library::open(scene)?;
+    let usual = library.usual_name();
+    let mut rows = Vec::new();
+    for listed in library.all() {
+        let compiled = library.compile(&listed.name, &BTreeMap::new()).ok();
+        rows.push((listed, compiled));
+    }
+    let is_usual = |name: &str| usual.as_deref() == Some(name);
+    if scene.json {
+        let rows: Vec<Value> = rows
+            .iter()
+            .map(|(listed, compiled)| {
+                let compiled = compiled.as_ref();
+                json!({
+                    "name": listed.name, "layer": listed.layer.as_str(), "file": listed.file,
+                    "description": compiled.map(|c| &c.description),
+                    "steps": compiled.map(|c| c.workflow.steps.len()),
+                    "valid": compiled.is_some(), "default": is_usual(&listed.name),
+                })
+            })
+            .collect();
+        output::json(&rows)?;
+        return Ok(Exit::Done);
+    }
+    let names = rows.iter().map(|(listed, _)| listed.name.chars().count());
+    let width = names.max().unwrap_or(0).max(4);
+    out_line(&format!(
+        "  {:<width$}  {:<8}  STEPS  DESCRIPTION",
+        "NAME", "FROM"
+    ))?;
+    for (listed, compiled) in &rows {
+        let (name, from) = (&listed.name, listed.layer.as_str());
+        let mark = if is_usual(name) { '*' } else { ' ' };
+        let (steps, about) = if let Some(compiled) = compiled {
+            let steps = compiled.workflow.steps.len();
+            (steps.to_string(), compiled.description.clone())
+        } else {
+            let call = format!("`{} workflow validate {name}`", scene.calls.codeteam);
+            ("-".to_owned(), format!("not valid: {call} says why"))
+        };
+        let line = format!("{mark} {name:<width$}  {from:<8}  {steps:>5}  {about}");
+        out_line(line.trim_end())?;
+    }
+    Ok(Exit::Done)
+}

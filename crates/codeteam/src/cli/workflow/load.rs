@@ -1,0 +1,212 @@
+//! Where workflows come from: the project's files, the user's, those built in. All loading of this
+//! command is here.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use codeteam_core::workflow::{Compiled, Surroundings};
+use codeteam_core::yaml::{self, Key, Node, Place, Scalar, nearest};
+use codeteam_engine::config::{Config, Origins};
+use codeteam_engine::engine::{self, Engine, Project, Request};
+use codeteam_engine::library::{self, Listed, Places};
+use codeteam_engine::{built_in, library::is_file};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::cli::Scene;
+use crate::problem::Problem;
+
+/// The workflows of a project, a user and codeteam.
+pub(super) struct Library {
+    /// `.codeteam` of the project, or of where one could be.
+    pub(super) folder: PathBuf,
+    project: Option<Project>,
+    surroundings: Surroundings,
+    library: RefCell<library::Library>,
+}
+
+/// A workflow's text and where it is from.
+#[derive(Debug, Serialize)]
+pub(super) struct Source {
+    pub(super) name: String,
+    pub(super) file: String,
+    pub(super) text: String,
+}
+
+impl Library {
+    /// Needs no project, and uses its files if there is one.
+    pub(super) fn open(scene: &Scene) -> Result<Self, Problem> {
+        let is_project = Engine::discover(&scene.folder, &scene.env).is_ok();
+        if is_project {
+            let project = scene.project()?;
+            return Ok(Self {
+                folder: project.folder.clone(),
+                surroundings: project.config.surroundings(),
+                library: RefCell::new(project.library()),
+                project: Some(project),
+            });
+        }
+        let folder = scene.folder.join(".codeteam");
+        let origins = Origins::of(&scene.env, &folder);
+        let (config, layers) = Config::layers(&origins).map_err(engine::Error::from)?;
+        let home = scene.env.config_home.as_ref();
+        let places = Places {
+            user: home.map(|home| home.join("codeteam")),
+            project: Some((folder.clone(), scene.folder.clone())),
+        };
+        let library = library::Library::read(places, layers.sources, config.roles.as_ref());
+        Ok(Self {
+            folder,
+            project: None,
+            surroundings: config.surroundings(),
+            library: RefCell::new(library),
+        })
+    }
+
+    /// What a run would follow if nothing is said.
+    pub(super) fn usual(&self) -> Result<Compiled, Problem> {
+        match &self.project {
+            Some(project) => Ok(project.workflow(&Request::default())?),
+            None => self.compile(&Config::usual_workflow(), &BTreeMap::new()),
+        }
+    }
+
+    /// A workflow that the user names, or the usual one.
+    pub(super) fn named(&self, name: Option<&str>, folder: &Path) -> Result<Compiled, Problem> {
+        match name {
+            Some(name) => self.compile(&seen_from(folder, name), &BTreeMap::new()),
+            None => self.usual(),
+        }
+    }
+
+    /// Compiles a workflow by its name or its file, with settings over its own.
+    pub(super) fn compile(
+        &self,
+        name: &str,
+        settings: &BTreeMap<String, Value>,
+    ) -> Result<Compiled, Problem> {
+        let surroundings = self.surroundings.clone();
+        let mut library = self.library.borrow_mut();
+        if settings.is_empty() {
+            let compiled = library.compile(name, surroundings);
+            return Ok(compiled.map_err(engine::Error::from)?);
+        }
+        // One that is not there is told as such, and not as something that cannot be extended.
+        let known = library.workflow_text(name, 0);
+        if known
+            .map_err(library::Error::from)
+            .map_err(engine::Error::from)?
+            .is_none()
+        {
+            drop(library);
+            return Err(self.unknown(name));
+        }
+        let mut node = Node::empty(Place::NONE);
+        node.set("extends", Node::text(name));
+        let settings = settings.iter().map(|(name, value)| {
+            let name = name.clone();
+            let place = Place::NONE;
+            let value = Scalar::plain(value.to_string());
+            (
+                Key { name, place },
+                Node::at(place, yaml::Value::Scalar(value)),
+            )
+        });
+        let settings = yaml::Value::Map(settings.collect());
+        node.set("settings", Node::at(Place::NONE, settings));
+        let built = library.build("a case", node, surroundings);
+        Ok(built.map_err(engine::Error::from)?)
+    }
+
+    /// The text of a workflow by its name or its file.
+    pub(super) fn source(&self, name: &str) -> Result<Source, Problem> {
+        let text = self.library.borrow().workflow_text(name, 0);
+        let text = text
+            .map_err(library::Error::from)
+            .map_err(engine::Error::from)?;
+        let (file, text) = text.ok_or_else(|| self.unknown(name))?;
+        let name = name.to_owned();
+        Ok(Source { name, file, text })
+    }
+
+    fn unknown(&self, name: &str) -> Problem {
+        let all = self.all();
+        let near = nearest(name, all.iter().map(|listed| listed.name.as_str()));
+        engine::Error::from(library::Error::Unknown {
+            what: "workflow",
+            name: name.to_owned(),
+            near: near.map(str::to_owned),
+        })
+        .into()
+    }
+
+    /// All workflows there are.
+    pub(super) fn all(&self) -> Vec<Listed> {
+        self.library.borrow().workflows()
+    }
+
+    /// The name of what a run would follow if nothing is said, if it is one of those.
+    pub(super) fn usual_name(&self) -> Option<String> {
+        let flow = self.project.as_ref().and_then(|p| p.config.flow.as_ref());
+        match flow {
+            Some(node) => node.as_text().map(str::to_owned),
+            None => Some(Config::usual_workflow()),
+        }
+    }
+
+    /// The files of the project's own tests.
+    pub(super) fn tests(&self) -> Vec<PathBuf> {
+        files(&self.folder.join("workflows/tests"))
+    }
+}
+
+/// The names of the built-in workflows.
+pub(super) fn built_in_names() -> Vec<&'static str> {
+    let all = built_in::folder("workflows", ".yml");
+    all.map(|(name, _)| name)
+        .filter(|name| !name.contains('/'))
+        .collect()
+}
+
+/// A built-in workflow's text, whatever else has its name.
+pub(super) fn built_in_text(name: &str) -> Option<&'static str> {
+    built_in::text(&format!("workflows/{name}.yml")).filter(|_| !name.contains('/'))
+}
+
+/// The tests that ship with codeteam, by the name of their file.
+pub(super) fn built_in_tests() -> impl Iterator<Item = (&'static str, &'static str)> {
+    built_in::folder("workflows/tests", ".yml")
+}
+
+/// A name, or a file as it is seen from a folder.
+pub(super) fn seen_from(folder: &Path, name: &str) -> String {
+    if is_file(name) {
+        folder.join(name).display().to_string()
+    } else {
+        name.to_owned()
+    }
+}
+
+/// Reads a file that the user named.
+pub(super) fn read(path: &Path) -> Result<String, Problem> {
+    fs::read_to_string(path).map_err(|error| {
+        let what = format!("could not read `{}`", path.display());
+        match error.kind() {
+            std::io::ErrorKind::NotFound => Problem::user(what).caused_by(&error),
+            _ => Problem::environment(what).caused_by(&error),
+        }
+    })
+}
+
+/// The YAML files of a folder, which need not be there, by name.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.is_file() && path.to_str().is_some_and(is_file))
+        .collect();
+    files.sort();
+    files
+}

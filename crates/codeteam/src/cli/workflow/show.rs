@@ -1,0 +1,60 @@
+//! `codeteam workflow show`: the file of a workflow, or what it comes to.
+
+use codeteam_core::yaml::{self, Origins, Sources};
+use serde_json::{Value, json};
+
+use super::load::{self, Library};
+use crate::cli::Scene;
+use crate::exit::Exit;
+use crate::output;
+use crate::problem::Problem;
+
+/// Arguments of `workflow show`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// A workflow: its name or its file. The project's own if left out.
+    #[arg(value_name = "NAME|FILE")]
+    workflow: Option<String>,
+    /// Print what a run would follow: every step with everything it inherits, and the roles.
+    #[arg(long)]
+    resolved: bool,
+}
+
+pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+    let library = Library::open(scene)?;
+    if !args.resolved {
+        let name = match &args.workflow {
+            Some(name) => load::seen_from(&scene.folder, name),
+            None => library.usual_name().ok_or_else(|| {
+                Problem::user("the project's workflow is part of its configuration")
+                    .hint("`--resolved` prints what it comes to")
+            })?,
+        };
+        let source = library.source(&name)?;
+        if scene.json {
+            output::json(&source)?;
+        } else {
+            output::out(&source.text)?;
+        }
+        return Ok(Exit::Done);
+    }
+    let compiled = library.named(args.workflow.as_deref(), &scene.folder)?;
+    let resolved = json!({
+        "description": compiled.description, "workflow": compiled.workflow,
+        "roles": compiled.roles,
+    });
+    if scene.json {
+        output::json(&resolved)?;
+    } else {
+        output::out(&as_yaml(&resolved)?)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// JSON is YAML, and YAML is written in one place.
+fn as_yaml(value: &Value) -> Result<String, Problem> {
+    let text = value.to_string();
+    let node = yaml::read(&mut Sources::default(), "workflow", &text);
+    let node = node.map_err(|fault| Problem::internal(fault.message))?;
+    Ok(yaml::write(&node, Origins::Left))
+}
