@@ -23,7 +23,7 @@ mod units;
 mod tests;
 
 pub use self::disk::read_below;
-pub use self::packs::{Cast, PACKS, Pack, STEPS, Steps};
+pub use self::packs::{Cast, Pack, Packs, Steps, packs};
 pub use self::place::{MAX_BYTES, Read};
 
 use serde::Serialize;

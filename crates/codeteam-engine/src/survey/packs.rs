@@ -1,113 +1,82 @@
 //! Which roles fit a repository, and at which steps of which workflow they stand.
 
-use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use serde::{Deserialize, Serialize};
 
 use super::units::{Kind, Unit};
 use super::{Found, Language};
+use crate::built_in;
 
 /// Roles that belong together.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Pack {
     /// Its name.
-    pub name: &'static str,
+    pub name: String,
+    /// What it is for.
+    pub title: String,
     /// Who writes code.
-    pub implementer: Option<&'static str>,
+    #[serde(default)]
+    pub implementer: Option<String>,
     /// Who looks at it besides the usual reviewer.
-    pub reviewer: Option<&'static str>,
+    #[serde(default)]
+    pub reviewer: Option<String>,
     /// The others.
-    pub others: &'static [&'static str],
+    #[serde(default)]
+    pub others: Vec<String>,
 }
 
-/// The packs there are.
-pub const PACKS: &[Pack] = &[
-    pack(
-        "rust",
-        Some("rust_dev"),
-        Some("memory_safety_reviewer"),
-        &[],
-    ),
-    pack("go", Some("go_dev"), Some("concurrency_reviewer"), &[]),
-    pack(
-        "web",
-        Some("component_builder"),
-        Some("state_architect"),
-        &["ui_designer"],
-    ),
-    pack(
-        "api",
-        Some("api_dev"),
-        None,
-        &["backend_dev", "db_optimizer"],
-    ),
-    pack(
-        "data",
-        Some("data_engineer"),
-        Some("schema_guard"),
-        &["etl_architect"],
-    ),
-    pack("cli", Some("cli_ux_dev"), None, &[]),
-    pack("contracts", None, Some("smart_contract_auditor"), &[]),
-    pack(
-        "trading",
-        Some("quant_dev"),
-        Some("risk_manager"),
-        &["trader"],
-    ),
-    pack("infrastructure", None, Some("infra_reviewer"), &[]),
-    pack(
-        "security",
-        None,
-        Some("security_auditor"),
-        &["security_auditor_external"],
-    ),
-    pack("types", None, None, &["type_architect"]),
-];
+/// The steps of a workflow at which a pack's roles stand.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Steps {
+    /// Where code is written.
+    pub code: String,
+    /// Where it is reviewed.
+    #[serde(default)]
+    pub review: Option<String>,
+    /// Who usually does.
+    #[serde(default)]
+    pub reviewers: Vec<String>,
+}
 
-const fn pack(
-    name: &'static str,
-    implementer: Option<&'static str>,
-    reviewer: Option<&'static str>,
-    others: &'static [&'static str],
-) -> Pack {
-    Pack {
-        name,
-        implementer,
-        reviewer,
-        others,
-    }
+/// What `packs.yml` says.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Packs {
+    /// The packs there are.
+    pub packs: Vec<Pack>,
+    /// The steps of each workflow whose roles a pack may replace.
+    pub steps: BTreeMap<String, Steps>,
+    /// The workflow that is proposed.
+    pub usual: String,
+    /// The one for where mistakes cost money.
+    pub careful: String,
+}
+
+/// The packs that ship with codeteam.
+pub fn packs() -> &'static Packs {
+    static PACKS: OnceLock<Packs> = OnceLock::new();
+    PACKS.get_or_init(|| {
+        let text = built_in::text("packs.yml").unwrap_or_default();
+        codeteam_core::yaml::parse("packs.yml", text).unwrap_or_default()
+    })
 }
 
 impl Pack {
     /// The pack of this name.
     pub fn named(name: &str) -> Option<&'static Self> {
-        PACKS.iter().find(|pack| pack.name == name)
+        packs().packs.iter().find(|pack| pack.name == name)
     }
 
     /// All its roles.
-    pub fn roles(&self) -> Vec<&'static str> {
-        let some = [self.implementer, self.reviewer].into_iter().flatten();
-        some.chain(self.others.iter().copied()).collect()
+    pub fn roles(&self) -> Vec<&str> {
+        let some = [&self.implementer, &self.reviewer].into_iter().flatten();
+        some.chain(&self.others).map(String::as_str).collect()
     }
 }
-
-/// The steps of a workflow at which a pack's roles stand.
-#[derive(Debug)]
-pub struct Steps {
-    /// The workflow.
-    pub template: &'static str,
-    /// Where code is written.
-    pub code: &'static str,
-    /// Where it is reviewed, and who usually does.
-    pub review: (&'static str, &'static str),
-}
-
-/// The steps of each workflow whose roles a pack may replace. The others have contracts of their
-/// own, which a pack's roles do not speak.
-pub const STEPS: &[Steps] = &[Steps {
-    template: "codeteam",
-    code: "code",
-    review: ("review", "reviewer"),
-}];
 
 /// Roles for the steps of a workflow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -124,7 +93,8 @@ pub struct Cast {
 
 /// Puts the packs into the order of the table.
 pub(super) fn order(packs: &mut [Found]) {
-    packs.sort_by_key(|found| PACKS.iter().position(|pack| pack.name == found.name));
+    let all = &self::packs().packs;
+    packs.sort_by_key(|found| all.iter().position(|pack| pack.name == found.name));
 }
 
 /// Languages that are one to a team.
@@ -186,16 +156,16 @@ pub(super) fn cast(languages: &[Language], packs: &[Found], units: &[Unit]) -> O
     };
     let why = packs.iter().find(|found| found.name == pack.name)?;
     Some(Cast {
-        pack: pack.name,
-        implementer: pack.implementer?,
-        reviewer: pack.reviewer,
+        pack: &pack.name,
+        implementer: pack.implementer.as_deref()?,
+        reviewer: pack.reviewer.as_deref(),
         why: format!("the code is {family}, and {}", why.why),
     })
 }
 
 /// The workflow: the usual one, unless a mistake would cost more than a review.
 pub(super) fn template(packs: &[Found], templates: &[&str]) -> Found {
-    let careful = "security_critical";
+    let careful = self::packs().careful.as_str();
     let costly = packs
         .iter()
         .find(|found| matches!(found.name.as_str(), "contracts" | "trading"));
@@ -204,8 +174,33 @@ pub(super) fn template(packs: &[Found], templates: &[&str]) -> Found {
             Found::new(careful, format!("mistakes cost money here: {}", found.why))
         }
         _ => Found::new(
-            "codeteam",
+            self::packs().usual.as_str(),
             "the usual one (plan, code, checks, review, commit)",
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_role_and_step_of_the_packs_is_there() {
+        let library = crate::library::Library::read(
+            crate::library::Places::default(),
+            codeteam_core::yaml::Sources::default(),
+            None,
+        );
+        let names = library.role_names();
+        assert!(packs().packs.len() >= 10);
+        for pack in &packs().packs {
+            for role in pack.roles() {
+                assert!(names.contains(role), "{}: {role}", pack.name);
+            }
+        }
+        for (workflow, steps) in &packs().steps {
+            let (_, text) = library.workflow_text(workflow, 0).unwrap().unwrap();
+            assert!(!text.is_empty() && !steps.code.is_empty());
+        }
     }
 }

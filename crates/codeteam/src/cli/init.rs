@@ -6,12 +6,14 @@ mod schema;
 mod told;
 
 use std::io::{self, BufRead as _, IsTerminal as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use codeteam_core::yaml::Sources;
+use codeteam_engine::config::{Config, Origins};
 use codeteam_engine::engine::{Engine, Error as EngineError};
 use codeteam_engine::git::Repo;
+use codeteam_engine::library::{Library, Places};
 use codeteam_engine::survey::{self, Survey};
-use codeteam_engine::workflows;
 use serde::Serialize;
 
 use self::files::Proposed;
@@ -124,7 +126,9 @@ fn end(args: &Args, scene: &Scene, proposed: &[Proposed], agreed: bool) -> Exit 
 fn look(repo: &Repo, template: Option<&str>) -> Result<Survey, Problem> {
     let (files, has_more) = repo.files(MAX_FILES)?;
     let root = repo.top_level();
-    let templates: Vec<&str> = workflows::BUILT_IN.iter().map(|(name, _)| *name).collect();
+    let library = Library::read(Places::default(), Sources::default(), None);
+    let known = library.workflows();
+    let templates: Vec<&str> = known.iter().map(|listed| listed.name.as_str()).collect();
     let read = |path: &str| survey::read_below(root, path);
     let mut survey = survey::survey(&files, &read, &templates);
     if has_more {
@@ -142,11 +146,19 @@ fn look(repo: &Repo, template: Option<&str>) -> Result<Survey, Problem> {
 
 /// Refuses a workflow that is not there.
 fn known(name: &str, folder: &Path, scene: &Scene) -> Result<(), Problem> {
-    let mut folders: Vec<PathBuf> = vec![folder.join("workflows")];
-    if let Some(home) = &scene.env.config_home {
-        folders.push(home.join("codeteam/workflows"));
-    }
-    match workflows::load(name, &folders, &[]) {
+    let places = Places {
+        user: scene
+            .env
+            .config_home
+            .as_ref()
+            .map(|home| home.join("codeteam")),
+        project: Some((folder.to_owned(), folder.to_owned())),
+    };
+    let mut library = Library::read(places, Sources::default(), None);
+    let surroundings = Config::load(&Origins::default())
+        .map_err(EngineError::from)?
+        .surroundings();
+    match library.compile(name, surroundings) {
         Ok(_) => Ok(()),
         Err(error) => Err(EngineError::from(error).into()),
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use codeteam_core::yaml;
-use codeteam_engine::survey::{Pack, STEPS, Survey};
+use codeteam_engine::survey::{Pack, Survey, packs};
 use serde_json::Value;
 
 use super::told::plain;
@@ -110,7 +110,7 @@ fn workflow(survey: &Survey) -> String {
         "# How a run goes about it: {}.\n",
         plain(&survey.template.why)
     );
-    let steps = STEPS.iter().find(|steps| steps.template == name);
+    let steps = packs().steps.get(name);
     let used = if let (Some(steps), Some(cast)) = (steps, &survey.cast) {
         let _ = writeln!(
             text,
@@ -120,8 +120,8 @@ fn workflow(survey: &Survey) -> String {
         let why = plain(&cast.why);
         let _ = writeln!(text, "    # Roles of the pack `{}`: {why}.", cast.pack);
         let _ = writeln!(text, "    {}: {{ role: {} }}", steps.code, cast.implementer);
-        if let Some(reviewer) = cast.reviewer {
-            let (step, usual) = steps.review;
+        if let (Some(step), Some(reviewer)) = (&steps.review, cast.reviewer) {
+            let usual = steps.reviewers.join(", ");
             let _ = writeln!(text, "    {step}: {{ roles: [{usual}, {reviewer}] }}");
         }
         Some(cast.pack)
