@@ -12,6 +12,7 @@ use crate::config::{self, Config, Layers, Origins, Schema, schema};
 use crate::env::Env;
 use crate::git;
 use crate::library::{Library, Places};
+use crate::prompt::Templates;
 
 /// Where a command works.
 #[derive(Clone, Debug)]
@@ -67,6 +68,13 @@ impl Ground {
             project: self.project().zip(self.root.clone()),
         };
         Library::read(places, sources, config.roles.as_ref())
+    }
+
+    /// The templates of prompts that there are here.
+    pub fn templates(&self) -> Result<Templates, Error> {
+        let folders = [self.project(), self.user()].into_iter().flatten();
+        let folders: Vec<PathBuf> = folders.map(|folder| folder.join("prompts")).collect();
+        Ok(Templates::load(&folders)?)
     }
 
     /// The workflow that runs follow here.

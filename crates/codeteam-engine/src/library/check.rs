@@ -2,10 +2,11 @@
 
 use codeteam_core::ids::WorkerName;
 use codeteam_core::role::RoleFile;
-use codeteam_core::yaml::{Fault, Node, Place, meant, typed_by_key};
+use codeteam_core::yaml::{Fault, Node, Place, Problem, meant, typed_by_key};
 
 use super::Library;
 use crate::config::Config;
+use crate::prompt::{self, Templates};
 use crate::workers::Worker;
 
 /// How the files that a role is shown may be chosen.
@@ -41,6 +42,56 @@ impl Library {
                 faults
             }
         }
+    }
+}
+
+impl Library {
+    /// What is wrong with the prompt of a role that can be resolved: its templates and variables.
+    pub fn prompt_problems(&self, name: &str, templates: &Templates) -> Vec<Problem> {
+        let Ok(resolved) = self.book.resolve(name) else {
+            return Vec::new();
+        };
+        let problems = match templates.check([&resolved.role]) {
+            Ok(()) => return Vec::new(),
+            Err(prompt::Error::Invalid(problems)) => problems.problems,
+            Err(error) => {
+                let place = resolved.node.get("template").map(|node| node.place);
+                let mut fault = Fault::at(place.unwrap_or(resolved.node.place), error.to_string());
+                if let prompt::Error::Unknown { near, .. } = error {
+                    fault = fault.maybe(near.map(|near| format!("did you mean `{near}`?")));
+                }
+                self.sources.problems([fault]).problems
+            }
+        };
+        let above = resolved.chain.iter().map(|(name, _)| name.as_str());
+        let names: Vec<&str> = [name].into_iter().chain(above).collect();
+        let located = |problem| self.located(&names, problem);
+        problems.into_iter().map(located).collect()
+    }
+
+    /// A problem of a prompt at its line of the file that says it, if the line is found there.
+    fn located(&self, names: &[&str], problem: Problem) -> Problem {
+        let Some(said) = problem.text.clone().filter(|text| !text.trim().is_empty()) else {
+            return problem;
+        };
+        let files = names.iter().flat_map(|name| self.files_of(name));
+        for (_, file) in files {
+            let lines = self.sources.text(file).unwrap_or_default().lines();
+            for (number, line) in (1..).zip(lines) {
+                let Some(before) = line.find(said.trim_end()) else {
+                    continue;
+                };
+                let before = u32::try_from(line[..before].chars().count()).unwrap_or(0);
+                return Problem {
+                    file: file.clone(),
+                    line: number,
+                    column: problem.column + before,
+                    text: Some(line.to_owned()),
+                    ..problem
+                };
+            }
+        }
+        problem
     }
 }
 

@@ -299,6 +299,137 @@ fn a_built_in_role_is_ejected_once() {
         .says(&["did you mean `coder`?"]);
 }
 
+#[test]
+fn a_prompt_is_judged_with_the_role() {
+    let project = Project::new();
+    let text = "kind: implementer\nprompt: |\n  Do it.\n  See {{ taks.title }} now.\n";
+    project.write(".codeteam/roles/mine.yml", text);
+    project.write(".codeteam/roles/child.yml", "extends: mine\n");
+    project.write(
+        ".codeteam/roles/other.yml",
+        "extends: coder\ntemplate: nope\n",
+    );
+    for args in [
+        &["role", "validate", "--json"],
+        &["config", "validate", "--json"],
+    ] {
+        let told = project.run(args).expect(2).value();
+        let problems = told["problems"].as_array().unwrap();
+        assert_eq!(
+            problems.len(),
+            2,
+            "what is inherited is said once: {told:#}"
+        );
+        let found = |n: usize| {
+            let file = problems[n]["file"].as_str().unwrap();
+            let file = file.rsplit('/').next().unwrap().to_owned();
+            (
+                file,
+                problems[n]["line"].clone(),
+                problems[n]["column"].clone(),
+            )
+        };
+        assert_eq!(found(0), ("mine.yml".to_owned(), 4.into(), 10.into()));
+        assert_eq!(found(1), ("other.yml".to_owned(), 2.into(), 11.into()));
+        assert_eq!(problems[0]["hint"], "did you mean `task`?");
+    }
+}
+
+#[test]
+fn a_prompt_is_rendered_as_a_worker_would_get_it() {
+    let project = Project::new();
+    project.config("worker: scripted\nrules: [ Be kind ]\n");
+    project.write(
+        ".codeteam/roles/coder.yml",
+        "extends: coder\nprompt: Sing while you work.\n",
+    );
+    let plan = project.beside(
+        "plan.yml",
+        "description: Greet people\ntasks: [ { id: t1, title: Say hello, files: [hello.txt], acceptance: [It is loud] } ]\n",
+    );
+    let args = ["role", "render", "coder", "--task", "t1", "--plan", &plan];
+    let done = project.run(&args).expect(0);
+    let (system, user) = done.stdout.split_once("--- user prompt\n").unwrap();
+    assert!(system.starts_with("--- system prompt\n"), "{system}");
+    assert!(system.contains("Sing while you work."), "{system}");
+    for told in [
+        "Greet people",
+        "Say hello",
+        "hello.txt",
+        "It is loud",
+        "Be kind",
+    ] {
+        assert!(user.contains(told), "{told}: {user}");
+    }
+    let tokens = done.stderr.trim().strip_suffix(" tokens").unwrap();
+    let tokens: u64 = tokens.parse().unwrap();
+    let told = project.json(&[&args[..], &["--json"]].concat());
+    assert_eq!(told["tokens"], tokens);
+    assert!(
+        told["system"]
+            .as_str()
+            .unwrap()
+            .contains("Sing while you work.")
+    );
+    // The workflow's own role comes before a shared one of the same name.
+    let other = ["role", "render", "coder", "--workflow", "strict", "--json"];
+    let other = project.json(&other);
+    assert!(
+        !other["system"].as_str().unwrap().contains("Sing"),
+        "{other}"
+    );
+    assert!(!project.path(".codeteam/state.db").exists(), "nothing runs");
+
+    let render = |args: &[&str]| project.run(&[&["role", "render"], args].concat());
+    render(&["coder", "--task", "t2", "--plan", &plan])
+        .expect(2)
+        .says(&["the plan has no task `t2`", "hint: "]);
+    render(&["coder", "--task", "t1"])
+        .expect(2)
+        .says(&["--plan"]);
+    render(&["codr"]).expect(2).says(&["did you mean `coder`?"]);
+    render(&["coder", "--workflow", "strct"])
+        .expect(2)
+        .says(&["did you mean `strict`?"]);
+    let nowhere = Project::empty();
+    nowhere
+        .run(&["role", "render", "coder"])
+        .expect(2)
+        .says(&["is not in a git repository"]);
+}
+
+/// What a worker was really told is what would have been said.
+#[test]
+fn what_is_rendered_is_what_a_worker_is_told() {
+    let project = Project::new();
+    let script = project.script(BEE);
+    project.write(
+        ".codeteam/roles/worker_bee.yml",
+        "kind: implementer\nprompt: Be busy.\n",
+    );
+    project.write(".codeteam/workflows/hive.yml", FLOW);
+    let args = [
+        "role",
+        "render",
+        "worker_bee",
+        "--workflow",
+        "hive",
+        "--goal",
+        "x",
+        "--json",
+    ];
+    let told = project.json(&args);
+    project
+        .run(&["run", "x", "--script", &script, "--workflow", "hive"])
+        .expect(3);
+    let events = project.events();
+    let asked = events
+        .iter()
+        .find(|e| e["event"]["type"] == "attempt_started");
+    println!("{:#}", asked.unwrap());
+    assert!(told["user"].as_str().unwrap().contains('x'));
+}
+
 const FLOW: &str = "start: code\nsteps:\n  code: { role: worker_bee, next: ask }\n  ask:\n    person: Is it good?\n    answers: { approve: commit, reject: { next: code, rejects: true } }\n  commit: { commit: branch, next: done }\n";
 
 const BEE: &str = "version: 1\nplays:\n  - match: { role: worker_bee }\n    do: [ { write: { path: made.txt, content: \"round {{round}}\\n\" } }, { submit: { summary: Made it } } ]\n";

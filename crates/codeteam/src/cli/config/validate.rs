@@ -44,6 +44,13 @@ pub(super) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let faults = faults.flat_map(|name| library.faults_of(name, config.as_ref()));
     let faults: Vec<_> = faults.collect();
     found.extend(library.sources.problems(faults).problems);
+    match ground.templates() {
+        Ok(templates) => {
+            let prompts = names.iter();
+            found.extend(prompts.flat_map(|name| library.prompt_problems(name, &templates)));
+        }
+        Err(error) => found.push(yaml::Problem::of("", error.to_string())),
+    }
     let mut flows = 0;
     for flow in library.workflows() {
         if flow.layer != Layer::BuiltIn {

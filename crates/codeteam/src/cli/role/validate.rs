@@ -33,7 +33,11 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let faults = all.iter();
     let faults = faults.flat_map(|name| library.faults_of(name, Some(&said.config)));
     let faults: Vec<Fault> = faults.collect();
-    let problems = library.sources.problems(faults).problems;
+    let mut problems = library.sources.problems(faults).problems;
+    let templates = said.ground.templates()?;
+    for name in &all {
+        problems.extend(library.prompt_problems(name, &templates));
+    }
     let good = match &all[..] {
         [one] => format!("nothing is wrong with `{one}`"),
         _ => format!("nothing is wrong with these {} roles", all.len()),
