@@ -13,7 +13,7 @@ mod write;
 
 use serde::de::DeserializeOwned;
 
-pub use self::de::{Either, OneOrMany, Placed, typed};
+pub use self::de::{Either, OneOrMany, Placed, typed, typed_by_key};
 pub use self::merge::{REPLACED, merge};
 pub use self::node::{Key, Node, Scalar, Value};
 pub use self::read::read;

@@ -1,15 +1,18 @@
 //! The configuration: what codeteam, the user, the project, the environment and the command line
 //! say, in this order. `layers` puts it together; this is what it means.
 
+pub mod keys;
 mod later;
 mod layers;
 mod sandbox;
 mod schema;
+mod shown;
 mod workers;
 
 pub use self::layers::{Layers, Origins};
 pub use self::sandbox::{Cache, CacheMode, Host, Sandbox, Setup, absolute};
 pub use self::schema::{Schema, schema};
+pub use self::shown::concealed;
 pub use self::workers::{Price, Worker};
 
 use std::collections::BTreeMap;

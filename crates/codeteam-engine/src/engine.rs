@@ -1,10 +1,12 @@
 //! One handle to everything a skin needs: find the project, start runs, look at them, decide.
 
 mod confined;
+mod ground;
 mod names;
 mod preview;
 mod project;
 
+pub use self::ground::Ground;
 use self::names::slug;
 pub use self::preview::Preview;
 pub use self::project::{Cast, Prepared, Project};
@@ -18,6 +20,7 @@ use codeteam_core::event::{RunStarted, Sandbox};
 use codeteam_core::ids::{Account, RunId, TaskId, Time, Tree, WorkerName};
 use codeteam_core::input::Decision;
 use codeteam_core::plan::{self, Plan};
+use codeteam_core::role::Kind;
 use codeteam_core::schedule::Status;
 use codeteam_core::workflow::StepKind;
 use codeteam_core::{Event, Run, budget};
@@ -112,7 +115,18 @@ pub enum Error {
     #[error("codeteam does not know the worker `{0}`")]
     UnknownWorker(String, Vec<String>),
     #[error("the workflow has no role `{0}` that another could play")]
-    NotCast(String),
+    NotCast(String, Vec<String>),
+    #[error(
+        "`{other}` is {}, so it cannot play `{role}`, which is {}",
+        given.with_article(),
+        owed.with_article()
+    )]
+    Miscast {
+        role: String,
+        owed: Kind,
+        other: String,
+        given: Kind,
+    },
     #[error("there is no worker: neither `claude` nor `codex` nor `gemini` is installed")]
     NoWorker,
     #[error("`redaction.allow` cannot be used")]

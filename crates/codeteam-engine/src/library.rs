@@ -4,11 +4,14 @@
 //! `prompt.md` and, if wanted, `agent.yaml`. Workflows are `workflows/NAME.yml`. A file that cannot
 //! be read is no reason to refuse what does not need it.
 
+mod check;
+
+pub use self::check::STRATEGIES;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use codeteam_core::ids::RoleName;
 use codeteam_core::role::{Book, Layer, Resolved};
 use codeteam_core::workflow::{self, Compiled, Surroundings};
 use codeteam_core::yaml::{self, Fault, Node, Place, Problem, Problems, Sources, nearest};
@@ -68,6 +71,8 @@ pub struct Library {
     broken: BTreeMap<String, Vec<Fault>>,
     /// The files of roles, topmost first.
     files: BTreeMap<String, Vec<(Layer, String)>>,
+    /// What the configuration says of roles.
+    configured: BTreeMap<String, Node>,
 }
 
 impl Library {
@@ -95,6 +100,7 @@ impl Library {
             if node.is_null() {
                 node = Node::empty(key.place);
             }
+            library.configured.insert(key.name.clone(), node.clone());
             library.book.add(Layer::Project, &key.name, node);
         }
         library
@@ -188,15 +194,44 @@ impl Library {
         faults.push(Fault::at(place, problem));
     }
 
-    /// Whether a compiled workflow has a role that was cast under a name.
-    pub fn plays(&self, compiled: &Compiled, cast: &BTreeMap<String, String>, name: &str) -> bool {
-        let played = cast.get(name).map(|by| by.replace('/', "-"));
-        played.is_some_and(|by| compiled.roles.contains_key(&RoleName(by)))
+    /// Why there is no role of a name, also not among a workflow's own; nothing if there is one.
+    pub fn unknown_role(&self, name: &str) -> Option<Error> {
+        let names = self.role_names();
+        let own = |known: &str| known.rsplit('/').next().unwrap_or(known).to_owned();
+        if names
+            .iter()
+            .any(|known| *known == name || own(known) == name)
+        {
+            return None;
+        }
+        Some(Error::Unknown {
+            what: "role",
+            name: name.to_owned(),
+            near: nearest(name, names).map(str::to_owned),
+        })
     }
 
     /// The files that say something of a role, topmost first.
     pub fn files_of(&self, name: &str) -> &[(Layer, String)] {
         self.files.get(name).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// What the configuration says of a role, and where.
+    pub fn configured(&self, name: &str) -> Option<(String, &Node)> {
+        let node = self.configured.get(name)?;
+        Some((self.sources.describe(node.place), node))
+    }
+
+    /// The layers that say something of a role, topmost first.
+    pub fn layers_of(&self, name: &str) -> Vec<Layer> {
+        let mut layers: Vec<Layer> = self.book.layers(name).collect();
+        for (layer, _) in self.files_of(name) {
+            if !layers.contains(layer) {
+                layers.push(*layer);
+            }
+        }
+        layers.sort_by(|a, b| b.cmp(a));
+        layers
     }
 
     /// The names of all roles, also of those that cannot be read.
@@ -214,11 +249,10 @@ impl Library {
         }
         let names = self.role_names();
         if !names.contains(name) {
-            let near = nearest(name, names.iter().copied()).map(str::to_owned);
             return Err(Error::Unknown {
                 what: "role",
                 name: name.to_owned(),
-                near,
+                near: nearest(name, names).map(str::to_owned),
             });
         }
         let resolved = self.book.resolve(name);

@@ -2,6 +2,7 @@
 
 mod agent;
 mod completions;
+mod config;
 mod decide;
 mod demo;
 mod diff;
@@ -13,6 +14,7 @@ mod merge;
 mod prune;
 mod restore;
 mod resume;
+mod role;
 mod run;
 mod sandbox;
 mod show;
@@ -117,6 +119,10 @@ enum Command {
     Doctor(doctor::Args),
     /// Look at the workers there are, and try one out.
     Worker(worker::Args),
+    /// Look at the roles there are, and make your own.
+    Role(role::Args),
+    /// Look at the configuration, and check it.
+    Config(config::Args),
     /// Look at the workflows there are, draw them and test them.
     Workflow(workflow::Args),
     /// Build what workers and gates are confined by.
@@ -141,6 +147,8 @@ enum Command {
 pub(crate) struct Scene {
     /// Where to look for the project.
     pub(crate) folder: PathBuf,
+    /// Where the user is.
+    pub(crate) here: PathBuf,
     /// Whether the result is to be JSON.
     pub(crate) json: bool,
     /// How much to show.
@@ -184,6 +192,8 @@ pub(crate) fn dispatch(args: Args) -> Result<Exit, Problem> {
         Command::SandboxLook(args) => sandbox::look(args),
         Command::SandboxKnock(args) => sandbox::knock(args),
         Command::Worker(args) => worker::main(&args, &scene),
+        Command::Role(args) => role::main(&args, &scene),
+        Command::Config(args) => config::main(&args, &scene),
         Command::Workflow(args) => workflow::main(&args, &scene),
         Command::Init(args) => init::main(&args, &scene),
         Command::Demo(args) => demo::main(&args, scene),
@@ -231,6 +241,7 @@ impl Scene {
         };
         Ok(Self {
             folder,
+            here,
             json: args.json,
             detail,
             env: Env::read(),

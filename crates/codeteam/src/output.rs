@@ -58,6 +58,13 @@ impl Style {
     }
 }
 
+/// How many characters a line of standard output may have; no end of them where no terminal is.
+pub(crate) fn width() -> usize {
+    let size = rustix::termios::tcgetwinsize(io::stdout());
+    let columns = size.map(|size| usize::from(size.ws_col));
+    columns.ok().filter(|n| *n > 0).unwrap_or(usize::MAX)
+}
+
 /// Writes to standard output.
 pub(crate) fn out(text: &str) -> Result<(), Problem> {
     out_bytes(text.as_bytes())

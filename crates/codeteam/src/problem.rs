@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 
+use codeteam_core::yaml::nearest;
 use codeteam_engine::confine::Missing;
 use codeteam_engine::driver;
 use codeteam_engine::engine::Error as EngineError;
@@ -130,8 +131,18 @@ impl From<EngineError> for Problem {
             EngineError::Library(error @ library::Error::Invalid(_)) => {
                 Self::user(error.to_string())
             }
-            EngineError::NotCast(_) => Self::user(error.to_string())
-                .hint("`codeteam workflow show` names the roles of the workflow"),
+            EngineError::NotCast(ref name, ref known) => {
+                let problem = Self::user(error.to_string());
+                match nearest(name, known.iter().map(String::as_str)) {
+                    Some(near) => problem.hint(format!("did you mean `{near}`?")),
+                    None => problem.hint(format!("it has {}", known.join(", "))),
+                }
+            }
+            EngineError::Miscast { owed, .. } => {
+                let owes = owed.with_article();
+                Self::user(error.to_string())
+                    .hint(format!("choose {owes} (`codeteam role list`), or change the workflow"))
+            }
             EngineError::Config(error @ config::Error::Read { .. }) => {
                 Self::environment(error.to_string())
                     .caused_by(&error)

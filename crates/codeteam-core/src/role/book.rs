@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::file::{Gate, RoleFile};
 use super::{Kind, Role};
 use crate::ids::is_plain;
-use crate::yaml::{Fault, Node, Place, Scalar, Value, meant, merge, typed};
+use crate::yaml::{Fault, Node, Place, Scalar, Value, meant, merge, typed_by_key};
 
 /// How long a chain of `extends` may be.
 const MAX_DEPTH: usize = 16;
@@ -113,6 +113,18 @@ impl Book {
             .filter_map(move |(name, layers)| Some((name.as_str(), top(layers)?)))
     }
 
+    /// The layers that say something of a role.
+    pub fn layers(&self, name: &str) -> impl Iterator<Item = Layer> {
+        let layers = self.entries.get(name).into_iter();
+        layers.flat_map(|layers| layers.keys().copied())
+    }
+
+    /// What a layer says of a role.
+    pub fn said(&self, name: &str, layer: Layer) -> Option<&Node> {
+        let entry = self.entries.get(name)?.get(&layer)?;
+        Some(&entry.node)
+    }
+
     /// The full name of what a workflow calls by a name: its own first, then the shared ones.
     pub fn find(&self, scopes: &[String], name: &str) -> Option<String> {
         let own = scopes.iter().map(|scope| format!("{scope}/{name}"));
@@ -139,7 +151,7 @@ impl Book {
     pub fn resolve(&self, name: &str) -> Result<Resolved, Vec<Fault>> {
         let mut chain = Vec::new();
         let node = self.merged(name, Layer::Workflow, Place::NONE, &mut chain)?;
-        let file: RoleFile = typed(&node)?;
+        let file: RoleFile = typed_by_key(&node)?;
         let kind = Self::check(name, &node, &file)?;
         Ok(Resolved {
             gates: file.gates.clone(),

@@ -41,6 +41,19 @@ pub fn typed<T: DeserializeOwned>(node: &Node) -> Result<T, Vec<Fault>> {
     }
 }
 
+/// The same for a mapping all of whose keys may be left out: what is said against one key does not
+/// hide what is said against another.
+pub fn typed_by_key<T: DeserializeOwned>(node: &Node) -> Result<T, Vec<Fault>> {
+    typed(node).map_err(|found| {
+        let mut faults = Vec::new();
+        for entry in node.as_map().unwrap_or_default() {
+            let alone = Node::at(node.place, Value::Map(vec![entry.clone()]));
+            faults.extend(typed::<T>(&alone).err().unwrap_or_default());
+        }
+        if faults.is_empty() { found } else { faults }
+    })
+}
+
 /// A value and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed<T> {

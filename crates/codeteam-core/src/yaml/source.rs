@@ -47,7 +47,20 @@ impl Sources {
         self.source(place).map(|source| source.file.as_str())
     }
 
-    /// `file:line:column`, as far as it is known.
+    /// The text of a source by its name; the last one of that name.
+    pub fn text(&self, file: &str) -> Option<&str> {
+        let mut named = self.0.iter().rev().filter(|source| source.file == file);
+        named.next().map(|source| source.text.as_str())
+    }
+
+    /// Gives every source the name that a function makes of its own: a shorter one for people.
+    pub fn rename(&mut self, name: impl Fn(&str) -> String) {
+        for source in &mut self.0 {
+            source.file = name(&source.file);
+        }
+    }
+
+    /// `file:line`, as far as it is known.
     pub fn describe(&self, place: Place) -> String {
         let file = self.file(place).unwrap_or("built-in");
         match place.line {

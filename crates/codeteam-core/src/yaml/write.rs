@@ -68,6 +68,14 @@ impl Writer<'_> {
             Value::Map(entries) if entries.is_empty() => {
                 self.line(indent, &format!("{lead} {{}}"), Some(node));
             }
+            _ if lead == "-" => {
+                // What is in a list begins on the line of its dash.
+                let first = self.lines.len();
+                self.value(node, indent + 2);
+                if let Some((line, _)) = self.lines.get_mut(first) {
+                    line.replace_range(indent..=indent, "-");
+                }
+            }
             _ => {
                 self.line(indent, lead, None);
                 self.value(node, indent + 2);
@@ -134,7 +142,10 @@ fn is_printable(c: char) -> bool {
 /// it right.
 fn scalar(value: &Scalar) -> String {
     let text = &value.text;
-    let safe = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '$' | '*');
+    let safe = |c: char| {
+        let marks = "_./-$*,()'`+=%@;?";
+        c.is_alphanumeric() || marks.contains(c)
+    };
     let simple = !text.is_empty()
         && text.chars().all(|c| safe(c) || c == ' ')
         && text.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '$'))

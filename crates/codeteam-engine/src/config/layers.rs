@@ -4,7 +4,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use codeteam_core::yaml::{self, Fault, Key, Node, Place, Scalar, Sources, Value, merge, typed};
+use codeteam_core::yaml::{
+    self, Fault, Key, Node, Place, Scalar, Sources, Value, merge, typed_by_key,
+};
 
 use super::{Config, Error, later};
 use crate::built_in;
@@ -56,7 +58,7 @@ pub(super) fn read(origins: &Origins) -> Result<(Config, Layers), Error> {
     let mut rest = node.clone();
     let flow = rest.take("workflow");
     let roles = rest.take("roles");
-    let config: Result<Config, Vec<Fault>> = typed(&rest);
+    let config: Result<Config, Vec<Fault>> = typed_by_key(&rest);
     let mut config = config.map_err(|faults| sources.problems(advised(faults)))?;
     config
         .checked(&node, &mine)
@@ -79,15 +81,24 @@ impl From<Fault> for Trouble {
     }
 }
 
-/// All layers put together, and what the project alone says.
+/// All layers put together, and what the project alone says; or what is wrong with any of them.
 fn gather(origins: &Origins, sources: &mut Sources) -> Result<(Node, Node), Trouble> {
+    let mut faults = Vec::new();
+    let mut read = |layer: Result<Node, Trouble>| match layer {
+        Ok(node) => Ok(node),
+        Err(Trouble::Faults(found)) => {
+            faults.extend(found);
+            Ok(Node::empty(Place::NONE))
+        }
+        Err(error) => Err(error),
+    };
     let built_in = yaml::read(sources, "built-in configuration", built_in::config())?;
     let user = origins
         .config_home
         .as_ref()
         .map(|home| home.join("codeteam"));
-    let user = layer(sources, user.as_deref())?;
-    let mut project = layer(sources, origins.project.as_deref())?;
+    let user = read(layer(sources, user.as_deref()))?;
+    let mut project = read(layer(sources, origins.project.as_deref()))?;
     let mine = project.clone();
     sandbox_in_full(&mut project);
     let mut below = merge(built_in, user.clone());
@@ -105,27 +116,35 @@ fn gather(origins: &Origins, sources: &mut Sources) -> Result<(Node, Node), Trou
     for (name, value) in &origins.variables {
         let path = name.to_lowercase().replace("__", ".");
         let source = format!("environment variable `CODETEAM_{name}`");
-        node = merge(node, said(sources, &source, &path, value)?);
+        let said = said(sources, &source, &path, value);
+        node = merge(node, read(said.map_err(Trouble::from))?);
     }
     for set in &origins.set {
-        let Some((path, value)) = set.split_once('=') else {
-            let source = sources.add("command line", "");
-            let place = Place {
-                source,
-                ..Place::NONE
-            };
-            let fault = Fault::at(place, format!("`--set {set}` sets nothing"));
-            return Err(fault
-                .hint("write it as `--set limits.max_minutes=30`")
-                .into());
-        };
         node = merge(
             node,
-            said(sources, "command line (`--set`)", path.trim(), value)?,
+            read(set_by_hand(sources, set).map_err(Trouble::from))?,
         );
     }
     sandbox_in_full(&mut node);
-    Ok((node, mine))
+    if faults.is_empty() {
+        Ok((node, mine))
+    } else {
+        Err(Trouble::Faults(faults))
+    }
+}
+
+/// `--set key=value`, as one layer.
+fn set_by_hand(sources: &mut Sources, set: &str) -> Result<Node, Fault> {
+    let Some((path, value)) = set.split_once('=') else {
+        let source = sources.add("command line", "");
+        let place = Place {
+            source,
+            ..Place::NONE
+        };
+        let fault = Fault::at(place, format!("`--set {set}` sets nothing"));
+        return Err(fault.hint("write it as `--set limits.max_minutes=30`"));
+    };
+    said(sources, "command line (`--set`)", path.trim(), value)
 }
 
 /// A value at a path, as one layer.

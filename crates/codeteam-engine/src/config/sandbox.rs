@@ -98,13 +98,23 @@ pub struct Setup {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct Full {
+    /// What confines: `bubblewrap`, `container`, or `none`.
     backend: Option<Backend>,
+    /// The image of the container backend, if not codeteam's own.
     image: Option<String>,
+    /// What workers may reach besides their model.
     hosts: Vec<Host>,
+    /// What the set-up command may reach.
     registries: Vec<Host>,
+    /// Toolchains that are not found by themselves, shown read-only; a `bin` in one comes first in
+    /// `PATH`.
     toolchains: Vec<PathBuf>,
+    /// Caches of the user's that commands see.
     caches: Vec<Cache>,
+    /// Files of the repository that may configure a worker's CLI. Only in the user's own
+    /// configuration: the repository cannot allow itself.
     allow_files: Vec<String>,
+    /// How much a command may take.
     limits: Limits,
 }
 
@@ -148,7 +158,9 @@ impl<'de> Deserialize<'de> for Sandbox {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FullHost {
+    /// `name` or `name:port`.
     host: String,
+    /// Whether it may be in a private network. Only in the user's own configuration.
     #[serde(default)]
     private: bool,
 }

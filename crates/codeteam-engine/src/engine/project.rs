@@ -178,30 +178,7 @@ impl Project {
 
     /// The workflow that a request means, with its roles as their files say them.
     pub fn workflow(&self, request: &Request) -> Result<Compiled, Error> {
-        let mut surroundings = self.config.surroundings();
-        surroundings.cast.clone_from(&request.cast);
-        let mut library = self.library();
-        let configured = self.config.flow.as_ref();
-        let named = configured.and_then(|node| node.as_text());
-        let name = request.workflow.as_deref().or(named);
-        let compiled = match (name, configured) {
-            (Some(name), _) => library.compile(name, surroundings)?,
-            (None, Some(node)) => {
-                let mut node = node.clone();
-                let own = ["steps", "sequence", "extends", "template"];
-                if own.iter().all(|key| node.get(key).is_none()) {
-                    node.set("extends", Node::text(Config::usual_workflow()));
-                }
-                library.build("project", node, surroundings)?
-            }
-            (None, None) => library.compile(&Config::usual_workflow(), surroundings)?,
-        };
-        for name in request.cast.keys() {
-            if !library.plays(&compiled, &request.cast, name) {
-                return Err(Error::NotCast(name.clone()));
-            }
-        }
-        Ok(compiled)
+        meant(&self.config, &mut self.library(), request)
     }
 
     /// The workflow, with a worker for every role.
@@ -281,6 +258,73 @@ impl Project {
             path => Ok(path.map(|path| path.display().to_string())),
         }
     }
+}
+
+/// The workflow that a request means, with other roles for some of its own if it says so.
+pub(super) fn meant(
+    config: &Config,
+    library: &mut Library,
+    request: &Request,
+) -> Result<Compiled, Error> {
+    let name = request.workflow.as_deref();
+    let own = compile(config, library, name, &BTreeMap::new())?;
+    if request.cast.is_empty() {
+        return Ok(own);
+    }
+    for role in request.cast.keys() {
+        if !own.roles.contains_key(&RoleName(role.clone())) {
+            let known = own.roles.keys().map(|role| role.0.clone()).collect();
+            return Err(Error::NotCast(role.clone(), known));
+        }
+    }
+    let compiled = compile(config, library, name, &request.cast).map_err(|error| {
+        // The workflow names the role; who is to play it was said elsewhere.
+        let others = request.cast.values();
+        let unknown = others.filter_map(|other| library.unknown_role(other));
+        unknown.map(Error::from).next().unwrap_or(error)
+    })?;
+    for (role, other) in &request.cast {
+        let kind = |compiled: &Compiled, name: &str| {
+            let role = compiled.roles.get(&RoleName(name.replace('/', "-")))?;
+            Some(role.kind)
+        };
+        if let (Some(owed), Some(given)) = (kind(&own, role), kind(&compiled, other))
+            && owed != given
+        {
+            return Err(Error::Miscast {
+                role: role.clone(),
+                owed,
+                other: other.clone(),
+                given,
+            });
+        }
+    }
+    Ok(compiled)
+}
+
+/// A workflow by its name or the configured one, with these roles played by others.
+fn compile(
+    config: &Config,
+    library: &mut Library,
+    name: Option<&str>,
+    cast: &BTreeMap<String, String>,
+) -> Result<Compiled, Error> {
+    let mut surroundings = config.surroundings();
+    surroundings.cast.clone_from(cast);
+    let configured = config.flow.as_ref();
+    let named = configured.and_then(|node| node.as_text());
+    Ok(match (name.or(named), configured) {
+        (Some(name), _) => library.compile(name, surroundings)?,
+        (None, Some(node)) => {
+            let mut node = node.clone();
+            let own = ["steps", "sequence", "extends", "template"];
+            if own.iter().all(|key| node.get(key).is_none()) {
+                node.set("extends", Node::text(Config::usual_workflow()));
+            }
+            library.build("project", node, surroundings)?
+        }
+        (None, None) => library.compile(&Config::usual_workflow(), surroundings)?,
+    })
 }
 
 /// All roles and workflows there are for a project.

@@ -12,7 +12,7 @@ fn help_names_every_command_and_exit_code() {
     let help = project.run(&["--help"]).expect(0);
     assert_eq!(help.stderr, "");
     let help = help.stdout;
-    expect![[r"
+    expect![[r#"
         Takes a goal to verified commits with a team of AI workers
 
         Usage: codeteam [OPTIONS] <COMMAND>
@@ -37,6 +37,9 @@ fn help_names_every_command_and_exit_code() {
           restore      Bring a removed worktree back into a folder
           doctor       Check that everything codeteam needs is here
           worker       Look at the workers there are, and try one out
+          role         Look at the roles there are, and make your own
+          config       Look at the configuration, and check it
+          workflow     Look at the workflows there are, draw them and test them
           sandbox      Build what workers and gates are confined by
           completions  Print the completions for a shell
           help         Print this message or the help of the given subcommand(s)
@@ -52,7 +55,7 @@ fn help_names_every_command_and_exit_code() {
           -v, --verbose  Show what workers and checks say
 
         Exit codes: 0 done, 1 failed, 2 usage, 3 waiting for a person, 4 limit reached, 130 interrupted
-    "]].assert_eq(&help);
+    "#]].assert_eq(&help);
 }
 
 #[test]

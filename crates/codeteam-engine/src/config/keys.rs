@@ -1,0 +1,193 @@
+//! The keys of the files that people write, as their schemas describe them: for the reference, and
+//! for those who ask for a key.
+
+use serde_json::Value;
+
+use super::{Schema, schema};
+
+/// A key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Described {
+    /// Its path: `limits.max_tasks`, `workers.*.model`; `*` is any name, `[]` each of a list.
+    pub path: String,
+    /// What it takes, in words: `text`, `list of texts`, `one of …`.
+    pub takes: String,
+    /// What it means.
+    pub meaning: String,
+}
+
+/// No key is deeper.
+const DEPTH: usize = 6;
+
+/// All keys of a kind of file, in the order of its type. What is a file of its own elsewhere is one
+/// key here.
+pub fn keys(of: Schema) -> Vec<Described> {
+    let schema = schema(of);
+    let mut found = Vec::new();
+    walk(&schema, &schema, "", &mut found, DEPTH);
+    found
+}
+
+/// Whether there is such a key, and what it means. A name stands for `*`, a number for `[]`.
+pub fn find(of: Schema, path: &str) -> Option<Described> {
+    let parts: Vec<&str> = path.split('.').collect();
+    keys(of).into_iter().find(|key| {
+        let pattern = key.path.replace("[]", ".[]");
+        let pattern: Vec<&str> = pattern.split('.').collect();
+        pattern.len() == parts.len()
+            && pattern
+                .iter()
+                .zip(&parts)
+                .all(|(pattern, part)| match *pattern {
+                    "*" => true,
+                    "[]" => part.parse::<usize>().is_ok(),
+                    pattern => pattern == *part,
+                })
+    })
+}
+
+fn walk(root: &Value, schema: &Value, path: &str, found: &mut Vec<Described>, depth: usize) {
+    if depth == 0 {
+        return;
+    }
+    let properties = schema["properties"].as_object();
+    for (name, property) in properties.into_iter().flatten() {
+        let path = if path.is_empty() {
+            name.clone()
+        } else {
+            format!("{path}.{name}")
+        };
+        found.push(Described {
+            path: path.clone(),
+            takes: takes(root, property, depth),
+            meaning: meaning(root, property),
+        });
+        if path != "workflow" && path != "roles" {
+            below(root, property, &path, found, depth);
+        }
+    }
+}
+
+/// The keys of what a key takes.
+fn below(root: &Value, schema: &Value, path: &str, found: &mut Vec<Described>, depth: usize) {
+    for form in forms(root, schema) {
+        if form["properties"].is_object() {
+            walk(root, form, path, found, depth - 1);
+        }
+        if form["additionalProperties"].is_object() {
+            let any = format!("{path}.*");
+            below(root, &form["additionalProperties"], &any, found, depth - 1);
+        }
+        if form["items"].is_object() {
+            let each = format!("{path}[]");
+            below(root, &form["items"], &each, found, depth - 1);
+        }
+    }
+}
+
+/// What a schema is, its references followed and its choices apart, but for nothing.
+fn forms<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a Value> {
+    if let Some(name) = schema["$ref"].as_str() {
+        let definition = name.strip_prefix('#').and_then(|at| root.pointer(at));
+        return definition
+            .map(|definition| forms(root, definition))
+            .unwrap_or_default();
+    }
+    let choices = ["anyOf", "oneOf"]
+        .into_iter()
+        .find_map(|key| schema[key].as_array());
+    match choices {
+        Some(choices) => choices
+            .iter()
+            .filter(|choice| choice["type"] != "null")
+            .flat_map(|choice| forms(root, choice))
+            .collect(),
+        None => vec![schema],
+    }
+}
+
+fn meaning(root: &Value, schema: &Value) -> String {
+    let said = schema["description"].as_str();
+    let said = said.or_else(|| forms(root, schema).first()?["description"].as_str());
+    let lines = said.unwrap_or_default().lines().map(str::trim);
+    lines.collect::<Vec<_>>().join(" ")
+}
+
+/// What a schema takes, in words.
+fn takes(root: &Value, schema: &Value, depth: usize) -> String {
+    if depth == 0 {
+        return String::new();
+    }
+    let forms = forms(root, schema);
+    let mut words: Vec<String> = forms
+        .iter()
+        .filter_map(|form| form["const"].as_str())
+        .map(quoted)
+        .collect();
+    for form in &forms {
+        let listed = form["enum"].as_array().into_iter().flatten();
+        words.extend(listed.filter_map(Value::as_str).map(quoted));
+    }
+    let types = forms
+        .iter()
+        .filter(|form| form["const"].is_null() && form["enum"].is_null());
+    for form in types {
+        let kinds = match &form["type"] {
+            Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
+            kind => kind.as_str().into_iter().collect::<Vec<_>>(),
+        };
+        for kind in kinds {
+            let word = match kind {
+                "string" => "text".to_owned(),
+                "integer" => "whole number".to_owned(),
+                "number" => "number".to_owned(),
+                "boolean" => "`true` or `false`".to_owned(),
+                "array" => match takes(root, &form["items"], depth - 1) {
+                    inner if inner.is_empty() => "list".to_owned(),
+                    inner => format!("list: {inner}"),
+                },
+                "object" if form["additionalProperties"].is_object() => {
+                    match takes(root, &form["additionalProperties"], depth - 1) {
+                        inner if inner.is_empty() => "mapping by name".to_owned(),
+                        inner => format!("mapping by name: {inner}"),
+                    }
+                }
+                "object" => "mapping".to_owned(),
+                _ => continue,
+            };
+            if !words.contains(&word) {
+                words.push(word);
+            }
+        }
+    }
+    words.join(", ")
+}
+
+fn quoted(word: &str) -> String {
+    format!("`{word}`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_has_a_meaning_and_takes_something() {
+        for of in Schema::ALL {
+            for key in keys(of) {
+                assert!(!key.meaning.is_empty(), "{of:?} {}", key.path);
+                assert!(!key.takes.is_empty(), "{of:?} {}", key.path);
+            }
+        }
+    }
+
+    #[test]
+    fn a_key_is_found_by_the_names_in_it() {
+        let meaning = |path: &str| find(Schema::Config, path).map(|key| key.meaning);
+        assert_eq!(meaning("limits.max_tasks").unwrap(), "Tasks of a plan.");
+        assert!(meaning("workers.mine.model").is_some());
+        assert!(meaning("verification.commands.0.command").is_some());
+        assert!(meaning("verification.commands.command").is_none());
+        assert!(meaning("limits.max_task").is_none());
+    }
+}

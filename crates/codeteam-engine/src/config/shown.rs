@@ -1,0 +1,93 @@
+//! The configuration as it may be shown: what people paste into issues has no secrets in it.
+
+use codeteam_context::redact::Redactor;
+use codeteam_core::yaml::{Node, Scalar, Value};
+
+/// What stands in place of a value that a server is given.
+const GIVEN: &str = "[redacted: environment]";
+
+/// The same tree without its secrets: what MCP servers are given in their environment, and all that
+/// the redactor finds.
+#[must_use]
+pub fn concealed(mut node: Node, redactor: &Redactor) -> Node {
+    let servers = node.get_mut("mcp_servers").and_then(Node::as_map_mut);
+    for (_, server) in servers.into_iter().flatten() {
+        let given = server.get_mut("env").and_then(Node::as_map_mut);
+        for (_, value) in given.into_iter().flatten() {
+            value.value = Value::Scalar(Scalar::text(GIVEN));
+        }
+    }
+    conceal("", &mut node, redactor);
+    node
+}
+
+fn conceal(key: &str, node: &mut Node, redactor: &Redactor) {
+    match &mut node.value {
+        Value::Map(entries) => {
+            for (key, value) in entries {
+                conceal(&key.name.clone(), value, redactor);
+            }
+        }
+        Value::List(list) => {
+            for item in list {
+                conceal(key, item, redactor);
+            }
+        }
+        // By itself, and by the key it stands at: `password: …`.
+        Value::Scalar(scalar) if !scalar.text.starts_with("[redacted: ") => {
+            let alone = redactor.redact(&scalar.text).text.into_owned();
+            let lead = format!("{key}: ");
+            let line = format!("{lead}{alone}");
+            let line = redactor.redact(&line).text;
+            let told = match line.strip_prefix(&lead) {
+                Some(rest) => rest.to_owned(),
+                None => alone,
+            };
+            if told != scalar.text {
+                *scalar = Scalar::text(told);
+            }
+        }
+        Value::Scalar(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use codeteam_core::yaml::{Origins, Sources, read, write};
+
+    use super::*;
+
+    fn shown(text: &str) -> String {
+        let node = read(&mut Sources::default(), "config.yml", text).unwrap();
+        let redactor = Redactor::new(["correct-horse-battery".to_owned()]);
+        write(&concealed(node, &redactor), Origins::Left)
+    }
+
+    #[test]
+    fn what_servers_are_given_is_not_shown() {
+        let text = "mcp_servers:\n  t:\n    command: tickets\n    env: { PROJECT: website }\n";
+        let told = shown(text);
+        assert!(
+            !told.contains("website") && told.contains("command: tickets"),
+            "{told}"
+        );
+        assert!(
+            told.contains("PROJECT: \"[redacted: environment]\""),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn secrets_go_and_the_rest_stays_as_it_is() {
+        let key = ["gh", "p_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
+        let secret = format!(
+            "rules: [ \"use {key}\" ]\nworkers: {{ w: {{ base_url: 'https://me:hunter2hunter@h/' }} }}\nscript: correct-horse-battery\n"
+        );
+        let told = shown(&secret);
+        for hidden in [&key, "hunter2hunter", "correct-horse-battery"] {
+            assert!(!told.contains(hidden), "{told}");
+        }
+        let plain = "workers:\n  w:\n    key: MY_API_KEY\nlimits:\n  max_tokens: 50000\n  max_task_tokens: 1\nmcp_servers: {}\n";
+        assert_eq!(shown(plain), plain);
+    }
+}

@@ -1,0 +1,132 @@
+//! Where a command works that starts no run: a repository with its files, or only the user's own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use codeteam_context::redact::Redactor;
+use codeteam_core::workflow::Compiled;
+use codeteam_core::yaml::Sources;
+
+use super::{Error, Request, make_folder, project, redactor};
+use crate::config::{self, Config, Layers, Origins, Schema, schema};
+use crate::env::Env;
+use crate::git;
+use crate::library::{Library, Places};
+use crate::prompt::Templates;
+
+/// Where a command works.
+#[derive(Clone, Debug)]
+pub struct Ground {
+    /// The top of the repository, if it is in one.
+    pub root: Option<PathBuf>,
+    /// What codeteam takes from its environment.
+    pub env: Env,
+}
+
+impl Ground {
+    /// The repository that `start` is in, which need not have a commit; or none.
+    pub fn find(start: &Path, env: Env) -> Result<Self, Error> {
+        let root = match project::discover(start, &env) {
+            Ok((repo, _)) => Some(repo.top_level().to_owned()),
+            Err(Error::Git(git::Error::NotARepository { .. } | git::Error::Bare { .. })) => None,
+            Err(Error::Git(git::Error::NoCommits { .. })) => {
+                let mut above = start.ancestors();
+                above
+                    .find(|folder| folder.join(".git").exists())
+                    .map(Path::to_owned)
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(Self { root, env })
+    }
+
+    /// `.codeteam` of the repository, whether it exists or not.
+    pub fn project(&self) -> Option<PathBuf> {
+        self.root.as_ref().map(|root| root.join(".codeteam"))
+    }
+
+    /// The user's own folder, whether it exists or not.
+    pub fn user(&self) -> Option<PathBuf> {
+        let home = self.env.config_home.as_ref();
+        home.map(|home| home.join("codeteam"))
+    }
+
+    /// What is configured here, with some values set by the command line: `key=value`.
+    pub fn layers(&self, set: &[String]) -> Result<(Config, Layers), config::Error> {
+        Config::layers(&Origins {
+            project: self.project(),
+            config_home: self.env.config_home.clone(),
+            variables: self.env.settings.clone(),
+            set: set.to_vec(),
+        })
+    }
+
+    /// All roles and workflows there are here. `sources` are those of the configuration.
+    pub fn library(&self, config: &Config, sources: Sources) -> Library {
+        let places = Places {
+            user: self.user(),
+            project: self.project().zip(self.root.clone()),
+        };
+        Library::read(places, sources, config.roles.as_ref())
+    }
+
+    /// The templates of prompts that there are here.
+    pub fn templates(&self) -> Result<Templates, Error> {
+        let folders = [self.project(), self.user()].into_iter().flatten();
+        let folders: Vec<PathBuf> = folders.map(|folder| folder.join("prompts")).collect();
+        Ok(Templates::load(&folders)?)
+    }
+
+    /// The workflow that runs follow here.
+    pub fn workflow(&self, config: &Config, library: &mut Library) -> Result<Compiled, Error> {
+        project::meant(config, library, &Request::default())
+    }
+
+    /// Takes secrets out of what is shown.
+    pub fn redactor(&self, config: &Config) -> Result<Redactor, Error> {
+        redactor(&self.env, config)
+    }
+
+    /// Writes a file that must not exist yet, with the folders above it.
+    pub fn write_new(&self, path: &Path, text: &str) -> Result<(), Error> {
+        use std::io::Write as _;
+        self.make_room(path)?;
+        let made = fs::File::create_new(path);
+        let written = made.and_then(|mut file| file.write_all(text.as_bytes()));
+        written.map_err(|source| Error::Io {
+            doing: "write",
+            path: path.to_owned(),
+            source,
+        })
+    }
+
+    /// Writes the JSON Schema of a kind of file into a folder of codeteam's, for editors. Says
+    /// where, and whether it was other before.
+    pub fn write_schema(&self, folder: &Path, of: Schema) -> Result<(PathBuf, bool), Error> {
+        let path = folder.join("schema").join(format!("{}.json", of.as_str()));
+        let text = format!("{:#}\n", schema(of));
+        if fs::read_to_string(&path).is_ok_and(|known| known == text) {
+            return Ok((path, false));
+        }
+        self.make_room(&path)?;
+        fs::write(&path, text).map_err(|source| Error::Io {
+            doing: "write",
+            path: path.clone(),
+            source,
+        })?;
+        Ok((path, true))
+    }
+
+    fn make_room(&self, path: &Path) -> Result<(), Error> {
+        let project = self.project();
+        if let Some(folder) = project.filter(|folder| path.starts_with(folder)) {
+            make_folder(&folder)?;
+        }
+        let folder = path.parent().unwrap_or(path);
+        fs::create_dir_all(folder).map_err(|source| Error::Io {
+            doing: "make the folder",
+            path: folder.to_owned(),
+            source,
+        })
+    }
+}

@@ -1,0 +1,143 @@
+//! What is wrong with roles beyond their form: names of things that there are not.
+
+use codeteam_core::ids::WorkerName;
+use codeteam_core::role::RoleFile;
+use codeteam_core::yaml::{Fault, Node, Place, Problem, meant, typed_by_key};
+
+use super::Library;
+use crate::config::Config;
+use crate::prompt::{self, Templates};
+use crate::workers::Worker;
+
+/// How the files that a role is shown may be chosen.
+pub const STRATEGIES: [&str; 5] = [
+    "planner_docset",
+    "implementer_targeted",
+    "reviewer_diff",
+    "security_audit",
+    "investigator_wide",
+];
+
+impl Library {
+    /// Everything that is wrong with a role and what it builds on. Workers and servers are those of
+    /// the configuration, if it can be read.
+    pub fn faults_of(&self, name: &str, config: Option<&Config>) -> Vec<Fault> {
+        if let Some(faults) = self.broken.get(name) {
+            return faults.clone();
+        }
+        match self.book.resolve(name) {
+            Ok(resolved) => unknown(&resolved.node, config),
+            Err(mut faults) => {
+                // What it builds on may be what is wrong; that does not hide what it says itself.
+                let own = self.layers_of(name).into_iter();
+                for node in own.filter_map(|layer| self.book.said(name, layer)) {
+                    let form = typed_by_key::<RoleFile>(node).err().unwrap_or_default();
+                    let own = form.into_iter().chain(unknown(node, config));
+                    for fault in own {
+                        if faults.iter().all(|known| known.place != fault.place) {
+                            faults.push(fault);
+                        }
+                    }
+                }
+                faults
+            }
+        }
+    }
+}
+
+impl Library {
+    /// What is wrong with the prompt of a role that can be resolved: its templates and variables.
+    pub fn prompt_problems(&self, name: &str, templates: &Templates) -> Vec<Problem> {
+        let Ok(resolved) = self.book.resolve(name) else {
+            return Vec::new();
+        };
+        let problems = match templates.check([&resolved.role]) {
+            Ok(()) => return Vec::new(),
+            Err(prompt::Error::Invalid(problems)) => problems.problems,
+            Err(error) => {
+                let place = resolved.node.get("template").map(|node| node.place);
+                let mut fault = Fault::at(place.unwrap_or(resolved.node.place), error.to_string());
+                if let prompt::Error::Unknown { near, .. } = error {
+                    fault = fault.maybe(near.map(|near| format!("did you mean `{near}`?")));
+                }
+                self.sources.problems([fault]).problems
+            }
+        };
+        let above = resolved.chain.iter().map(|(name, _)| name.as_str());
+        let names: Vec<&str> = [name].into_iter().chain(above).collect();
+        let located = |problem| self.located(&names, problem);
+        problems.into_iter().map(located).collect()
+    }
+
+    /// A problem of a prompt at its line of the file that says it, if the line is found there.
+    fn located(&self, names: &[&str], problem: Problem) -> Problem {
+        let Some(said) = problem.text.clone().filter(|text| !text.trim().is_empty()) else {
+            return problem;
+        };
+        let files = names.iter().flat_map(|name| self.files_of(name));
+        for (_, file) in files {
+            let lines = self.sources.text(file).unwrap_or_default().lines();
+            for (number, line) in (1..).zip(lines) {
+                let Some(before) = line.find(said.trim_end()) else {
+                    continue;
+                };
+                let before = u32::try_from(line[..before].chars().count()).unwrap_or(0);
+                return Problem {
+                    file: file.clone(),
+                    line: number,
+                    column: problem.column + before,
+                    text: Some(line.to_owned()),
+                    ..problem
+                };
+            }
+        }
+        problem
+    }
+}
+
+/// What a role names and nobody knows.
+fn unknown(node: &Node, config: Option<&Config>) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let context = node.get("context");
+    if let Some(strategy) = context.and_then(|context| context.get("strategy"))
+        && let Some(name) = strategy.as_text()
+        && !STRATEGIES.contains(&name)
+    {
+        let message = format!("there is no context strategy `{name}`");
+        faults.push(Fault::at(strategy.place, message).maybe(meant(name, STRATEGIES)));
+    }
+    let Some(config) = config else {
+        return faults;
+    };
+    let known = Worker::names(config);
+    for key in ["worker", "workers"] {
+        for (name, place) in texts(node.get(key)) {
+            if Worker::find(config, &WorkerName(name.to_owned())).is_none() {
+                let message = format!("codeteam does not know the worker `{name}`");
+                let hint = meant(name, known.iter().map(String::as_str));
+                faults.push(Fault::at(place, message).maybe(hint));
+            }
+        }
+    }
+    for (name, place) in texts(node.get("mcp_servers")) {
+        if !config.mcp_servers.contains_key(name) {
+            let message = format!("no MCP server `{name}` is configured");
+            let hint = meant(name, config.mcp_servers.keys().map(String::as_str));
+            let hint =
+                hint.unwrap_or("name it under `mcp_servers:` in the configuration".to_owned());
+            faults.push(Fault::at(place, message).hint(hint));
+        }
+    }
+    faults
+}
+
+/// One text, or those of a list, with their places.
+fn texts(node: Option<&Node>) -> Vec<(&str, Place)> {
+    let node = node.into_iter();
+    let all = node.flat_map(|node| match node.as_list() {
+        Some(list) => list.iter().collect(),
+        None => vec![node],
+    });
+    all.filter_map(|node| Some((node.as_text()?, node.place)))
+        .collect()
+}

@@ -1,0 +1,162 @@
+//! `codeteam config validate`: everything that is wrong with what people wrote, at once.
+
+use std::collections::BTreeSet;
+
+use codeteam_core::role::Layer;
+use codeteam_core::yaml::{self, Problems, Sources};
+use codeteam_engine::config::{self, Config};
+use codeteam_engine::engine::{self, Ground};
+use codeteam_engine::library;
+use serde_json::{Value, json};
+
+use super::near_name;
+use crate::cli::Scene;
+use crate::exit::Exit;
+use crate::output::{self, out_line, say};
+use crate::problem::Problem;
+use crate::progress::Detail;
+
+/// Arguments of `config validate`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {}
+
+pub(super) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
+    let ground = Ground::find(&scene.folder, scene.env.clone())?;
+    let mut found = Vec::new();
+    // What is wrong with the configuration must not hide what is wrong with the rest.
+    let (config, sources) = match ground.layers(&[]) {
+        Ok((config, layers)) => (Some(config), layers.sources),
+        Err(config::Error::Invalid(problems)) => {
+            found.extend(problems.problems);
+            (None, Sources::default())
+        }
+        Err(error) => return Err(engine::Error::from(error).into()),
+    };
+    let usual = Config::default();
+    let said = config.as_ref().unwrap_or(&usual);
+    let mut library = ground.library(said, sources);
+    let names: BTreeSet<String> = library
+        .role_names()
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
+    let faults = names.iter();
+    let faults = faults.flat_map(|name| library.faults_of(name, config.as_ref()));
+    let faults: Vec<_> = faults.collect();
+    found.extend(library.sources.problems(faults).problems);
+    match ground.templates() {
+        Ok(templates) => {
+            let prompts = names.iter();
+            found.extend(prompts.flat_map(|name| library.prompt_problems(name, &templates)));
+        }
+        Err(error) => found.push(yaml::Problem::of("", error.to_string())),
+    }
+    let mut flows = 0;
+    for flow in library.workflows() {
+        if flow.layer != Layer::BuiltIn {
+            flows += 1;
+            let compiled = library.compile(&flow.name, said.surroundings());
+            found.extend(problems(compiled.err()));
+        }
+    }
+    if let Some(config) = &config
+        && let Err(error) = ground.workflow(config, &mut library)
+    {
+        match error {
+            engine::Error::Library(error) => found.extend(problems(Some(error))),
+            error => found.push(yaml::Problem::of("", error.to_string())),
+        }
+    }
+    let own = |name: &&String| library.layers_of(name).first() > Some(&Layer::BuiltIn);
+    let roles = names.iter().filter(own).count();
+    if config.is_some() && scene.detail >= Detail::Normal && !scene.json {
+        for note in &said.notes {
+            say(&format!("note: {}", super::shorten(scene, note)));
+        }
+    }
+    let redactor = ground.redactor(said).or_else(|_| ground.redactor(&usual))?;
+    for problem in &mut found {
+        // The lines that are shown may hold what should not be.
+        for text in problem.text.iter_mut().chain([&mut problem.message]) {
+            *text = redactor.redact(text).text.into_owned();
+        }
+    }
+    let mut judged = vec!["the configuration".to_owned()];
+    judged.extend(count(roles, "role"));
+    judged.extend(count(flows, "workflow"));
+    let last = judged.pop().unwrap_or_default();
+    let all = match judged.join(", ") {
+        first if first.is_empty() => last,
+        first => format!("{first} and {last}"),
+    };
+    conclude(scene, found, &format!("nothing is wrong with {all}"))
+}
+
+fn count(n: usize, what: &str) -> Option<String> {
+    match n {
+        0 => None,
+        1 => Some(format!("1 {what}")),
+        n => Some(format!("{n} {what}s")),
+    }
+}
+
+/// What a library says is wrong.
+fn problems(error: Option<library::Error>) -> Vec<yaml::Problem> {
+    match error {
+        None => Vec::new(),
+        Some(library::Error::Invalid(problems)) => problems.problems,
+        Some(error @ library::Error::Unknown { .. }) => {
+            vec![yaml::Problem::of("", error.to_string())]
+        }
+    }
+}
+
+/// Says what was found, each thing once, or that there is nothing.
+pub(crate) fn conclude(
+    scene: &Scene,
+    found: Vec<yaml::Problem>,
+    good: &str,
+) -> Result<Exit, Problem> {
+    let mut once: Vec<yaml::Problem> = Vec::new();
+    for mut problem in found {
+        // Shared files are read more than once, under one name.
+        if !scene.json {
+            problem.file = near_name(scene, &problem.file);
+        }
+        if !once.contains(&problem) {
+            once.push(problem);
+        }
+    }
+    if scene.json {
+        let is_good = once.is_empty();
+        output::json(&json!({ "valid": is_good, "problems": problems_json(&once) }))?;
+        return Ok(if is_good { Exit::Done } else { Exit::Usage });
+    }
+    if once.is_empty() {
+        if scene.detail >= Detail::Normal {
+            out_line(good)?;
+        }
+        return Ok(Exit::Done);
+    }
+    let number = once.len();
+    let problem = Problem::user(Problems { problems: once }.to_string());
+    Err(match number {
+        1 => problem,
+        n => problem.hint(format!("these are {n} problems; nothing was changed")),
+    })
+}
+
+/// What is wrong, for programs.
+pub(crate) fn problems_json(problems: &[yaml::Problem]) -> Vec<Value> {
+    let one = |problem: &yaml::Problem| {
+        let line = Some(problem.line).filter(|line| *line > 0);
+        json!({
+            "file": problem.file,
+            "line": line,
+            "column": line.map(|_| problem.column),
+            "message": problem.message,
+            "hint": problem.hint,
+        })
+    };
+    problems.iter().map(one).collect()
+}

@@ -1,0 +1,183 @@
+//! `codeteam role list`: the roles there are.
+
+use codeteam_core::role::{Layer, Resolved};
+use codeteam_engine::engine;
+use codeteam_engine::library::Library;
+use serde::Serialize;
+
+use crate::cli::Scene;
+use crate::cli::config::Said;
+use crate::exit::Exit;
+use crate::output::{self, out_line, say, width};
+use crate::problem::Problem;
+use crate::progress::Detail;
+
+/// Arguments of `role list`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {}
+
+/// A role in the list.
+#[derive(Debug, Serialize)]
+struct Row {
+    name: String,
+    /// `None` if the role cannot be used.
+    kind: Option<&'static str>,
+    layer: &'static str,
+    /// The role it builds on; its own name is the one of a lower layer.
+    extends: Option<String>,
+    /// The layer of that role.
+    #[serde(skip)]
+    extends_layer: Option<&'static str>,
+    /// The layer whose role of the same name it stands in place of.
+    hides: Option<&'static str>,
+    description: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+}
+
+pub(super) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
+    let said = Said::read(scene, &[])?;
+    let library = said.library();
+    let names = library.role_names().into_iter();
+    let mut rows: Vec<(Layer, Row)> = names.map(|name| row(&library, name)).collect();
+    // Those that are nearest to the user first.
+    rows.sort_by(|(a, left), (b, right)| b.cmp(a).then_with(|| left.name.cmp(&right.name)));
+    let rows: Vec<Row> = rows.into_iter().map(|(_, row)| row).collect();
+    if scene.json {
+        output::json(&rows)?;
+        return Ok(Exit::Done);
+    }
+    for line in table(&rows, width()) {
+        out_line(&line)?;
+    }
+    let broken = rows.iter().filter(|row| row.problem.is_some()).count();
+    if broken > 0 && scene.detail >= Detail::Normal {
+        say("note: what cannot be used is explained by `codeteam role validate`");
+    }
+    Ok(Exit::Done)
+}
+
+fn row(library: &Library, name: &str) -> (Layer, Row) {
+    let layers = library.layers_of(name);
+    let layer = layers.first().copied().unwrap_or(Layer::BuiltIn);
+    let resolved = library.resolve(name).map_err(engine::Error::from);
+    let resolved = resolved.as_ref();
+    let next = |resolved: &Resolved| resolved.chain.first().cloned();
+    let parent = resolved.ok().and_then(next);
+    let goes_on = parent.as_ref().is_some_and(|(parent, _)| parent == name);
+    let hidden = layers.get(1).filter(|_| !goes_on && resolved.is_ok());
+    let row = Row {
+        name: name.to_owned(),
+        kind: resolved.ok().map(|resolved| resolved.role.kind.as_str()),
+        layer: layer.as_str(),
+        extends_layer: parent.as_ref().map(|(_, layer)| layer.as_str()),
+        extends: parent.map(|(parent, _)| parent),
+        hides: hidden.map(|layer| layer.as_str()),
+        description: resolved
+            .map(|resolved| resolved.role.description.clone())
+            .unwrap_or_default(),
+        problem: resolved.err().map(ToString::to_string),
+    };
+    (layer, row)
+}
+
+/// A table with a group for each layer. Where there is little room, the layer is the title of its
+/// group.
+fn table(rows: &[Row], room: usize) -> Vec<String> {
+    const HEAD: [&str; 5] = ["NAME", "KIND", "LAYER", "EXTENDS", "DESCRIPTION"];
+    let is_narrow = room < 130;
+    let columns: &[usize] = if is_narrow { &[0, 1] } else { &[0, 1, 2, 3] };
+    let head = HEAD.map(str::to_owned);
+    let lines: Vec<[String; 5]> = rows.iter().map(cells).collect();
+    let width = |column: usize| {
+        let cells = lines.iter().chain([&head]);
+        let cells = cells.map(|line| line[column].chars().count());
+        cells.max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = columns.iter().map(|&column| width(column)).collect();
+    let lead = if is_narrow { "  " } else { "" };
+    let written = |line: &[String; 5]| {
+        let cells = columns.iter().zip(&widths);
+        let cells = cells.map(|(&column, &width)| format!("{:<width$}  ", line[column]));
+        let start = format!("{lead}{}", cells.collect::<String>());
+        let text = cut(&line[4], room.saturating_sub(start.chars().count()));
+        format!("{start}{text}").trim_end().to_owned()
+    };
+    let mut table = vec![written(&head)];
+    let mut last = None;
+    for (row, line) in rows.iter().zip(&lines) {
+        if last != Some(row.layer) {
+            if is_narrow {
+                table.push(row.layer.to_owned());
+            } else if last.is_some() {
+                table.push(String::new());
+            }
+            last = Some(row.layer);
+        }
+        table.push(written(line));
+    }
+    table
+}
+
+fn cells(row: &Row) -> [String; 5] {
+    let extends = match (&row.extends, row.extends_layer) {
+        (Some(parent), Some(layer)) if *parent == row.name => format!("{parent} ({layer})"),
+        (Some(parent), _) => parent.clone(),
+        (None, _) => "-".to_owned(),
+    };
+    let description = match (&row.problem, row.hides) {
+        (Some(_), _) => "cannot be used".to_owned(),
+        (None, Some(layer)) => format!("in place of the {layer} one: {}", row.description),
+        (None, None) => row.description.clone(),
+    };
+    [
+        row.name.clone(),
+        row.kind.unwrap_or("?").to_owned(),
+        row.layer.to_owned(),
+        extends,
+        description,
+    ]
+}
+
+/// As much of a text as there is room for.
+fn cut(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(room.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_of_80_columns_has_room_for_it() {
+        let row = |name: &str, layer| Row {
+            name: name.to_owned(),
+            kind: Some("implementer"),
+            layer,
+            extends: None,
+            extends_layer: None,
+            hides: None,
+            description: "Implements one task from its brief, then mends what is found".to_owned(),
+            problem: None,
+        };
+        let rows = [
+            row("coder", "project"),
+            row("a_rather_long_name", "built-in"),
+        ];
+        let lines = table(&rows, 80);
+        let expected = [
+            "  NAME                KIND         DESCRIPTION",
+            "project",
+            "  coder               implementer  Implements one task from its brief, then men…",
+            "built-in",
+            "  a_rather_long_name  implementer  Implements one task from its brief, then men…",
+        ];
+        assert_eq!(lines, expected);
+        assert!(lines.iter().all(|line| line.chars().count() <= 80));
+        assert!(table(&rows, usize::MAX)[1].ends_with("mends what is found"));
+    }
+}

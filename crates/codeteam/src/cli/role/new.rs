@@ -1,0 +1,231 @@
+//! `codeteam role new`: a file to begin with.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use codeteam_core::role::{Kind, Layer};
+use codeteam_engine::engine;
+use codeteam_engine::library::{Library, STRATEGIES};
+use serde_json::json;
+
+use super::files;
+use crate::cli::Scene;
+use crate::cli::config::{Said, near_name};
+use crate::exit::Exit;
+use crate::output::{self, out_line, say};
+use crate::problem::Problem;
+use crate::progress::Detail;
+
+/// Arguments of `role new`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The role's name; `adversarial/qa` is the `qa` of that workflow alone.
+    name: String,
+    /// The role it builds on: its prompt comes first, its settings hold unless said otherwise.
+    #[arg(long, value_name = "ROLE", conflicts_with = "kind")]
+    extends: Option<String>,
+    /// What it owes, if it builds on none; an implementer if nothing is said.
+    #[arg(long, value_enum)]
+    kind: Option<Owes>,
+    /// Among your own roles, for all projects.
+    #[arg(long)]
+    user: bool,
+    /// As a folder: `agents/NAME/prompt.md` and `agent.yaml`.
+    #[arg(long = "folder", id = "as_folder")]
+    as_folder: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Owes {
+    /// Questions, or confirmed requirements.
+    Analyst,
+    /// A design, with patterns, warnings and interfaces.
+    Designer,
+    /// A plan.
+    Planner,
+    /// A change, with a summary, files and proof.
+    Implementer,
+    /// A verdict with findings.
+    Gatekeeper,
+    /// A text: a prompt, a summary, a commit message, a score.
+    Scribe,
+}
+
+impl From<Owes> for Kind {
+    fn from(owes: Owes) -> Self {
+        match owes {
+            Owes::Analyst => Self::Analyst,
+            Owes::Designer => Self::Designer,
+            Owes::Planner => Self::Planner,
+            Owes::Implementer => Self::Implementer,
+            Owes::Gatekeeper => Self::Gatekeeper,
+            Owes::Scribe => Self::Scribe,
+        }
+    }
+}
+
+/// What a new role builds on.
+enum Base {
+    /// Another role.
+    Role(String),
+    /// The role of its own name, in a lower layer.
+    Itself(Layer),
+    /// Nothing.
+    Kind(Kind),
+}
+
+pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+    files::check_name(&args.name)?;
+    if args.as_folder && args.name.contains('/') {
+        return Err(Problem::user("a role of a workflow has no folder form")
+            .hint("leave `--folder` out: it becomes a file below `roles`"));
+    }
+    let said = Said::read(scene, &[])?;
+    let library = said.library();
+    let folder = files::folder(scene, &said.ground, args.user)?;
+    files::check_free(scene, &folder, &args.name)?;
+    let base = base(args, &library)?;
+    let mut written: Vec<(PathBuf, String)> = Vec::new();
+    if args.as_folder {
+        let own = folder.join("agents").join(&args.name);
+        let path = own.join("agent.yaml");
+        let line = files::editor_line(&path, &folder);
+        written.push((path, skeleton(&args.name, &line, &base, false)));
+        let inherited = match &base {
+            Base::Kind(_) => None,
+            Base::Role(name) => Some(name),
+            Base::Itself(_) => Some(&args.name),
+        };
+        let text = match inherited {
+            None => prompt(&base),
+            Some(name) => {
+                let role = library.resolve(name).map_err(engine::Error::from)?.role;
+                let note = format!(
+                    "It stands in place of the prompt of `{name}`, of which this is a copy."
+                );
+                format!("<!-- {note} -->\n{}\n", role.prompt)
+            }
+        };
+        written.push((own.join("prompt.md"), text));
+    } else {
+        let path = folder.join("roles").join(format!("{}.yml", args.name));
+        let line = files::editor_line(&path, &folder);
+        written.push((path, skeleton(&args.name, &line, &base, true)));
+    }
+    files::write(&said.ground, &folder, &written)?;
+    if scene.json {
+        let paths: Vec<&PathBuf> = written.iter().map(|(path, _)| path).collect();
+        output::json(&json!({ "role": args.name, "files": paths }))?;
+        return Ok(Exit::Done);
+    }
+    for (path, _) in &written {
+        out_line(&near_name(scene, &path.display().to_string()))?;
+    }
+    if scene.detail >= Detail::Normal {
+        let (codeteam, name) = (&scene.calls.codeteam, &args.name);
+        if let Base::Itself(layer) = base {
+            let layer = layer.as_str();
+            say(&format!(
+                "it changes the {layer} role `{name}` wherever that is used"
+            ));
+        }
+        say(&format!("  check   {codeteam} role validate {name}"));
+        say(&format!("  see     {codeteam} role show --resolved {name}"));
+    }
+    Ok(Exit::Done)
+}
+
+fn base(args: &Args, library: &Library) -> Result<Base, Problem> {
+    let below = if args.user {
+        Layer::BuiltIn
+    } else {
+        Layer::User
+    };
+    let layers = library.layers_of(&args.name);
+    let same = layers.into_iter().find(|layer| *layer <= below);
+    match (&args.extends, args.kind, same) {
+        (Some(parent), _, Some(layer)) if *parent == args.name => Ok(Base::Itself(layer)),
+        (Some(parent), _, _) => {
+            library.resolve(parent).map_err(engine::Error::from)?;
+            Ok(Base::Role(parent.clone()))
+        }
+        (None, Some(kind), _) => Ok(Base::Kind(kind.into())),
+        (None, None, Some(layer)) => Ok(Base::Itself(layer)),
+        (None, None, None) => Ok(Base::Kind(Kind::Implementer)),
+    }
+}
+
+/// A file that says what can be said. What is not needed is commented out.
+fn skeleton(name: &str, editor_line: &str, base: &Base, with_prompt: bool) -> String {
+    let mut text = editor_line.to_owned();
+    let kinds = Kind::ALL.map(Kind::as_str).join(", ");
+    let _ = match base {
+        Base::Role(parent) => writeln!(
+            text,
+            "# The role `{name}`. What it does not say is said by `{parent}`.\n\
+             description: What it is, in a line\nextends: {parent}"
+        ),
+        Base::Itself(layer) => writeln!(
+            text,
+            "# Changes the {} role `{name}`; what is not said here is as it is there.\n\
+             extends: {name}",
+            layer.as_str()
+        ),
+        Base::Kind(kind) => writeln!(
+            text,
+            "# The role `{name}`.\ndescription: What it is, in a line\n\
+             # What it owes. There are {kinds}.\nkind: {}",
+            kind.as_str()
+        ),
+    };
+    let _ = write!(
+        text,
+        "# worker: [claude, codex]        # the first that can be used\n\
+         # model: NAME\n\
+         # context:\n\
+         #   # There are {},\n\
+         #   # {}.\n\
+         #   strategy: {}\n\
+         #   include: [\"docs/**\"]\n\
+         #   budget: 15000                # tokens\n\
+         # allowed_tools: [read, search]  # no others; all that fit its kind if left out\n\
+         # gates:                         # checks that run when it has submitted\n\
+         #   - {{ name: lint, command: make lint }}\n",
+        STRATEGIES[..3].join(", "),
+        STRATEGIES[3..].join(", "),
+        strategy(base)
+    );
+    if with_prompt {
+        text.push_str(match base {
+            Base::Kind(_) => "prompt: |\n",
+            _ => "system_prompt_additions: |\n",
+        });
+        for line in prompt(base).lines() {
+            let _ = writeln!(text, "  {line}");
+        }
+    }
+    text
+}
+
+/// What a role of a kind is usually shown.
+fn strategy(base: &Base) -> &'static str {
+    match base {
+        Base::Kind(Kind::Gatekeeper) => STRATEGIES[2],
+        Base::Kind(Kind::Implementer) | Base::Role(_) | Base::Itself(_) => STRATEGIES[1],
+        Base::Kind(_) => STRATEGIES[0],
+    }
+}
+
+fn prompt(base: &Base) -> String {
+    let text = match base {
+        Base::Kind(Kind::Gatekeeper) => {
+            "Say here who it is and how it judges: what it looks for first, what it lets pass, and\nwhat a finding must name."
+        }
+        Base::Kind(_) => {
+            "Say here who it is and how it works: what it reads first, what it keeps to, and when it\nis done. The goal, the task and the form of its answer are told by codeteam."
+        }
+        _ => "Say here what it is told besides.",
+    };
+    format!("{text}\n")
+}

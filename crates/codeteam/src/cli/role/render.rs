@@ -1,0 +1,105 @@
+//! `codeteam role render`: what a role's worker would be told.
+
+use std::path::PathBuf;
+
+use codeteam_core::ids::{RoleName, StepId, TaskId};
+use codeteam_core::role::Role;
+use codeteam_core::workflow::{Compiled, StepKind};
+use codeteam_engine::engine::{self, Preview, Project, Request};
+use codeteam_engine::library::is_file;
+use serde_json::json;
+
+use crate::cli::Scene;
+use crate::exit::Exit;
+use crate::output::{self, out_line, say};
+use crate::problem::Problem;
+use crate::progress::Detail;
+
+/// Arguments of `role render`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The role, by the name that its workflow has for it; or any other role.
+    role: String,
+    /// The task that it is asked for.
+    #[arg(long, value_name = "ID", requires = "plan")]
+    task: Option<String>,
+    /// The plan that the task is in.
+    #[arg(long, value_name = "FILE")]
+    plan: Option<PathBuf>,
+    /// What you want; the plan's description if left out.
+    #[arg(long, value_name = "TEXT")]
+    goal: Option<String>,
+    /// The workflow whose role it is, if not the configured one.
+    #[arg(long, value_name = "NAME")]
+    workflow: Option<String>,
+}
+
+pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+    let project = scene.project()?;
+    let seen = |name: &String| {
+        if is_file(name) {
+            scene.folder.join(name).display().to_string()
+        } else {
+            name.clone()
+        }
+    };
+    let compiled = project.workflow(&Request {
+        workflow: args.workflow.as_ref().map(seen),
+        ..Request::default()
+    })?;
+    let (role, step) = find(&project, &compiled, &args.role)?;
+    let plan = match &args.plan {
+        None => None,
+        Some(path) => Some(project.read_plan(&scene.folder.join(path))?.plan),
+    };
+    let described = plan.as_ref().map(|plan| plan.description.clone());
+    let described = described.filter(|text| !text.trim().is_empty());
+    let goal = args.goal.clone().or(described);
+    let prompt = project.preview(
+        &role,
+        Preview {
+            goal: goal.unwrap_or_else(|| "(what you want: say it with `--goal`)".to_owned()),
+            step,
+            task: args.task.clone().map(TaskId),
+            plan,
+            rules: project.config.rules.clone(),
+        },
+    )?;
+    if scene.json {
+        output::json(&json!({
+            "role": args.role,
+            "system": prompt.system,
+            "user": prompt.user,
+            "tokens": prompt.tokens(),
+        }))?;
+        return Ok(Exit::Done);
+    }
+    out_line("--- system prompt")?;
+    out_line(prompt.system.trim_end())?;
+    out_line("--- user prompt")?;
+    out_line(prompt.user.trim_end())?;
+    if scene.detail >= Detail::Normal {
+        say(&format!("{} tokens", prompt.tokens()));
+    }
+    Ok(Exit::Done)
+}
+
+/// A role of the workflow with the first step that asks it; or any role there is.
+fn find(
+    project: &Project,
+    compiled: &Compiled,
+    name: &str,
+) -> Result<(Role, Option<StepId>), Problem> {
+    let called = RoleName(name.to_owned());
+    if let Some(role) = compiled.roles.get(&called) {
+        let asks = |kind: &StepKind| match kind {
+            StepKind::Role(step) => step.slots.contains(&called),
+            _ => false,
+        };
+        let mut steps = compiled.workflow.steps.values();
+        let step = steps.find(|step| asks(&step.kind));
+        return Ok((role.clone(), step.map(|step| step.id.clone())));
+    }
+    let resolved = project.library().resolve(name);
+    Ok((resolved.map_err(engine::Error::from)?.role, None))
+}
