@@ -14,7 +14,6 @@ use codeteam_core::plan::{self, Plan};
 use codeteam_core::role::Role;
 use codeteam_core::schedule::Status;
 use codeteam_core::workflow::Compiled;
-use codeteam_core::yaml::Node;
 
 use super::{Error, MAX_TASKS, Request};
 use crate::config::{Config, Origins};
@@ -175,20 +174,9 @@ impl Project {
         let mut surroundings = self.config.surroundings();
         surroundings.cast.clone_from(&request.cast);
         let mut library = self.library();
-        let configured = self.config.flow.as_ref();
-        let named = configured.and_then(|node| node.as_text());
-        let name = request.workflow.as_deref().or(named);
-        let compiled = match (name, configured) {
-            (Some(name), _) => library.compile(name, surroundings)?,
-            (None, Some(node)) => {
-                let mut node = node.clone();
-                let own = ["steps", "sequence", "extends", "template"];
-                if own.iter().all(|key| node.get(key).is_none()) {
-                    node.set("extends", Node::text(Config::usual_workflow()));
-                }
-                library.build("project", node, surroundings)?
-            }
-            (None, None) => library.compile(&Config::usual_workflow(), surroundings)?,
+        let compiled = match &request.workflow {
+            Some(name) => library.compile(name, surroundings)?,
+            None => library.configured(self.config.flow.as_ref(), surroundings)?,
         };
         for name in request.cast.keys() {
             if !library.plays(&compiled, &request.cast, name) {

@@ -211,6 +211,7 @@ fn gate(bench: &Bench, command: &str) -> String {
         base: tip.clone(),
         task: "run".to_owned(),
         change: None,
+        changed: Vec::new(),
         sandbox: Sandbox::Bubblewrap,
         what: What::Check {
             tree: tip.tree,

@@ -11,4 +11,5 @@ mod bench;
 mod keys;
 mod logins;
 mod recovery;
+mod samples;
 mod server;

@@ -9,7 +9,10 @@ fn said(role: &str) -> String {
     );
     match compile("flow.yml", &text, &[]) {
         Ok(_) => String::new(),
-        Err(problems) => problems.to_string(),
+        Err(problems) => {
+            let told = problems.to_string();
+            told.lines().next().unwrap_or_default().to_owned()
+        }
     }
 }
 
