@@ -165,25 +165,25 @@ fn place(workflow: &Workflow, step: &Step) -> Vec<String> {
         }
     }
     if matches!(step.kind, StepKind::Publish { .. }) {
-        let decided = workflow
+        // Not where a person's step leads when it is left out.
+        let decides =
+            |s: &Step, key: &str| matches!(s.kind, StepKind::Person { .. }) && key == "answers";
+        let decided = workflow.steps.values().all(|s| {
+            let mut exits = s.exits().into_iter();
+            exits.all(|(key, to)| decides(s, key) || !to.is(&step.id))
+        });
+        let first = workflow
             .steps
             .values()
-            .filter(|s| leads_to(s, &step.id))
-            .all(|s| matches!(s.kind, StepKind::Person { .. }));
-        if !decided || workflow.start == step.id {
+            .any(|s| matches!(&s.kind, StepKind::Each { start, .. } if *start == step.id));
+        if !decided || first || workflow.start == step.id {
             wrong.push(format!(
-                "`{}` publishes, so only a `person` step may lead to it",
+                "`{}` publishes, so only an answer of a `person` step may lead to it",
                 step.id
             ));
         }
     }
     wrong
-}
-
-fn leads_to(step: &Step, to: &StepId) -> bool {
-    step.exits()
-        .iter()
-        .any(|(_, target)| matches!(target, Target::Step(s) if s == to))
 }
 
 fn unreachable(workflow: &Workflow) -> Vec<StepId> {

@@ -12,8 +12,8 @@ use codeteam_engine::built_in;
 pub(crate) const NAMES: [&str; 3] = ["one", "two", "three"];
 
 pub(crate) struct Corpus {
-    /// All files as trees.
-    pub(crate) trees: Vec<Node>,
+    /// All files as trees: workflows, roles, and the rest.
+    pub(crate) trees: [Vec<Node>; 3],
     /// All files as they stand.
     pub(crate) texts: Vec<String>,
     /// Every key, with values it has somewhere.
@@ -35,11 +35,13 @@ impl Corpus {
             files.extend(seed.map(|file| file.unwrap().path()));
         }
         files.sort();
-        texts.extend(files.iter().map(|path: &std::path::PathBuf| {
-            fs::read_to_string(Path::new(path)).unwrap()
-        }));
+        texts.extend(
+            files
+                .iter()
+                .map(|path: &std::path::PathBuf| fs::read_to_string(Path::new(path)).unwrap()),
+        );
         let mut corpus = Self {
-            trees: Vec::new(),
+            trees: <[Vec<Node>; 3]>::default(),
             texts,
             values: Vec::new(),
             words: Vec::new(),
@@ -48,10 +50,16 @@ impl Corpus {
         for text in &corpus.texts {
             // JSON is YAML, so what workers answer is a tree as well.
             if let Ok(node) = read(&mut Sources::default(), "seed", text) {
-                corpus.trees.push(node);
+                let is = |keys: &[&str]| keys.iter().any(|key| node.get(key).is_some());
+                let kind = match () {
+                    () if is(&["steps", "sequence", "workflow"]) => 0,
+                    () if is(&["kind", "extends", "prompt"]) => 1,
+                    () => 2,
+                };
+                corpus.trees[kind].push(node);
             }
         }
-        for node in &corpus.trees {
+        for node in corpus.trees.iter().flatten() {
             note(node, &mut values, &mut corpus.words);
         }
         corpus.words.extend(NAMES.map(str::to_owned));
@@ -59,6 +67,12 @@ impl Corpus {
         corpus.words.dedup();
         corpus.values = values.into_iter().collect();
         corpus
+    }
+
+    /// Any file; workflows are few, and can be wrong in most ways.
+    pub(crate) fn tree(&self, random: &mut super::random::Random) -> &Node {
+        let kind = [0, 0, 1, 2][random.below(4)];
+        random.pick(&self.trees[kind])
     }
 }
 
@@ -82,15 +96,78 @@ fn note(node: &Node, values: &mut BTreeMap<String, Vec<Node>>, words: &mut Vec<S
 
 /// Values that nobody writes on purpose.
 pub(crate) const NASTY: &[&str] = &[
-    "", "~", "null", "true", "no", "0", "-0", "-1", "1e999", "-1e308", ".nan", ".inf", "NaN",
-    "0x", "0xffffffffffffffffffffffffffffffff", "0o777", "1_000", "18446744073709551615",
-    "18446744073709551616", "340282366920938463463374607431768211456", "4294967296", "0.1.2",
-    "2024-02-30", "2001-12-14t21:59:43.10-05:00", "12:30:45", "<<", "=", "!!binary", "*", "&a",
-    "{{ x }}", "${x}", "$TARGET", "../../etc/passwd", "/", ".", "..", "a/b/c", "-", "--",
-    "\u{0}", "\u{feff}", "\u{202e}x", "\u{2028}", "é", "👩‍👩‍👧", "ß", "İ", "a\nb", "\t", " ",
-    "done", "fail", "project", "after", "before", "after one", "before two", "after after",
-    "git commit", "git push", "gh pr create", "unlimited", "human_gate", "orchestrator_gate",
-    "BOTH_APPROVED", "one", "two", "three", "one/two", "extends", "approve",
+    "",
+    "~",
+    "null",
+    "true",
+    "no",
+    "0",
+    "-0",
+    "-1",
+    "1e999",
+    "-1e308",
+    ".nan",
+    ".inf",
+    "NaN",
+    "0x",
+    "0xffffffffffffffffffffffffffffffff",
+    "0o777",
+    "1_000",
+    "18446744073709551615",
+    "18446744073709551616",
+    "340282366920938463463374607431768211456",
+    "4294967296",
+    "0.1.2",
+    "2024-02-30",
+    "2001-12-14t21:59:43.10-05:00",
+    "12:30:45",
+    "<<",
+    "=",
+    "!!binary",
+    "*",
+    "&a",
+    "{{ x }}",
+    "${x}",
+    "$TARGET",
+    "../../etc/passwd",
+    "/",
+    ".",
+    "..",
+    "a/b/c",
+    "-",
+    "--",
+    "\u{0}",
+    "\u{feff}",
+    "\u{202e}x",
+    "\u{2028}",
+    "é",
+    "👩‍👩‍👧",
+    "ß",
+    "İ",
+    "a\nb",
+    "\t",
+    " ",
+    "done",
+    "fail",
+    "project",
+    "after",
+    "before",
+    "after one",
+    "before two",
+    "after after",
+    "git commit",
+    "git push",
+    "gh pr create",
+    "unlimited",
+    "human_gate",
+    "orchestrator_gate",
+    "BOTH_APPROVED",
+    "one",
+    "two",
+    "three",
+    "one/two",
+    "extends",
+    "approve",
 ];
 
 /// A value from [`NASTY`], or one that is too long, too deep or too many.

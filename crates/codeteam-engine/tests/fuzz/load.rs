@@ -4,11 +4,11 @@ use std::fs;
 use std::path::PathBuf;
 
 use codeteam_core::ids::StepId;
+use codeteam_core::plan;
 use codeteam_core::role::{Book, Layer};
 use codeteam_core::submission::{self, Form};
 use codeteam_core::workflow::{self, Compiled, StepKind, Surroundings, Target};
 use codeteam_core::yaml::{Fault, Node, Origins as Written, Sources, read, write};
-use codeteam_core::plan;
 use codeteam_engine::built_in;
 use codeteam_engine::config::{Config, Origins};
 use codeteam_engine::library::{Library, Places};
@@ -160,8 +160,13 @@ fn told(sources: &Sources, faults: Vec<Fault>) {
 fn survives(node: &Node) {
     let text = write(node, Written::Left);
     let back = read(&mut Sources::default(), "written.yml", &text);
-    let back = back.unwrap_or_else(|fault| panic!("what was written does not read: {fault:?}\n{text}"));
-    assert_eq!(write(&back, Written::Left), text, "it reads as something else");
+    let back =
+        back.unwrap_or_else(|fault| panic!("what was written does not read: {fault:?}\n{text}"));
+    assert_eq!(
+        write(&back, Written::Left),
+        text,
+        "it reads as something else"
+    );
 }
 
 /// What the kernel relies on.
@@ -190,13 +195,19 @@ fn holds(compiled: &Compiled) {
             StepKind::Role(played) => {
                 assert!(!played.slots.is_empty(), "nobody works at `{id}`");
                 for slot in &played.slots {
-                    assert!(compiled.roles.contains_key(slot), "no role `{slot}` at `{id}`");
+                    assert!(
+                        compiled.roles.contains_key(slot),
+                        "no role `{slot}` at `{id}`"
+                    );
                 }
             }
             StepKind::Each { start, cap, .. } => {
                 let first = step(start).unwrap_or_else(|| panic!("`{id}` starts nowhere"));
                 assert_eq!(first.scope.as_ref(), Some(id), "`{id}` starts elsewhere");
-                assert!(!matches!(first.kind, StepKind::Publish { .. }), "`{id}` publishes at once");
+                assert!(
+                    !matches!(first.kind, StepKind::Publish { .. }),
+                    "`{id}` publishes at once"
+                );
                 assert!(*cap > 0);
             }
             StepKind::Person { answers, .. } => assert!(!answers.is_empty()),

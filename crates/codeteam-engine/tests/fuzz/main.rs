@@ -47,7 +47,8 @@ fn no_file_breaks_a_loader() {
     let one = setting("CODETEAM_FUZZ_CASE");
     let (report, reports) = channel();
     let campaign = std::thread::Builder::new().name("campaign".into());
-    let campaign = campaign.spawn(move || campaign_of(seed, one, Duration::from_secs(seconds), &report));
+    let campaign =
+        campaign.spawn(move || campaign_of(seed, one, Duration::from_secs(seconds), &report));
     campaign.unwrap();
     loop {
         match reports.recv_timeout(HANGS) {
@@ -64,8 +65,18 @@ fn no_file_breaks_a_loader() {
             Ok(Report::Done(tally)) => {
                 println!("seed {seed}, {seconds} s: {tally:?}");
                 if one.is_none() {
-                    let all = [tally.trees, tally.configs, tally.roles, tally.workflows, tally.plans, tally.submissions];
-                    assert!(all.iter().all(|count| *count > 0), "too little loads: {tally:?}");
+                    let all = [
+                        tally.trees,
+                        tally.configs,
+                        tally.roles,
+                        tally.workflows,
+                        tally.plans,
+                        tally.submissions,
+                    ];
+                    assert!(
+                        all.iter().all(|count| *count > 0),
+                        "too little loads: {tally:?}"
+                    );
                 }
                 return;
             }
@@ -161,7 +172,12 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("fuzz")
 }
 
-#[expect(clippy::disallowed_methods, reason = "a campaign is set up from outside")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a campaign is set up from outside"
+)]
 fn setting(name: &str) -> Option<u64> {
-    std::env::var(name).ok().and_then(|value| value.parse().ok())
+    std::env::var(name)
+        .ok()
+        .and_then(|value| value.parse().ok())
 }

@@ -24,8 +24,8 @@ fn file(corpus: &Corpus, random: &mut Random) -> String {
         }
         return text;
     }
-    let mut node = random.pick(&corpus.trees).clone();
-    for _ in 0..random.below(7) {
+    let mut node = corpus.tree(random).clone();
+    for _ in 0..random.below(5) {
         change(corpus, random, &mut node);
     }
     let mut text = write(&node, Origins::Left);
@@ -39,7 +39,7 @@ fn file(corpus: &Corpus, random: &mut Random) -> String {
 fn change(corpus: &Corpus, random: &mut Random, node: &mut Node) {
     match random.below(10) {
         0 => {
-            let other = random.pick(&corpus.trees).clone();
+            let other = corpus.tree(random).clone();
             let part = somewhere(random, &other).clone();
             *place(random, node) = part;
         }
@@ -48,7 +48,10 @@ fn change(corpus: &Corpus, random: &mut Random, node: &mut Node) {
             *place(random, node) = value;
         }
         2 => {
-            let word = Node::at(Place::NONE, Value::Scalar(Scalar::plain(random.pick(&corpus.words))));
+            let word = Node::at(
+                Place::NONE,
+                Value::Scalar(Scalar::plain(random.pick(&corpus.words))),
+            );
             *leaf(random, node) = word;
         }
         3 => family(random, node),
@@ -93,10 +96,23 @@ fn keys(corpus: &Corpus, random: &mut Random, node: &mut Node) {
 
 /// Lets files build on each other, and on what there is.
 fn family(random: &mut Random, node: &mut Node) {
-    let parents = ["one", "two", "three", "_base", "enterprise", "standard", "implementer", "reviewer"];
+    let parents = [
+        "one",
+        "two",
+        "three",
+        "_base",
+        "enterprise",
+        "standard",
+        "implementer",
+        "reviewer",
+    ];
     let parent = Node::text(*random.pick(&parents));
     if node.as_map().is_some() {
-        let key = if random.one_in(5) { "template" } else { "extends" };
+        let key = if random.one_in(5) {
+            "template"
+        } else {
+            "extends"
+        };
         node.set(key, parent);
         if random.one_in(3) {
             node.take("steps");
@@ -109,7 +125,18 @@ fn family(random: &mut Random, node: &mut Node) {
 fn steps(corpus: &Corpus, random: &mut Random, node: &mut Node) {
     let mut names = Vec::new();
     names_of(node, &mut names);
-    names.extend(["plan", "tasks", "implement", "commit", "review", "publish", "ask"].map(str::to_owned));
+    names.extend(
+        [
+            "plan",
+            "tasks",
+            "implement",
+            "commit",
+            "review",
+            "publish",
+            "ask",
+        ]
+        .map(str::to_owned),
+    );
     let target = |random: &mut Random| Node::text(random.pick(&names).clone());
     if random.one_in(3) {
         let list = (0..random.below(3)).map(|_| target(random)).collect();
@@ -126,7 +153,17 @@ fn steps(corpus: &Corpus, random: &mut Random, node: &mut Node) {
         let beside = random.pick(&names).clone();
         step.set("position", Node::text(format!("{side} {beside}")));
     }
-    let does = ["role", "gate", "person", "publish", "commit", "each", "when", "human_approval", "answers"];
+    let does = [
+        "role",
+        "gate",
+        "person",
+        "publish",
+        "commit",
+        "each",
+        "when",
+        "human_approval",
+        "answers",
+    ];
     let does = *random.pick(&does);
     if let Some((_, values)) = corpus.values.iter().find(|(key, _)| key == does) {
         step.set(does, random.pick(values).clone());
@@ -137,14 +174,22 @@ fn steps(corpus: &Corpus, random: &mut Random, node: &mut Node) {
         step.set("answers", answers);
     }
     let name = random.pick(&names).clone();
-    let into = if random.one_in(2) { "steps" } else { "overrides" };
+    let into = if random.one_in(2) {
+        "steps"
+    } else {
+        "overrides"
+    };
     if node.as_map().is_none() {
         return;
     }
     if node.get(into).and_then(Node::as_map).is_none() {
         node.set(into, Node::empty(Place::NONE));
     }
-    let new = if random.one_in(2) { format!("{name}-2") } else { name };
+    let new = if random.one_in(2) {
+        format!("{name}-2")
+    } else {
+        name
+    };
     if let Some(into) = node.get_mut(into) {
         into.set(&new, step);
     }
@@ -244,7 +289,10 @@ fn harm(corpus: &Corpus, random: &mut Random, text: &str) -> String {
             }
         }
         4 => {
-            let insert = ["&a ", "*a", "\t", "---\n", "? ", "- ", "!!str ", "|\n", ">\n", "\"", "'", "{", "[", "<<: *a\n", "#", ": "];
+            let insert = [
+                "&a ", "*a", "\t", "---\n", "? ", "- ", "!!str ", "|\n", ">\n", "\"", "'", "{",
+                "[", "<<: *a\n", "#", ": ",
+            ];
             let insert = random.pick(&insert).as_bytes().to_vec();
             bytes.splice(at..at, insert);
         }
@@ -288,7 +336,10 @@ fn bomb(random: &mut Random) -> String {
                 let entries: Vec<String> = (0..wide).map(|n| format!("a{n}: {below}")).collect();
                 format!("k{level}: &l{level} {{ {} }}\n", entries.join(", "))
             }
-            _ => format!("k{level}: &l{level} {{ <<: [{}] }}\n", vec![below; wide].join(", ")),
+            _ => format!(
+                "k{level}: &l{level} {{ <<: [{}] }}\n",
+                vec![below; wide].join(", ")
+            ),
         };
     }
     text

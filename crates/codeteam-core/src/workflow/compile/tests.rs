@@ -89,7 +89,7 @@ fn mistakes_name_their_place_and_remedy() {
         ),
         (
             "  code: { publish: git push, next: done }\n",
-            "only a `person` step may lead to it",
+            "only an answer of a `person` step may lead to it",
         ),
         (
             "  done: { role: maker, next: done }\n",
