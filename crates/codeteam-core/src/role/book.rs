@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::file::{Gate, RoleFile};
 use super::{Kind, Role};
 use crate::ids::is_plain;
+use crate::misplaced::Document;
 use crate::yaml::{Fault, Node, Place, Scalar, Value, meant, merge, typed_by_key};
 
 /// How long a chain of `extends` may be.
@@ -372,6 +373,10 @@ fn advise(node: &Node) -> Result<(), Vec<Fault>> {
     if node.as_map().is_none() {
         let message = format!("expected a role, found {}", node.kind());
         return Err(vec![Fault::at(node.place, message)]);
+    }
+    let misplaced = Document::Role.misplaced(node);
+    if !misplaced.is_empty() {
+        return Err(misplaced);
     }
     if faults.is_empty() {
         Ok(())

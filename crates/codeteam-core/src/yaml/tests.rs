@@ -139,9 +139,28 @@ fn an_alias_bomb_is_refused() {
         let many = vec![format!("*{of}"); 10].join(", ");
         text = format!("{text}{name}: &{name} [{many}]\n");
     }
-    let problems = parse::<serde_json::Value>("bomb.yml", &text).unwrap_err();
+    bombs(&text);
+    // Few values, but long ones.
+    let text = format!(
+        "a: &a {}\nb: &b [{}]\n",
+        "x".repeat(20_000),
+        vec!["*a"; 100].join(", ")
+    );
+    bombs(&text);
+    // Every level keeps a copy of all that is below it.
+    let text = format!(
+        "{}{}{}\n",
+        (0..50).map(|n| format!("&n{n} [")).collect::<String>(),
+        vec!["x"; 5_000].join(", "),
+        "]".repeat(50)
+    );
+    bombs(&text);
+}
+
+fn bombs(text: &str) {
+    let problems = parse::<serde_json::Value>("bomb.yml", text).unwrap_err();
     assert!(
-        problems.to_string().contains("more than 200000 things"),
+        problems.to_string().contains("repeat too much"),
         "{problems}"
     );
 }
@@ -151,6 +170,22 @@ fn what_is_taken_over_by_an_alias_counts_less_than_what_is_said() {
     let text = "base: &b { x: 1, y: 2 }\nown: { <<: *b, y: 3 }\n";
     let value: serde_json::Value = parse("a.yml", text).unwrap();
     assert_eq!(value["own"], serde_json::json!({ "y": 3, "x": 1 }));
+}
+
+/// What fuzzing has found.
+#[test]
+fn odd_keys_and_texts_are_written_so_that_they_read_back() {
+    for text in [
+        "\"... 4 passed\": 1\n",
+        "[\"...\", \"... x\"]\n",
+        "\"---\": a\n",
+    ] {
+        let node = tree(text);
+        let written = write(&node, Origins::Left);
+        let back = read(&mut Sources::default(), "w.yml", &written);
+        let back = back.unwrap_or_else(|fault| panic!("{fault:?}\n{written}"));
+        assert!(same(&node, &back), "{written}");
+    }
 }
 
 fn tree(text: &str) -> Node {
