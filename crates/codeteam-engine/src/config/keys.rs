@@ -59,7 +59,7 @@ fn walk(root: &Value, schema: &Value, path: &str, found: &mut Vec<Described>, de
         };
         found.push(Described {
             path: path.clone(),
-            takes: takes(root, property, depth),
+            takes: takes(root, property, depth.max(2)),
             meaning: meaning(root, property),
         });
         if path != "workflow" && path != "roles" {
@@ -70,20 +70,20 @@ fn walk(root: &Value, schema: &Value, path: &str, found: &mut Vec<Described>, de
 
 /// The keys of what a key takes.
 fn below(root: &Value, schema: &Value, path: &str, found: &mut Vec<Described>, depth: usize) {
-    let Some(depth) = depth.checked_sub(1) else {
+    if depth == 0 {
         return;
-    };
+    }
     for form in forms(root, schema) {
         if form["properties"].is_object() {
-            walk(root, form, path, found, depth);
+            walk(root, form, path, found, depth - 1);
         }
         if form["additionalProperties"].is_object() {
             let any = format!("{path}.*");
-            below(root, &form["additionalProperties"], &any, found, depth);
+            below(root, &form["additionalProperties"], &any, found, depth - 1);
         }
         if form["items"].is_object() {
             let each = format!("{path}[]");
-            below(root, &form["items"], &each, found, depth);
+            below(root, &form["items"], &each, found, depth - 1);
         }
     }
 }

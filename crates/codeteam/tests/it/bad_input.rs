@@ -86,7 +86,7 @@ fn unknown_names() {
     refused(
         &project,
         &with(&["--workflow", "banana"]),
-        &["there is no workflow `banana`", "adversarial", "strict"],
+        &["there is no workflow `banana`", "codeteam workflow list"],
     );
     refused(
         &project,
@@ -196,7 +196,7 @@ fn plans_that_make_no_sense() {
     );
     bad_plan(
         "tasks:\n  - { id: a\n  - { id: b }\n",
-        &["plan.yml:2:5: unclosed"],
+        &["plan.yml:2:5: this is no YAML: unclosed"],
     );
     bad_plan(
         "tasks:\n  - { id: a, titel: x }\n",

@@ -52,7 +52,10 @@ fn a_role_nobody_has() {
 fn a_step_without_a_next() {
     refused(
         "",
-        &["code: { role: coder }"],
+        &[
+            "code: { role: coder }",
+            "commit: { commit: branch, next: done }",
+        ],
         0,
         &["the step `code` has no `next`", "`done` or `fail`"],
     );

@@ -79,10 +79,15 @@ fn without_a_terminal_it_shows_and_waits() {
           | !/roles/
           | !/agents/
           | !/workflows/
-          | !/templates/
           | !/prompts/
           | !/context/
           | !/schema/
+
+        .codeteam/schema/config.json (new, for editors)
+
+        .codeteam/schema/role.json (new, for editors)
+
+        .codeteam/schema/workflow.json (new, for editors)
 
         .codeteam/context/project.md (new)
           | # This project
@@ -120,7 +125,7 @@ fn with_yes_it_writes_what_it_showed_in_a_repository_without_commits_and_from_a_
     let shown = project.run(&["init", "--dry-run"]).expect(0).stdout;
     let done = project.run(&["-C", "src", "init", "--yes"]).expect(0);
     assert_eq!(done.stdout, shown);
-    done.says(&["wrote 3 files"]);
+    done.says(&["wrote 6 files"]);
     for file in [
         ".codeteam/config.yml",
         ".codeteam/.gitignore",
@@ -148,7 +153,8 @@ fn with_yes_it_writes_what_it_showed_in_a_repository_without_commits_and_from_a_
     let tracked = project.git(&["ls-files", ".codeteam"]);
     assert_eq!(
         tracked,
-        ".codeteam/config.yml\n.codeteam/context/project.md"
+        ".codeteam/config.yml\n.codeteam/context/project.md\n.codeteam/schema/config.json\n\
+         .codeteam/schema/role.json\n.codeteam/schema/workflow.json"
     );
 }
 
@@ -238,7 +244,7 @@ fn a_project_that_tells_workers_about_itself_is_not_told_about_again() {
     project
         .run(&["init", "--yes"])
         .expect(0)
-        .says(&["wrote 2 files"]);
+        .says(&["wrote 5 files"]);
     assert!(!project.path(".codeteam/context").exists());
 }
 

@@ -37,12 +37,12 @@ fn roles_are_listed_by_layer() {
     let lines: Vec<&str> = list.stdout.lines().take(6).collect();
     let text = lines.join("\n");
     expect![[r"
-        NAME                       KIND         LAYER     EXTENDS           DESCRIPTION
-        coder                      implementer  project   coder (built-in)  Implements one task from its brief, then mends what verification finds
-        reviewer                   gatekeeper   project   -                 in place of the built-in one: Mine
-        torn                       ?            project   -                 cannot be used
+        NAME                       KIND         LAYER     EXTENDS                DESCRIPTION
+        coder                      implementer  project   coder (built-in)       Implements one task from its brief, then mends what verification finds
+        reviewer                   gatekeeper   project   -                      in place of the built-in one: Mine
+        torn                       ?            project   -                      cannot be used
 
-        rusty                      implementer  user      rust_dev          Mine, too
+        rusty                      implementer  user      rust_dev               Mine, too
     "]].assert_eq(&format!("{text}\n"));
     list.says(&["codeteam role validate"]);
     assert_eq!(listed(&project, "coder")["extends"], "coder");

@@ -105,8 +105,7 @@ pub(super) fn proposed(files: &[Proposed]) -> String {
         match &file.before {
             // Made from the program, and nobody reads it but editors.
             None if file.path.contains("/schema/") => {
-                let lines = file.text.lines().count();
-                let _ = writeln!(text, "\n{} (new, for editors, {lines} lines)", file.path);
+                let _ = writeln!(text, "\n{} (new, for editors)", file.path);
             }
             None => {
                 let _ = writeln!(text, "\n{} (new)", file.path);
