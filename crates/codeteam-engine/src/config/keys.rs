@@ -60,7 +60,11 @@ fn walk(root: &Value, schema: &Value, path: &str, found: &mut Vec<Described>, de
         found.push(Described {
             path: path.clone(),
             takes: takes(root, property, depth.max(2)),
-            meaning: meaning(root, property),
+            meaning: match meaning(root, property) {
+                // Of a choice with one key, what is said of the choice.
+                own if own.is_empty() => meaning(root, schema),
+                own => own,
+            },
         });
         if path != "workflow" && path != "roles" {
             below(root, property, &path, found, depth);
