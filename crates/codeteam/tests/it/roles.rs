@@ -398,36 +398,49 @@ fn a_prompt_is_rendered_as_a_worker_would_get_it() {
         .says(&["is not in a git repository"]);
 }
 
-/// What a worker was really told is what would have been said.
 #[test]
 fn what_is_rendered_is_what_a_worker_is_told() {
     let project = Project::new();
-    let script = project.script(BEE);
+    let told = r"$(tr '\\0' '\\n' </proc/$PPID/cmdline | grep 'assignment.json$')";
+    let script = project.script(&format!(
+        "version: 1\nplays:\n  - do: [ {{ run: \"cp {told} told.json\" }}, {{ submit: {{ summary: Made it }} }} ]\n"
+    ));
     project.write(
         ".codeteam/roles/worker_bee.yml",
-        "kind: implementer\nprompt: Be busy.\n",
+        "kind: implementer\nprompt: Be busy with {{ goal }}.\n",
     );
     project.write(".codeteam/workflows/hive.yml", FLOW);
-    let args = [
+    let rendered = project.json(&[
         "role",
         "render",
         "worker_bee",
         "--workflow",
         "hive",
         "--goal",
-        "x",
+        "honey",
         "--json",
-    ];
-    let told = project.json(&args);
-    project
-        .run(&["run", "x", "--script", &script, "--workflow", "hive"])
-        .expect(3);
-    let events = project.events();
-    let asked = events
-        .iter()
-        .find(|e| e["event"]["type"] == "attempt_started");
-    println!("{:#}", asked.unwrap());
-    assert!(told["user"].as_str().unwrap().contains('x'));
+    ]);
+    let run = ["run", "honey", "--script", &script, "--workflow", "hive"];
+    project.run(&run).expect(3);
+    project.run(&["approve"]).expect(0);
+    project.run(&["resume"]).expect(0);
+    let told: Value = serde_json::from_str(&project.made("told.json")).unwrap();
+    let texts = texts(&told);
+    for part in ["system", "user"] {
+        let part = rendered[part].as_str().unwrap();
+        assert!(part.contains("honey"), "{part}");
+        assert!(texts.contains(&part), "{part}\n{told:#}");
+    }
+}
+
+/// All texts in a value.
+fn texts(value: &Value) -> Vec<&str> {
+    match value {
+        Value::String(text) => vec![text],
+        Value::Array(list) => list.iter().flat_map(texts).collect(),
+        Value::Object(entries) => entries.values().flat_map(texts).collect(),
+        _ => Vec::new(),
+    }
 }
 
 const FLOW: &str = "start: code\nsteps:\n  code: { role: worker_bee, next: ask }\n  ask:\n    person: Is it good?\n    answers: { approve: commit, reject: { next: code, rejects: true } }\n  commit: { commit: branch, next: done }\n";
