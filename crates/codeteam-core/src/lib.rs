@@ -28,6 +28,7 @@ pub mod ids;
 pub mod input;
 pub mod json;
 pub mod loops;
+pub mod misplaced;
 pub mod park;
 pub mod plan;
 pub mod rehearse;

@@ -208,8 +208,10 @@ pub fn parse_about(form: Form, text: &str, about: &About<'_>) -> Result<Submissi
         let (size, most) = (text.len() >> 20, MAX_BYTES >> 20);
         return Err(format!("the answer has {size} MB; at most {most} are read"));
     }
-    let mut value =
-        crate::json::parse(text).map_err(|e| format!("the answer is not valid JSON: {e}"))?;
+    let mut value = crate::json::parse(text).map_err(|e| {
+        let near = near(text, e.line(), e.column());
+        format!("the answer is not valid JSON: {e}{near}")
+    })?;
     if !value.is_object() {
         return Err("the answer must be one JSON object".to_owned());
     }
@@ -231,6 +233,20 @@ pub fn parse_about(form: Form, text: &str, about: &About<'_>) -> Result<Submissi
     };
     check(&submission, form.mode)?;
     Ok(submission)
+}
+
+/// What stands where the JSON ends to be one.
+fn near(text: &str, line: usize, column: usize) -> String {
+    let line = line.checked_sub(1).and_then(|line| text.lines().nth(line));
+    let Some(line) = line.filter(|line| !line.trim().is_empty()) else {
+        return String::new();
+    };
+    let mut start = column.saturating_sub(30).min(line.len());
+    while !line.is_char_boundary(start) {
+        start -= 1;
+    }
+    let said: String = line[start..].chars().take(50).collect();
+    format!(", near `{}`", said.trim())
 }
 
 /// A kind that a contract has no form for is read as a native one.

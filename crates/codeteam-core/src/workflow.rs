@@ -284,6 +284,13 @@ pub enum Target {
     Fail,
 }
 
+impl Target {
+    /// Whether it is this step.
+    pub fn is(&self, id: &StepId) -> bool {
+        matches!(self, Self::Step(step) if step == id)
+    }
+}
+
 impl From<String> for Target {
     fn from(text: String) -> Self {
         match text.as_str() {

@@ -416,6 +416,7 @@ impl Config {
     /// What is wrong though its form is right. `mine` is what the project alone says: some things
     /// only the user may.
     fn checked(&self, node: &Node, mine: &Node) -> Result<(), Vec<Fault>> {
+        const MINE: &str = "put it into your own `~/.config/codeteam/config.yml`";
         let mut faults = Vec::new();
         let at = |node: &Node, path: &str| {
             let mut place = node.place;
@@ -434,7 +435,6 @@ impl Config {
                 fault.hint(hint)
             });
         };
-        const MINE: &str = "put it into your own `~/.config/codeteam/config.yml`";
         let own: Result<Self, _> = {
             let mut mine = mine.clone();
             mine.take("workflow");
@@ -507,7 +507,7 @@ impl Config {
             policies: self.policies.clone(),
             instances: self.verifier_instances.clone(),
             timeout_ms: limits.step_timeout_seconds.map(|s| s.saturating_mul(1_000)),
-            retry: Some(usual.policy(retry::Policy::default())),
+            retry: Some(usual.policy(&retry::Policy::default())),
             max_steps: limits.workflow_max_steps,
             tests: self.verification.test_paths.clone(),
             security_role: self.security_role.clone(),

@@ -17,6 +17,7 @@ use codeteam_core::workflow::{self, Compiled, Surroundings};
 use codeteam_core::yaml::{self, Fault, Node, Place, Problem, Problems, Sources, nearest};
 
 use crate::built_in;
+use crate::config::Config;
 
 /// No file is longer.
 const MAX_BYTES: u64 = 1 << 20;
@@ -342,6 +343,27 @@ impl Library {
             name.into()
         };
         self.build(&name, node, surroundings)
+    }
+
+    /// Compiles the workflow that the configuration says: a name, changes to one, or one of its
+    /// own. Changes that name none are to the usual one.
+    pub fn compile_configured(
+        &mut self,
+        flow: Option<&Node>,
+        surroundings: Surroundings,
+    ) -> Result<Compiled, Error> {
+        let Some(node) = flow else {
+            return self.compile(&Config::usual_workflow(), surroundings);
+        };
+        if let Some(name) = node.as_text() {
+            return self.compile(name, surroundings);
+        }
+        let mut node = node.clone();
+        let own = ["steps", "sequence", "extends", "template"];
+        if own.iter().all(|key| node.get(key).is_none()) {
+            node.set("extends", Node::text(Config::usual_workflow()));
+        }
+        self.build("project", node, surroundings)
     }
 
     /// Compiles a workflow that is part of the configuration.

@@ -7,8 +7,9 @@ use serde::Deserialize;
 
 use super::{Phase, Plan, Task};
 use crate::ids::{PhaseId, TaskId};
+use crate::misplaced::Document;
 use crate::schedule::Status;
-use crate::yaml::{Fault, Place, Placed, Problems, Sources, read, typed};
+use crate::yaml::{Fault, Node, Place, Placed, Problems, Sources, merge, read, typed};
 
 /// A plan as a file holds it: with the status of each task.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +70,7 @@ struct FileTask {
 pub fn from_yaml(file: &str, text: &str, max_tasks: usize) -> Result<Loaded, Problems> {
     let mut sources = Sources::default();
     let node = read(&mut sources, file, text).map_err(|fault| sources.problems([fault]))?;
+    let node = unwrapped(node).map_err(|faults| sources.problems(faults))?;
     let raw: File = typed(&node).map_err(|faults| sources.problems(faults))?;
     let mut lines: BTreeMap<String, Place> = BTreeMap::new();
     let mut loaded = Loaded {
@@ -150,6 +152,30 @@ pub fn from_yaml(file: &str, text: &str, max_tasks: usize) -> Result<Loaded, Pro
         Ok(loaded)
     } else {
         Err(sources.problems(faults))
+    }
+}
+
+/// Some files have everything below `feature:`, with an `id` and a `title`.
+fn unwrapped(mut node: Node) -> Result<Node, Vec<Fault>> {
+    if let Some(mut feature) = node.take("feature") {
+        if feature.as_map().is_none() {
+            let message = format!("expected a plan, found {}", feature.kind());
+            return Err(vec![Fault::at(feature.place, message)]);
+        }
+        for (other, own) in [("id", "plan_id"), ("title", "description")] {
+            if feature.get(own).is_none()
+                && let Some(said) = feature.take(other)
+            {
+                feature.set(own, said);
+            }
+        }
+        node = merge(node, feature);
+    }
+    let misplaced = Document::Plan.misplaced(&node);
+    if misplaced.is_empty() {
+        Ok(node)
+    } else {
+        Err(misplaced)
     }
 }
 
@@ -250,6 +276,26 @@ phases:
         let plan = from_yaml("plan.yml", text, 100).unwrap().plan;
         assert_eq!(plan.ranks(), [0, 1]);
         assert_eq!(plan.tasks[1].dependencies, [TaskId::from("user_model")]);
+    }
+
+    #[test]
+    fn a_feature_is_a_plan() {
+        let text = "feature:\n  id: P1T5\n  title: Users\n  phases:\n    - id: backend\n      \
+                    components: [{ id: model, files: [a.py] }]\n";
+        let plan = from_yaml("plan.yml", text, 100).unwrap().plan;
+        assert_eq!(
+            (plan.plan_id.as_str(), plan.description.as_str()),
+            ("P1T5", "Users")
+        );
+        let error = from_yaml("plan.yml", "feature: yes\n", 9).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("plan.yml:1:10: expected a plan"),
+            "{error}"
+        );
+        let error = from_yaml("plan.yml", "steps: {}\n", 9).unwrap_err();
+        assert!(error.to_string().contains("this is a workflow"), "{error}");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::file::{Gate, RoleFile};
 use super::{Kind, Role};
 use crate::ids::is_plain;
+use crate::misplaced::Document;
 use crate::yaml::{Fault, Node, Place, Scalar, Value, meant, merge, typed_by_key};
 
 /// How long a chain of `extends` may be.
@@ -152,7 +153,7 @@ impl Book {
         let mut chain = Vec::new();
         let node = self.merged(name, Layer::Workflow, Place::NONE, &mut chain)?;
         let file: RoleFile = typed_by_key(&node)?;
-        let kind = self.check(name, &node, &file)?;
+        let kind = Self::check(name, &node, &file)?;
         Ok(Resolved {
             gates: file.gates.clone(),
             strengths: file.strengths.clone(),
@@ -162,7 +163,7 @@ impl Book {
         })
     }
 
-    fn check(&self, name: &str, node: &Node, file: &RoleFile) -> Result<Kind, Vec<Fault>> {
+    fn check(name: &str, node: &Node, file: &RoleFile) -> Result<Kind, Vec<Fault>> {
         let mut faults = Vec::new();
         let place = |key: &str| node.get(key).map_or(node.place, |node| node.place);
         let last = name.rsplit('/').next().unwrap_or(name);
@@ -372,6 +373,10 @@ fn advise(node: &Node) -> Result<(), Vec<Fault>> {
     if node.as_map().is_none() {
         let message = format!("expected a role, found {}", node.kind());
         return Err(vec![Fault::at(node.place, message)]);
+    }
+    let misplaced = Document::Role.misplaced(node);
+    if !misplaced.is_empty() {
+        return Err(misplaced);
     }
     if faults.is_empty() {
         Ok(())

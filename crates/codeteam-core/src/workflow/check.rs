@@ -13,13 +13,20 @@ pub(super) fn check(
     workflow: &Workflow,
     roles: &BTreeMap<RoleName, Role>,
     lines: &BTreeMap<StepId, Place>,
+    exits_at: &ExitPlaces,
 ) -> Vec<Fault> {
     let at = |step: &StepId, message: String| {
         Fault::at(lines.get(step).copied().unwrap_or_default(), message)
     };
     let mut problems = Vec::new();
     for step in workflow.steps.values() {
-        let hinted = exits(workflow, step).into_iter().chain(kinds(step, roles));
+        for (key, message, hint) in exits(workflow, step) {
+            let exact = exits_at.get(&(step.id.0.clone(), key)).copied();
+            let problem = at(&step.id, message).hint(hint);
+            let place = exact.unwrap_or(problem.place);
+            problems.push(Fault { place, ..problem });
+        }
+        let hinted = kinds(step, roles).into_iter();
         problems.extend(hinted.map(|(message, hint)| {
             let problem = at(&step.id, message);
             match hint {
@@ -55,23 +62,30 @@ pub(super) fn check(
     problems
 }
 
-fn exits(workflow: &Workflow, step: &Step) -> Vec<(String, Option<String>)> {
+/// Where the file says where a step leads, by the step and the key.
+pub(super) type ExitPlaces = BTreeMap<(String, &'static str), Place>;
+
+fn exits(workflow: &Workflow, step: &Step) -> Vec<(&'static str, String, String)> {
     let mut wrong = Vec::new();
     for (key, target) in step.exits() {
         let Target::Step(to) = target else { continue };
         match workflow.steps.get(&to) {
             None => {
                 let known = workflow.steps.keys().map(StepId::as_str);
-                let hint = nearest(to.as_str(), known).map(|w| format!("did you mean `{w}`?"));
+                let hint = match nearest(to.as_str(), known) {
+                    Some(word) => format!("did you mean `{word}`?"),
+                    None => format!("add a step `{to}`, or name another one, `done` or `fail`"),
+                };
                 let message = format!("`{key}` of `{}` leads to `{to}`, which is no step", step.id);
-                wrong.push((message, hint));
+                wrong.push((key, message, hint));
             }
             Some(other) if other.scope != step.scope => wrong.push((
+                key,
                 format!(
                     "`{key}` of `{}` leads to `{to}`, which is in another graph",
                     step.id
                 ),
-                Some("a sub-graph ends with `done` or `fail`".to_owned()),
+                "a sub-graph ends with `done` or `fail`".to_owned(),
             )),
             Some(_) => {}
         }
@@ -151,25 +165,25 @@ fn place(workflow: &Workflow, step: &Step) -> Vec<String> {
         }
     }
     if matches!(step.kind, StepKind::Publish { .. }) {
-        let decided = workflow
+        // Not where a person's step leads when it is left out.
+        let decides =
+            |s: &Step, key: &str| matches!(s.kind, StepKind::Person { .. }) && key == "answers";
+        let decided = workflow.steps.values().all(|s| {
+            let mut exits = s.exits().into_iter();
+            exits.all(|(key, to)| decides(s, key) || !to.is(&step.id))
+        });
+        let first = workflow
             .steps
             .values()
-            .filter(|s| leads_to(s, &step.id))
-            .all(|s| matches!(s.kind, StepKind::Person { .. }));
-        if !decided || workflow.start == step.id {
+            .any(|s| matches!(&s.kind, StepKind::Each { start, .. } if *start == step.id));
+        if !decided || first || workflow.start == step.id {
             wrong.push(format!(
-                "`{}` publishes, so only a `person` step may lead to it",
+                "`{}` publishes, so only an answer of a `person` step may lead to it",
                 step.id
             ));
         }
     }
     wrong
-}
-
-fn leads_to(step: &Step, to: &StepId) -> bool {
-    step.exits()
-        .iter()
-        .any(|(_, target)| matches!(target, Target::Step(s) if s == to))
 }
 
 fn unreachable(workflow: &Workflow) -> Vec<StepId> {

@@ -98,6 +98,8 @@ pub fn build(
         }
     }
     let place = shape.node.place;
+    let mut exits_at = check::ExitPlaces::new();
+    places_of_exits(&shape.node, &mut exits_at);
     let file: WorkflowFile = typed(&shape.node)?;
     let mut compiler = Compiler {
         surroundings,
@@ -107,11 +109,27 @@ pub fn build(
         policies: file.policies.clone(),
         steps: BTreeMap::new(),
         lines: BTreeMap::new(),
+        exits_at,
         roles: BTreeMap::new(),
         faults: Vec::new(),
         notes: Vec::new(),
     };
     compiler.all_of_it(name, place, file)
+}
+
+/// Where the ways out of all steps are said.
+fn places_of_exits(owner: &Node, places: &mut check::ExitPlaces) {
+    let steps = owner.get("steps").and_then(Node::as_map);
+    for (name, step) in steps.unwrap_or_default() {
+        for key in ["next", "on_fail", "on_reject", "on_conflict"] {
+            // What codeteam has put there itself has no place.
+            let said = step.get(key).map(|node| node.place);
+            if let Some(place) = said.filter(|place| place.line > 0) {
+                places.insert((name.name.clone(), key), place);
+            }
+        }
+        places_of_exits(step, places);
+    }
 }
 
 pub(super) struct Compiler<'a> {
@@ -123,6 +141,7 @@ pub(super) struct Compiler<'a> {
     policies: BTreeMap<String, FileRetry>,
     steps: BTreeMap<StepId, Step>,
     lines: BTreeMap<StepId, Place>,
+    exits_at: check::ExitPlaces,
     roles: BTreeMap<RoleName, Role>,
     pub(super) faults: Vec<Fault>,
     pub(super) notes: Vec<String>,
@@ -191,7 +210,7 @@ impl Compiler<'_> {
                 .push(Fault::at(start.place, message).maybe(hint));
         }
         if self.faults.is_empty() {
-            self.faults = check::check(&workflow, &self.roles, &self.lines);
+            self.faults = check::check(&workflow, &self.roles, &self.lines, &self.exits_at);
         }
         if !self.faults.is_empty() {
             return Err(std::mem::take(&mut self.faults));
@@ -395,13 +414,13 @@ impl Compiler<'_> {
         let usual = self.surroundings.retry.clone().unwrap_or_default();
         let mut policy = match said.map(|said| (&said.value, said.place)) {
             None => usual,
-            Some((Either::Full(policy), _)) => policy.policy(usual),
+            Some((Either::Full(policy), _)) => policy.policy(&usual),
             Some((Either::Word(name), place)) => {
                 let own = self.policies.get(name);
                 let own = own.or_else(|| self.surroundings.policies.get(name));
                 let known = retry::Policy::named(name);
                 match (own, known) {
-                    (Some(own), known) => own.policy(known.unwrap_or(usual)),
+                    (Some(own), known) => own.policy(&known.unwrap_or(usual)),
                     (None, Some(known)) => known,
                     (None, None) => {
                         let own = self

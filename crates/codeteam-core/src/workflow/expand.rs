@@ -190,7 +190,9 @@ fn settings_of(condition: &Condition, asked: &mut BTreeSet<String>) {
         }
         Condition::Not(inner) => settings_of(inner, asked),
         Condition::All(all) | Condition::Any(all) => {
-            all.iter().for_each(|inner| settings_of(inner, asked));
+            for inner in all {
+                settings_of(inner, asked);
+            }
         }
         Condition::Plan(_) | Condition::Changed(_) | Condition::Answered(_) => {}
     }
@@ -442,6 +444,12 @@ impl Writer<'_, '_> {
             .map(|i| self.name(i).value)
     }
 
+    /// The one who does the work of this graph.
+    fn first_implementer(&mut self) -> Option<String> {
+        let found = (0..self.len()).find(|i| self.kind(*i) == Some(Kind::Implementer));
+        found.map(|i| self.name(i).value)
+    }
+
     /// Where the work of a step goes back to.
     fn redone_by(&mut self, index: usize) -> String {
         let step = &self.graph.entries[index].1;
@@ -450,7 +458,12 @@ impl Writer<'_, '_> {
         }
         match self.kind(index) {
             Some(Kind::Gatekeeper) | None => {
-                let implementer = self.implementer(index);
+                let commits = self.graph.entries[index].1.commit.is_some();
+                let implementer = if commits {
+                    self.first_implementer()
+                } else {
+                    self.implementer(index)
+                };
                 let earlier = |writer: &mut Self| {
                     let makes = [Kind::Planner, Kind::Designer, Kind::Analyst];
                     let found = (0..index)
@@ -694,7 +707,7 @@ impl Writer<'_, '_> {
             if let Some(value) = security.filter(|_| self.switches.security == Some(true)) {
                 let review = FileStep {
                     role: Some(Placed { value, place }),
-                    on_reject: implementer.clone(),
+                    on_reject: self.first_implementer(),
                     ..FileStep::default()
                 };
                 self.insert_before(index, "security-review", review);
@@ -801,7 +814,7 @@ impl Writer<'_, '_> {
                 let target = if hook == "post_implement" {
                     Some(self.name(index).value)
                 } else {
-                    self.implementer(index)
+                    self.first_implementer()
                 };
                 let gate = FileStep {
                     gate: Some(Placed {
@@ -1027,3 +1040,6 @@ fn rebound(after: Option<u32>, designer: Option<&String>, offers: &mut bool) -> 
         to: StepId::from("rebound"),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -169,6 +169,7 @@ pub(crate) struct FileRebound {
 /// A step: one of `role`, `roles`, `gate`, `person`, `each`, `commit`, `publish`, and where it leads.
 #[derive(Deserialize, JsonSchema, Default)]
 #[serde(deny_unknown_fields, default)]
+#[expect(clippy::struct_excessive_bools, reason = "they are keys of a file")]
 pub(crate) struct FileStep {
     /// The role a worker plays.
     pub(super) role: Option<Placed<String>>,
@@ -339,7 +340,7 @@ pub enum OnFailure {
 
 impl FileRetry {
     /// The policy, over another.
-    pub fn policy(&self, below: retry::Policy) -> retry::Policy {
+    pub fn policy(&self, below: &retry::Policy) -> retry::Policy {
         let ms = |seconds: Option<f64>| seconds.map(|s| whole(s * 1_000.0));
         let percent = |share: Option<f64>| share.map(|s| whole(s * 100.0));
         retry::Policy {

@@ -1,6 +1,7 @@
 //! What a workflow is made of before it is compiled: what it extends, what it changes there, which
 //! steps it leaves out. Works on trees, so that every part keeps the place it was written at.
 
+use crate::misplaced::Document;
 use crate::yaml::{Fault, Key, Node, Value, meant, merge};
 
 /// How long a chain of `extends` may be.
@@ -30,7 +31,10 @@ fn chained(
     chain: &mut Vec<String>,
 ) -> Result<Shape, Vec<Fault>> {
     let mut own = unwrapped(node)?;
-    advise(&own)?;
+    let misplaced = Document::Workflow.misplaced(&own);
+    if !misplaced.is_empty() {
+        return Err(misplaced);
+    }
     chain.push(name.to_owned());
     let extends = own.take("extends");
     let template = own.take("template");
@@ -67,7 +71,11 @@ fn chained(
         } else {
             format!("there is no workflow `{parent_name}`")
         };
-        return Err(vec![Fault::at(parent.place, message)]);
+        let fault = Fault::at(parent.place, message);
+        return Err(vec![match above {
+            0 => fault.hint("`codeteam workflow list` names those there are"),
+            _ => fault.hint("let one of them extend another workflow, or none"),
+        }]);
     };
     let mut shape = chained(&parent_name, below, find, chain)?;
     shape.scopes.insert(0, name.to_owned());
@@ -94,36 +102,6 @@ fn unwrapped(mut node: Node) -> Result<Node, Vec<Fault>> {
         return Err(vec![Fault::at(inner.place, message)]);
     }
     Ok(merge(node, inner))
-}
-
-/// Keys that belong somewhere else.
-fn advise(node: &Node) -> Result<(), Vec<Fault>> {
-    const KNOWN: &[(&str, &str)] = &[
-        (
-            "feature",
-            "this is a plan: give it to `codeteam run --plan FILE`",
-        ),
-        (
-            "tasks",
-            "this is a plan: give it to `codeteam run --plan FILE`",
-        ),
-        (
-            "phases",
-            "this is a plan: give it to `codeteam run --plan FILE`",
-        ),
-        (
-            "algorithm",
-            "context strategies are named by a role's `context.strategy`",
-        ),
-    ];
-    let entries = node.as_map().unwrap_or_default();
-    for (key, _) in entries {
-        if let Some((_, advice)) = KNOWN.iter().find(|(known, _)| *known == key.name) {
-            let message = format!("a workflow has no `{}`", key.name);
-            return Err(vec![Fault::at(key.place, message).hint(*advice)]);
-        }
-    }
-    Ok(())
 }
 
 /// A workflow over the one it extends.
@@ -165,7 +143,7 @@ fn lay_over(below: &mut Node, mut own: Node) -> Result<(), Vec<Fault>> {
 }
 
 /// Puts steps into a graph: over a step of the same name wherever it stands, after or before the
-/// step that `position` names, or at the end.
+/// step that `position` names, or at the end of the graph that leads to it.
 fn graft(graph: &mut Node, steps: Node) -> Result<(), Vec<Fault>> {
     let place = steps.place;
     let kind = steps.kind();
@@ -173,30 +151,112 @@ fn graft(graph: &mut Node, steps: Node) -> Result<(), Vec<Fault>> {
         let message = format!("expected steps by name, found {kind}");
         return Err(vec![Fault::at(place, message)]);
     };
-    for (key, mut step) in steps {
-        let position = step.take("position");
+    let (known, new): (Vec<_>, Vec<_>) = {
+        let names = names(graph);
+        steps
+            .into_iter()
+            .partition(|(key, _)| names.contains(&key.name))
+    };
+    for (key, mut step) in known {
+        if let Some(position) = step.take("position") {
+            let message = format!("the step `{}` has its place already", key.name);
+            let hint = "leave `position` out to change it";
+            return Err(vec![Fault::at(position.place, message).hint(hint)]);
+        }
         if let Some(known) = step_mut(graph, &key.name) {
-            if let Some(position) = position {
-                let message = format!("the step `{}` has its place already", key.name);
-                let hint = "leave `position` out to change it";
-                return Err(vec![Fault::at(position.place, message).hint(hint)]);
-            }
             let old = std::mem::replace(known, Node::empty(step.place));
             *known = over_step(old, step);
-            continue;
-        }
-        match position {
-            Some(position) => insert(graph, key, step, &position)?,
-            None => graph.as_map_mut().into_iter().for_each(|entries| {
-                entries.push((key.clone(), step.clone()));
-            }),
         }
     }
+    for (key, mut step) in new {
+        match step.take("position") {
+            Some(position) => insert(graph, key, step, &position)?,
+            None => {
+                let home = home_of(graph, &key.name).and_then(Node::as_map_mut);
+                home.into_iter()
+                    .for_each(|entries| entries.push((key.clone(), step.clone())));
+            }
+        }
+    }
+    enter_by_owner(graph);
     Ok(())
 }
 
+/// The graph that a new step belongs to: the innermost with a step that leads to it, or this one.
+fn home_of<'a>(graph: &'a mut Node, name: &str) -> Option<&'a mut Node> {
+    let entries = graph.as_map()?;
+    let inside = entries.iter().position(|(_, step)| {
+        let inner = step.get("steps").and_then(Node::as_map);
+        inner.is_some_and(|_| leads_inside(step, name))
+    });
+    match inside {
+        None => Some(graph),
+        Some(index) => {
+            let (_, step) = graph.as_map_mut()?.get_mut(index)?;
+            home_of(step.get_mut("steps")?, name)
+        }
+    }
+}
+
+/// Whether a step of a sub-graph leads to a name.
+fn leads_inside(owner: &Node, name: &str) -> bool {
+    let inner = owner
+        .get("steps")
+        .and_then(Node::as_map)
+        .unwrap_or_default();
+    inner
+        .iter()
+        .any(|(_, step)| leads(step, name) || leads_inside(step, name))
+}
+
+/// Whether a step leads to a name.
+fn leads(step: &Node, name: &str) -> bool {
+    let is = |node: Option<&Node>| node.and_then(Node::as_text) == Some(name);
+    let keys = ["next", "on_fail", "on_reject"];
+    let rebound = step.get("rebound").and_then(|node| node.get("to"));
+    let answers = step.get("answers").and_then(Node::as_map);
+    keys.iter().any(|key| is(step.get(key)))
+        || is(rebound)
+        || answers
+            .unwrap_or_default()
+            .iter()
+            .any(|(_, answer)| is(Some(answer)) || is(answer.get("next")))
+}
+
+/// What leads from outside to the first step of a sub-graph leads to the step that has it.
+fn enter_by_owner(graph: &mut Node) {
+    let mut doors: Vec<(String, String)> = Vec::new();
+    for (key, step) in graph.as_map_mut().into_iter().flatten() {
+        let said = step.get("start").and_then(Node::as_text).map(str::to_owned);
+        let Some(inner) = step.get_mut("steps") else {
+            continue;
+        };
+        enter_by_owner(inner);
+        let first = inner.as_map().and_then(|entries| entries.first());
+        let first = said.or_else(|| first.map(|(key, _)| key.name.clone()));
+        doors.extend(first.map(|first| (first, key.name.clone())));
+    }
+    for (first, owner) in doors {
+        for (_, step) in graph.as_map_mut().into_iter().flatten() {
+            relink(step, &first, &owner);
+        }
+    }
+}
+
 /// A step over the one it changes. What it does itself takes the place of what that did.
-fn over_step(mut below: Node, above: Node) -> Node {
+fn over_step(mut below: Node, mut above: Node) -> Node {
+    // `type: orchestrator_gate` alone says who does it, and what it does is said below.
+    let does = |step: &Node| {
+        let keys = ["command", "gate", "commit", "publish"];
+        keys.iter().any(|key| step.get(key).is_some())
+    };
+    for key in ["type", "gate_type"] {
+        let word = above.get(key).and_then(Node::as_text);
+        let is_ours = matches!(word, Some("orchestrator_gate" | "orchestrator"));
+        if is_ours && does(&below) && !does(&above) {
+            above.take(key);
+        }
+    }
     const WORK: &[&str] = &["role", "roles", "instances", "parallel", "join"];
     const GATES: &[&str] = &["command", "type", "gate_type"];
     const REST: &[&str] = &["person", "answers", "commit", "publish", "each"];
@@ -233,16 +293,14 @@ fn insert(graph: &mut Node, key: Key, mut step: Node, position: &Node) -> Result
         .unwrap_or_default()
         .split_whitespace()
         .collect();
-    let (side, anchor) = match words.as_slice() {
-        [side @ ("after" | "before"), anchor] => (*side, (*anchor).to_owned()),
-        _ => {
-            let message = format!(
-                "expected `after` or `before` and a step, found {}",
-                position.kind()
-            );
-            return Err(vec![Fault::at(position.place, message)]);
-        }
+    let &[side @ ("after" | "before"), anchor] = words.as_slice() else {
+        let message = format!(
+            "expected `after` or `before` and a step, found {}",
+            position.kind()
+        );
+        return Err(vec![Fault::at(position.place, message)]);
     };
+    let anchor = anchor.to_owned();
     let known = names(graph);
     let Some(entries) = graph_of(graph, &anchor) else {
         let message = format!("there is no step `{anchor}` to stand {side}");

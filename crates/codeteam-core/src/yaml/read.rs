@@ -7,8 +7,11 @@ use granit_parser::{Event, Options, Parser, ScalarStyle, Span, options};
 use super::node::{Key, Node, Scalar, Value};
 use super::source::{Fault, Place, Sources};
 
-/// No file has more values, what aliases repeat counted each time.
+/// No file has more values.
 const MAX_NODES: usize = 200_000;
+/// What anchors and aliases may make of a file besides what it says: values, and bytes of texts.
+const MAX_REPEATED: usize = 20_000;
+const MAX_REPEATED_BYTES: usize = 1 << 20;
 /// No value is deeper.
 const MAX_DEPTH: usize = 64;
 /// No file is longer.
@@ -35,6 +38,7 @@ pub fn read(sources: &mut Sources, file: &str, text: &str) -> Result<Node, Fault
         parser: Parser::new_from_str_with_options(text.trim_start_matches('\u{feff}'), limits),
         source,
         nodes: 0,
+        repeated: Size::default(),
         anchors: BTreeMap::new(),
         depth: 0,
     };
@@ -59,6 +63,7 @@ struct Reader<'a> {
     parser: Parser<'a, granit_parser::StrInput<'a>>,
     source: u32,
     nodes: usize,
+    repeated: Size,
     anchors: BTreeMap<usize, Node>,
     depth: usize,
 }
@@ -91,30 +96,47 @@ impl<'a> Reader<'a> {
         self.at(span.start.line(), span.start.col())
     }
 
-    fn count(&mut self, nodes: usize, place: Place) -> Result<(), Fault> {
-        self.nodes += nodes;
+    fn count(&mut self, place: Place) -> Result<(), Fault> {
+        self.nodes += 1;
         if self.nodes > MAX_NODES {
             let message = format!("the file says more than {MAX_NODES} things");
-            return Err(Fault::at(place, message).hint("aliases (`*name`) may repeat too much"));
+            return Err(Fault::at(place, message).hint("divide it into several"));
+        }
+        Ok(())
+    }
+
+    /// Counts what is about to be kept or said once more.
+    fn repeat(&mut self, node: &Node, place: Place) -> Result<(), Fault> {
+        self.repeated.add(node);
+        let Size { nodes, bytes } = self.repeated;
+        if nodes > MAX_REPEATED || bytes > MAX_REPEATED_BYTES {
+            let message = "anchors (`&name`) and aliases (`*name`) repeat too much";
+            let hint = format!(
+                "together at most {MAX_REPEATED} things and {} MiB; say it in full, or less often",
+                MAX_REPEATED_BYTES >> 20
+            );
+            return Err(Fault::at(place, message).hint(hint));
         }
         Ok(())
     }
 
     fn node(&mut self, event: Event<'a>, span: Span) -> Result<Node, Fault> {
         let place = self.place(span);
-        self.count(1, place)?;
+        self.count(place)?;
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(Fault::at(place, "this is nested too deeply"));
         }
         let (anchor, value) = match event {
             Event::Alias(id) => {
-                let Some(known) = self.anchors.get(&id).cloned() else {
+                let Some(known) = self.anchors.remove(&id) else {
                     return Err(Fault::at(place, "an alias cannot be part of what it names"));
                 };
-                self.count(size(&known), place)?;
+                self.repeat(&known, place)?;
+                let value = known.value.clone();
+                self.anchors.insert(id, known);
                 self.depth -= 1;
-                return Ok(Node::at(place, known.value));
+                return Ok(Node::at(place, value));
             }
             Event::Scalar(text, style, anchor, tag) => {
                 let is_text = tag.is_some_and(|tag| tag.is_yaml_core_schema_tag("str"));
@@ -131,6 +153,7 @@ impl<'a> Reader<'a> {
         self.depth -= 1;
         let node = Node::at(place, value);
         if anchor != 0 {
+            self.repeat(&node, place)?;
             self.anchors.insert(anchor, node.clone());
         }
         Ok(node)
@@ -199,10 +222,25 @@ fn merged(node: &Node) -> Result<Vec<(Key, Node)>, Fault> {
     }
 }
 
-fn size(node: &Node) -> usize {
-    match &node.value {
-        Value::Scalar(_) => 1,
-        Value::List(list) => 1 + list.iter().map(size).sum::<usize>(),
-        Value::Map(entries) => 1 + entries.iter().map(|(_, node)| size(node)).sum::<usize>(),
+/// How much a tree is.
+#[derive(Clone, Copy, Default)]
+struct Size {
+    nodes: usize,
+    bytes: usize,
+}
+
+impl Size {
+    fn add(&mut self, node: &Node) {
+        self.nodes += 1;
+        match &node.value {
+            Value::Scalar(scalar) => self.bytes += scalar.text.len(),
+            Value::List(list) => list.iter().for_each(|inner| self.add(inner)),
+            Value::Map(entries) => {
+                for (key, inner) in entries {
+                    self.bytes += key.name.len();
+                    self.add(inner);
+                }
+            }
+        }
     }
 }

@@ -34,7 +34,7 @@ enum Word {
     Beta { size: u32 },
 }
 
-fn refused(text: &str, expected: Expect) {
+fn refused(text: &str, expected: &Expect) {
     let problems = parse::<Sample>("sample.yml", text).unwrap_err();
     expected.assert_eq(&problems.to_string());
 }
@@ -70,7 +70,7 @@ fn a_section_with_everything_commented_out_is_empty() {
 fn mistakes_name_their_place_their_text_and_the_right_word() {
     refused(
         "verificaton: []\nronds: 3\n",
-        expect![[r"
+        &expect![[r"
             sample.yml:1:1: unknown key `verificaton` (did you mean `verification`?)
                 | verificaton: []
                 | ^
@@ -80,52 +80,52 @@ fn mistakes_name_their_place_their_text_and_the_right_word() {
     );
     refused(
         "rounds: many\n",
-        expect![[r"
+        &expect![[r"
             sample.yml:1:9: expected a whole number, found `many`
                 | rounds: many
                 |         ^"]],
     );
     refused(
         "rounds: '3'\n",
-        expect![[r"
+        &expect![[r"
             sample.yml:1:9: expected a whole number, found `3` (write it without quotes)
                 | rounds: '3'
                 |         ^"]],
     );
     refused(
         "on: yes\n",
-        expect![[r"
+        &expect![[r"
             sample.yml:1:5: expected `true` or `false`, found `yes`
                 | on: yes
                 |     ^"]],
     );
     refused(
         "word: bata\n",
-        expect![[r"
+        &expect![[r"
             sample.yml:1:7: unknown word `bata` (did you mean `beta`?)
                 | word: bata
                 |       ^"]],
     );
     refused(
         "rounds: 1\nrounds: 2\n",
-        expect![[r"
+        &expect![[r"
             sample.yml:2:1: `rounds` stands here twice
                 | rounds: 2
                 | ^"]],
     );
     refused(
         "a: [1\n",
-        expect![[r#"
+        &expect![[r"
             sample.yml:1:4: this is no YAML: unclosed bracket '['
                 | a: [1
-                |    ^"#]],
+                |    ^"]],
     );
     refused(
         "rounds: 1\n---\nrounds: 2\n",
-        expect![[r#"
+        &expect![[r"
             sample.yml:3:1: a second document begins here (one file holds one document)
                 | rounds: 2
-                | ^"#]],
+                | ^"]],
     );
 }
 
@@ -139,9 +139,28 @@ fn an_alias_bomb_is_refused() {
         let many = vec![format!("*{of}"); 10].join(", ");
         text = format!("{text}{name}: &{name} [{many}]\n");
     }
-    let problems = parse::<serde_json::Value>("bomb.yml", &text).unwrap_err();
+    bombs(&text);
+    // Few values, but long ones.
+    let text = format!(
+        "a: &a {}\nb: &b [{}]\n",
+        "x".repeat(20_000),
+        vec!["*a"; 100].join(", ")
+    );
+    bombs(&text);
+    // Every level keeps a copy of all that is below it.
+    let text = format!(
+        "{}{}{}\n",
+        (0..50).map(|n| format!("&n{n} [")).collect::<String>(),
+        vec!["x"; 5_000].join(", "),
+        "]".repeat(50)
+    );
+    bombs(&text);
+}
+
+fn bombs(text: &str) {
+    let problems = parse::<serde_json::Value>("bomb.yml", text).unwrap_err();
     assert!(
-        problems.to_string().contains("more than 200000 things"),
+        problems.to_string().contains("repeat too much"),
         "{problems}"
     );
 }
@@ -151,6 +170,22 @@ fn what_is_taken_over_by_an_alias_counts_less_than_what_is_said() {
     let text = "base: &b { x: 1, y: 2 }\nown: { <<: *b, y: 3 }\n";
     let value: serde_json::Value = parse("a.yml", text).unwrap();
     assert_eq!(value["own"], serde_json::json!({ "y": 3, "x": 1 }));
+}
+
+/// What fuzzing has found.
+#[test]
+fn odd_keys_and_texts_are_written_so_that_they_read_back() {
+    for text in [
+        "\"... 4 passed\": 1\n",
+        "[\"...\", \"... x\"]\n",
+        "\"---\": a\n",
+    ] {
+        let node = tree(text);
+        let written = write(&node, Origins::Left);
+        let back = read(&mut Sources::default(), "w.yml", &written);
+        let back = back.unwrap_or_else(|fault| panic!("{fault:?}\n{written}"));
+        assert!(same(&node, &back), "{written}");
+    }
 }
 
 fn tree(text: &str) -> Node {
@@ -229,7 +264,9 @@ fn without_null(node: &mut Node) {
         super::node::Value::List(list) => list.iter_mut().for_each(without_null),
         super::node::Value::Map(entries) => {
             entries.retain(|(_, node)| !node.is_null());
-            entries.iter_mut().for_each(|(_, node)| without_null(node));
+            for (_, node) in entries {
+                without_null(node);
+            }
         }
     }
 }

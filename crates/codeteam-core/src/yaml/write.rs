@@ -149,7 +149,9 @@ fn scalar(value: &Scalar) -> String {
     let simple = !text.is_empty()
         && text.chars().all(|c| safe(c) || c == ' ')
         && text.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '$'))
-        && !text.ends_with(' ');
+        && !text.ends_with(' ')
+        // At the start of a line this would end the document.
+        && !text.starts_with("...");
     let means_itself = Scalar::plain(text);
     let is_text = !means_itself.is_null()
         && means_itself.as_bool().is_none()

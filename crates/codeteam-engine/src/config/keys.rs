@@ -68,7 +68,11 @@ fn walk(root: &Value, schema: &Value, path: &str, found: &mut Vec<Described>, de
                 words if words.is_empty() => "anything".to_owned(),
                 words => words,
             },
-            meaning: meaning(root, property),
+            meaning: match meaning(root, property) {
+                // One of several forms, which has this key alone.
+                said if said.is_empty() => meaning(root, schema),
+                said => said,
+            },
             is_later: false,
         });
         if path != "workflow" && path != "roles" {

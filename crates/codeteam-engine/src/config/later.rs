@@ -26,7 +26,7 @@ pub(super) fn notes(node: &Node, sources: &Sources) -> Vec<String> {
     let mut notes = Vec::new();
     for (path, harmless) in LATER {
         let parts: Vec<&str> = path.split('.').collect();
-        find(node, &parts, String::new(), &mut |path, node| {
+        find(node, &parts, "", &mut |path, node| {
             let is_default = harmless.is_some() && node.as_text() == *harmless;
             if !is_default && !node.is_null() {
                 let place = sources.describe(node.place);
@@ -47,14 +47,14 @@ pub(super) fn has(path: &str) -> bool {
     })
 }
 
-fn find(node: &Node, parts: &[&str], path: String, found: &mut dyn FnMut(&str, &Node)) {
+fn find(node: &Node, parts: &[&str], path: &str, found: &mut dyn FnMut(&str, &Node)) {
     let Some((first, rest)) = parts.split_first() else {
-        return found(&path, node);
+        return found(path, node);
     };
     for (key, inner) in node.as_map().unwrap_or_default() {
         if *first == "*" || key.name == *first {
             let dot = if path.is_empty() { "" } else { "." };
-            find(inner, rest, format!("{path}{dot}{}", key.name), found);
+            find(inner, rest, &format!("{path}{dot}{}", key.name), found);
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use codeteam_core::misplaced::Document;
 use codeteam_core::yaml::{
     self, Fault, Key, Node, Place, Scalar, Sources, Value, merge, typed_by_key,
 };
@@ -59,7 +60,7 @@ pub(super) fn read(origins: &Origins) -> Result<(Config, Layers), Error> {
     let flow = rest.take("workflow");
     let roles = rest.take("roles");
     let config: Result<Config, Vec<Fault>> = typed_by_key(&rest);
-    let mut config = config.map_err(|faults| sources.problems(advised(faults)))?;
+    let mut config = config.map_err(|faults| sources.problems(faults))?;
     config
         .checked(&node, &mine)
         .map_err(|faults| sources.problems(faults))?;
@@ -185,13 +186,35 @@ fn layer(sources: &mut Sources, folder: Option<&Path>) -> Result<Node, Trouble> 
                     let message = format!("expected a mapping, found {}", node.kind());
                     return Err(Fault::at(node.place, message).into());
                 }
-                return Ok(node);
+                let mut faults = Document::Config.misplaced(&node);
+                faults.extend(elsewhere(&node));
+                return if faults.is_empty() {
+                    Ok(node)
+                } else {
+                    Err(Trouble::Faults(faults))
+                };
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(source) => return Err(Trouble::Io(Error::Read { path, source })),
         }
     }
     Ok(Node::empty(Place::NONE))
+}
+
+/// Workers that would be on other machines: other tools have them.
+fn elsewhere(node: &Node) -> Vec<Fault> {
+    let workers = node.get("workers").and_then(Node::as_map);
+    let mut faults = Vec::new();
+    for (name, worker) in workers.unwrap_or_default() {
+        let Some(place) = worker.get("type").map(|node| node.place) else {
+            continue;
+        };
+        let message = format!("the worker `{}` has a `type`", name.name);
+        let hint = "leave it out: workers are subprocesses on this machine, and a `dialect` says \
+                    how one is spoken to";
+        faults.push(Fault::at(place, message).hint(hint));
+    }
+    faults
 }
 
 /// `sandbox: none` is `sandbox: { backend: none }`.
@@ -221,52 +244,4 @@ fn keep_keys_home(user: &Node, project: &mut Node) {
             worker.take("protocol");
         }
     }
-}
-
-/// Advice for keys that belong somewhere else.
-fn advised(faults: Vec<Fault>) -> Vec<Fault> {
-    const KNOWN: &[(&str, &str)] = &[
-        ("steps", "steps belong to a workflow: `workflow.overrides`"),
-        (
-            "sequence",
-            "a sequence belongs to a workflow: `workflow.sequence`",
-        ),
-        (
-            "settings",
-            "settings belong to a workflow: `workflow.settings`",
-        ),
-        (
-            "phase_output",
-            "this is what a tech lead submits, no configuration",
-        ),
-        (
-            "feature",
-            "this is a plan: give it to `codeteam run --plan FILE`",
-        ),
-        (
-            "tasks",
-            "this is a plan: give it to `codeteam run --plan FILE`",
-        ),
-        (
-            "extends",
-            "this is a role or a workflow: put it into `.codeteam/roles` or `.codeteam/workflows`",
-        ),
-        (
-            "algorithm",
-            "context strategies are named by a role's `context.strategy`",
-        ),
-        ("agent", "the roles' own settings are below `agents`"),
-    ];
-    let advise = |fault: Fault| {
-        let key = fault
-            .message
-            .strip_prefix("unknown key `")
-            .and_then(|m| m.strip_suffix('`'));
-        let advice = KNOWN.iter().find(|(known, _)| Some(*known) == key);
-        match advice {
-            Some((_, advice)) => fault.hint(*advice),
-            None => fault,
-        }
-    };
-    faults.into_iter().map(advise).collect()
 }

@@ -14,7 +14,6 @@ use codeteam_core::plan::{self, Plan};
 use codeteam_core::role::Role;
 use codeteam_core::schedule::Status;
 use codeteam_core::workflow::Compiled;
-use codeteam_core::yaml::Node;
 
 use super::{Error, MAX_TASKS, Request};
 use crate::config::{Config, Origins};
@@ -311,19 +310,9 @@ fn compile(
 ) -> Result<Compiled, Error> {
     let mut surroundings = config.surroundings();
     surroundings.cast.clone_from(cast);
-    let configured = config.flow.as_ref();
-    let named = configured.and_then(|node| node.as_text());
-    Ok(match (name.or(named), configured) {
-        (Some(name), _) => library.compile(name, surroundings)?,
-        (None, Some(node)) => {
-            let mut node = node.clone();
-            let own = ["steps", "sequence", "extends", "template"];
-            if own.iter().all(|key| node.get(key).is_none()) {
-                node.set("extends", Node::text(Config::usual_workflow()));
-            }
-            library.build("project", node, surroundings)?
-        }
-        (None, None) => library.compile(&Config::usual_workflow(), surroundings)?,
+    Ok(match name {
+        Some(name) => library.compile(name, surroundings)?,
+        None => library.compile_configured(config.flow.as_ref(), surroundings)?,
     })
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use codeteam_core::role::Kind;
 use codeteam_core::workflow::StepKind;
 use codeteam_core::yaml::{Origins, write};
-use expect_test::{Expect, expect};
+use expect_test::{Expect, expect, expect_file};
 
 use super::*;
 use crate::config::{self, Config};
@@ -71,17 +71,7 @@ fn resolved_roles_are_what_they_were() {
         let resolved = library.resolve(name).unwrap();
         let told = write(&resolved.node, Origins::Left);
         let file = format!("snapshots/{}.yml", name.replace('/', "."));
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/library/");
-        let path = format!("{folder}{file}");
-        if std::env::var_os("UPDATE_EXPECT").is_some() {
-            fs::create_dir_all(format!("{folder}snapshots")).unwrap();
-            fs::write(&path, &told).unwrap();
-        }
-        let expected = fs::read_to_string(&path).unwrap_or_default();
-        assert_eq!(
-            told, expected,
-            "{name} has changed; UPDATE_EXPECT=1 accepts it"
-        );
+        expect_file![file].assert_eq(&told);
     }
 }
 
@@ -109,7 +99,7 @@ impl Project {
         Library::read(places, Sources::default(), None)
     }
 
-    fn refused(&self, role: &str, expected: Expect) {
+    fn refused(&self, role: &str, expected: &Expect) {
         let error = self.library().resolve(role).unwrap_err().to_string();
         expected.assert_eq(&error.replace(&format!("{}/", self.0.path().display()), ""));
     }
@@ -197,51 +187,51 @@ fn mistakes_in_roles_name_their_place() {
         .file("repo/.codeteam/roles/h.yml", "extends: reviewer\nflags: [-p]\n");
     project.refused(
         "a",
-        expect![[r#"
+        &expect![[r"
         repo/.codeteam/roles/b.yml:1:10: the roles extend each other in a circle: `a` → `b` → `a`
             | extends: a
-            |          ^"#]],
+            |          ^"]],
     );
     project.refused(
         "c",
-        expect![[r#"
+        &expect![[r"
         repo/.codeteam/roles/c.yml:1:10: there is no role `implementr` (did you mean `implementer`?)
             | extends: implementr
-            |          ^"#]],
+            |          ^"]],
     );
-    project.refused("d", expect![[r#"
+    project.refused("d", &expect![[r"
         repo/.codeteam/roles/d.yml:1:1: the role `d` has no `kind` (say what it owes, or which role it `extends`)
             | prompt: x
-            | ^"#]]);
+            | ^"]]);
     project.refused(
         "e",
-        expect![[r#"
+        &expect![[r"
         repo/.codeteam/roles/e.yml:1:10: `e` extends itself (no layer below has a role of this name)
             | extends: e
-            |          ^"#]],
+            |          ^"]],
     );
     project.refused(
         "f",
-        expect![[r#"
+        &expect![[r"
         repo/.codeteam/roles/f.yml:2:1: unknown key `alowed_tools` (did you mean `allowed_tools`?)
             | alowed_tools: []
             | ^
         repo/.codeteam/roles/f.yml:4:37: unknown word `blok` (did you mean `block`?)
             |   - { name: x, command: y, on_fail: blok }
-            |                                     ^"#]],
+            |                                     ^"]],
     );
     project.refused(
         "g",
-        expect![[r#"
+        &expect![[r"
         repo/.codeteam/roles/g.yml:1:7: this is no YAML: unclosed bracket '['
             | kind: [
-            |       ^"#]],
+            |       ^"]],
     );
-    project.refused("h", expect![[r#"
+    project.refused("h", &expect![[r"
         repo/.codeteam/roles/h.yml:2:1: a role has no `flags` (leave them out: codeteam knows how to call each CLI)
             | flags: [-p]
-            | ^"#]]);
-    project.refused("implementr", expect!["there is no role `implementr`"]);
+            | ^"]]);
+    project.refused("implementr", &expect!["there is no role `implementr`"]);
     assert!(
         project.library().resolve("implementer").is_ok(),
         "others are not harmed"

@@ -13,4 +13,5 @@ mod keys;
 mod logins;
 mod recovery;
 mod rehearsals;
+mod samples;
 mod server;

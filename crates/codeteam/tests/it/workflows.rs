@@ -46,7 +46,7 @@ fn every_workflow_is_listed_with_the_layer_it_is_from() {
             "* flow ",
             "project",
             "Code and commit.",
-            "built in",
+            "built-in",
             "workflow validate broken",
         ],
     );
@@ -56,7 +56,7 @@ fn every_workflow_is_listed_with_the_layer_it_is_from() {
     assert_eq!(row("flow")["steps"], 3);
     assert_eq!(row("flow")["default"], true);
     assert_eq!(row("broken")["valid"], false);
-    assert_eq!(row("adversarial")["layer"], "built_in");
+    assert_eq!(row("adversarial")["layer"], "built-in");
 }
 
 #[test]
@@ -247,7 +247,11 @@ fn a_test_that_makes_no_sense_is_no_failing_test() {
     );
     refused(
         "workflow: flow\ncases:\n  - name: it\n    settings: { carefull: true }\n",
-        &["has no setting `carefull`", "did you mean `careful`?"],
+        &[
+            "nothing asks for the setting `carefull`",
+            "did you mean `careful`?",
+            "for the case `it` (test.yml:3)",
+        ],
     );
     refused(
         "workflow: nothing-like-it\ncases:\n  - name: it\n",

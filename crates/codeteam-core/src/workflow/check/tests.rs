@@ -9,7 +9,10 @@ fn said(role: &str) -> String {
     );
     match compile("flow.yml", &text, &[]) {
         Ok(_) => String::new(),
-        Err(problems) => problems.to_string().lines().next().unwrap().to_owned(),
+        Err(problems) => {
+            let told = problems.to_string();
+            told.lines().next().unwrap_or_default().to_owned()
+        }
     }
 }
 
@@ -58,5 +61,27 @@ fn whole_files_and_tools_go_with_contracts() {
         "kind: scribe",
     ] {
         assert_eq!(said(role), "");
+    }
+}
+
+#[test]
+fn nothing_is_published_unless_a_person_has_answered() {
+    let flow = |steps: &str| {
+        let text = format!("name: one\nsteps:\n{steps}");
+        match compile("flow.yml", &text, &[]) {
+            Ok(_) => String::new(),
+            Err(problems) => problems.to_string(),
+        }
+    };
+    let asks =
+        "  ask: { person: Go?, answers: { yes: push, no: done } }\n  push: { publish: git push }\n";
+    assert_eq!(flow(asks), "");
+    let left_out = "  ask: { person: Go?, when: { plan: given }, next: push, answers: { yes: push } }\n  \
+                    push: { publish: git push }\n";
+    let at_once =
+        "  tasks:\n    each: task\n    next: done\n    steps:\n      push: { publish: git push }\n";
+    for steps in [left_out, at_once, "  push: { publish: git push }\n"] {
+        let said = flow(steps);
+        assert!(said.contains("only an answer of a `person` step"), "{said}");
     }
 }

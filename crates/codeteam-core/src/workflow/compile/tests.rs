@@ -57,7 +57,7 @@ fn mistakes_name_their_place_and_remedy() {
         ),
         (
             "  code: { role: maker, next: comit }\n  commit: { commit: branch, next: done }\n",
-            "flow.yml:8:3: `next` of `code` leads to `comit`, which is no step (did you mean `commit`?)",
+            "flow.yml:8:30: `next` of `code` leads to `comit`, which is no step (did you mean `commit`?)",
         ),
         (
             "  code: { role: maker, next: done }\n  lost: { gate: project, next: done }\n",
@@ -89,7 +89,7 @@ fn mistakes_name_their_place_and_remedy() {
         ),
         (
             "  code: { publish: git push, next: done }\n",
-            "only a `person` step may lead to it",
+            "only an answer of a `person` step may lead to it",
         ),
         (
             "  done: { role: maker, next: done }\n",

@@ -55,7 +55,7 @@ fn a_bad_answer_goes_back_as_feedback_at_once() {
     );
     expect![[r#"
         > run/one code says I am done!
-          run/one:code.1.0.1#1 failed: validation → retry_with_feedback: the answer is not valid JSON: expected value at line 1 column 1
+          run/one:code.1.0.1#1 failed: validation → retry_with_feedback: the answer is not valid JSON: expected value at line 1 column 1, near `I am done!`
           run/one:code.1.0.2 queued
           run/one:code.1.0.2#2 started: coder on claude
         > run/one code says {"summary":"x","lgtm":true}

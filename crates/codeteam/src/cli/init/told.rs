@@ -103,6 +103,11 @@ pub(super) fn proposed(files: &[Proposed]) -> String {
     let mut text = String::new();
     for file in files {
         match &file.before {
+            // Made from the program, and nobody reads it but editors.
+            None if file.path.contains("/schema/") => {
+                let lines = file.text.lines().count();
+                let _ = writeln!(text, "\n{} (new, for editors, {lines} lines)", file.path);
+            }
             None => {
                 let _ = writeln!(text, "\n{} (new)", file.path);
                 for line in file.text.lines() {

@@ -38,8 +38,8 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
             .hint("it was not touched; move it away to have the built-in one again"),
         _ => Problem::environment(format!("could not write `{}`", file.display())).caused_by(error),
     };
-    if folder.join(format!("{}.yaml", name)).exists() {
-        let other = folder.join(format!("{}.yaml", name));
+    if folder.join(format!("{name}.yaml")).exists() {
+        let other = folder.join(format!("{name}.yaml"));
         return Err(Problem::user(format!(
             "`{}` is there already",
             other.display()

@@ -24,7 +24,7 @@ pub(super) struct Library {
     pub(super) folder: PathBuf,
     project: Option<Project>,
     surroundings: Surroundings,
-    library: RefCell<library::Library>,
+    known: RefCell<library::Library>,
 }
 
 /// A workflow's text and where it is from.
@@ -44,7 +44,7 @@ impl Library {
             return Ok(Self {
                 folder: project.folder.clone(),
                 surroundings: project.config.surroundings(),
-                library: RefCell::new(project.library()),
+                known: RefCell::new(project.library()),
                 project: Some(project),
             });
         }
@@ -61,7 +61,7 @@ impl Library {
             folder,
             project: None,
             surroundings: config.surroundings(),
-            library: RefCell::new(library),
+            known: RefCell::new(library),
         })
     }
 
@@ -88,7 +88,7 @@ impl Library {
         settings: &BTreeMap<String, Value>,
     ) -> Result<Compiled, Problem> {
         let surroundings = self.surroundings.clone();
-        let mut library = self.library.borrow_mut();
+        let mut library = self.known.borrow_mut();
         if settings.is_empty() {
             let compiled = library.compile(name, surroundings);
             return Ok(compiled.map_err(engine::Error::from)?);
@@ -122,7 +122,7 @@ impl Library {
 
     /// The text of a workflow by its name or its file.
     pub(super) fn source(&self, name: &str) -> Result<Source, Problem> {
-        let text = self.library.borrow().workflow_text(name, 0);
+        let text = self.known.borrow().workflow_text(name, 0);
         let text = text
             .map_err(library::Error::from)
             .map_err(engine::Error::from)?;
@@ -144,7 +144,7 @@ impl Library {
 
     /// All workflows there are.
     pub(super) fn all(&self) -> Vec<Listed> {
-        self.library.borrow().workflows()
+        self.known.borrow().workflows()
     }
 
     /// The name of what a run would follow if nothing is said, if it is one of those.

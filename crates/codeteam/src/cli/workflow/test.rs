@@ -46,7 +46,11 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         let file = File::parse(&found.file, &found.text);
         let file = file.map_err(|problems| Problem::user(problems.to_string()))?;
         let name = load::seen_from(&found.folder, &file.workflow);
-        let compile = |case: &Case| library.compile(&name, &case.settings);
+        let compile = |case: &Case| {
+            let compiled = library.compile(&name, &case.settings);
+            let place = format!("{}:{}", file.file, case.line);
+            compiled.map_err(|p| p.hint(format!("for the case `{}` ({place})", case.name)))
+        };
         let compiled = file.cases.iter().map(compile);
         let compiled = compiled.collect::<Result<Vec<Compiled>, Problem>>()?;
         files.push((file, compiled));

@@ -38,9 +38,9 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
                 rows.push(json!({"name": name, "valid": true, "steps": steps, "notes": notes}));
                 if !scene.json && scene.detail > Detail::Quiet {
                     out_line(&format!("ok  {name}: {steps} steps"))?;
-                    notes
-                        .iter()
-                        .for_each(|note| say(&format!("    note: {note}")));
+                    for note in notes {
+                        say(&format!("    note: {note}"));
+                    }
                 }
             }
             Err(problem) => {

@@ -1,0 +1,564 @@
+//! Every short way of saying something, and what it says in full.
+
+use std::fmt::Write as _;
+
+use expect_test::{Expect, expect};
+
+use crate::role::{Book, Layer};
+use crate::workflow::graph::Graph;
+use crate::workflow::{Check, CheckKind, Compiled, Surroundings, build};
+use crate::yaml::{Sources, read};
+
+const ROLES: &[(&str, &str)] = &[
+    ("ana", "kind: analyst"),
+    ("des", "kind: designer"),
+    ("pla", "kind: planner"),
+    ("imp", "kind: implementer"),
+    ("rev", "kind: gatekeeper"),
+    ("sec", "kind: gatekeeper"),
+    ("aud", "kind: gatekeeper"),
+    (
+        "risky",
+        "{ kind: implementer, gates: [ { name: risk, command: check-risk, on_fail: block }, { name: cover, command: cov } ] }",
+    ),
+    (
+        "wary",
+        "{ kind: gatekeeper, gates: [ { name: backtest, command: bt } ] }",
+    ),
+];
+
+fn compiled(text: &str) -> Result<Compiled, String> {
+    let mut sources = Sources::default();
+    let mut book = Book::default();
+    for (name, role) in ROLES {
+        book.add(
+            Layer::BuiltIn,
+            name,
+            read(&mut sources, name, role).unwrap(),
+        );
+    }
+    let check = |name: &str, command: &str| Check {
+        name: name.to_owned(),
+        what: CheckKind::Command(command.to_owned()),
+        timeout_ms: 1_000,
+    };
+    let mut surroundings = Surroundings {
+        book,
+        checks: vec![check("tests", "make test"), check("Lint", "make lint")],
+        security_role: Some("aud".to_owned()),
+        tests: vec!["tests/**".to_owned()],
+        ..Surroundings::default()
+    };
+    let node =
+        read(&mut sources, "flow.yml", text).map_err(|f| sources.problems([f]).to_string())?;
+    let built = build("flow", node, &mut surroundings, &mut |_, _| Ok(None));
+    built.map_err(|faults| sources.problems(faults).to_string())
+}
+
+fn says(text: &str, expected: &Expect) {
+    let compiled = compiled(text).unwrap_or_else(|error| panic!("{error}"));
+    let mut said = Graph::of(&compiled).text();
+    for note in &compiled.notes {
+        writeln!(said, "note: {note}").unwrap();
+    }
+    expected.assert_eq(&said);
+}
+
+fn refuses(text: &str, expected: &Expect) {
+    expected.assert_eq(&compiled(text).unwrap_err());
+}
+
+const STEPS: &str = "
+steps:
+  code: { role: imp, next: review }
+  review: { role: rev, next: commit, on_reject: code }
+  commit: { commit: branch }
+";
+
+#[test]
+fn a_plain_list_is_gone_through_in_its_order() {
+    says(
+        "steps:\n  plan: { role: pla }\n  code: { role: imp }\n  commit: { commit: branch }\n",
+        &expect![[r"
+            flow
+            at most 100 steps, then it fails
+
+            ● plan    planner: pla
+            │         → code
+            ● code    implementer: imp
+            │         → commit
+            ✓ commit  commit to the run's branch
+                      → done
+                      ↩ on_conflict → code ↑
+        "]],
+    );
+}
+
+#[test]
+fn other_words_for_gates() {
+    says(
+        "
+initial_step: code
+steps:
+  code: { role: imp, next: test, outputs: [files_modified] }
+  test: { gate_type: orchestrator, command: make test, next: wait, on_fail: code, max_retries: 3 }
+  wait: { type: human_gate, description: Go on?, next: commit }
+  commit: { type: orchestrator_gate, command: git commit, terminal: true }
+",
+        &expect![[r"
+            flow
+            at most 100 steps, then it fails
+
+            ● code    implementer: imp
+            │         → test
+            ◆ test    gate: test
+            │         → wait
+            │         ✗ on_fail → code ↑ (at most 3 times)
+            ○ wait    person: Go on?
+            │         ? continue → commit
+            │         ? stop → fail
+            ✓ commit  commit to the run's branch
+                      → done
+                      ↩ on_conflict → code ↑
+            note: `commit`: `git commit` is a `commit` step: codeteam commits what was judged
+        "]],
+    );
+}
+
+#[test]
+fn words_that_reviewers_print_are_verdicts_by_schema() {
+    says(
+        "
+steps:
+  code: { role: imp, next: both }
+  both: { parallel: true, roles: [rev, sec], gate: BOTH_APPROVED, next: one, on_reject: code }
+  one: { role: rev, gate: 'REVIEW_STATUS: APPROVED', next: commit, on_reject: code }
+  commit: { commit: branch }
+",
+        &expect![[r"
+            flow
+            at most 100 steps, then it fails
+
+            ● code    implementer: imp
+            │         → both
+            ● both    gatekeeper: rev, sec (all approve)
+            │         → one
+            │         ↩ on_reject → code ↑
+            ● one     gatekeeper: rev
+            │         → commit
+            │         ↩ on_reject → code ↑
+            ✓ commit  commit to the run's branch
+                      → done
+                      ↩ on_conflict → code ↑
+            note: `both`: `gate: BOTH_APPROVED` is read as the verdicts that reviewers submit by schema; each of them must approve
+            note: `one`: `gate: REVIEW_STATUS: APPROVED` is read as the verdicts that reviewers submit by schema; each of them must approve
+        "]],
+    );
+}
+
+#[test]
+fn a_person_approves_after_a_role_and_before_a_commit() {
+    says(
+        "
+steps:
+  plan: { role: pla, next: code, human_approval: Is this the plan? }
+  code: { role: imp, next: review }
+  review: { role: rev, next: commit, on_reject: code, human_approval: true }
+  commit: { commit: branch, human_approval: true }
+",
+        &expect![[r"
+            flow
+            at most 100 steps, then it fails
+
+            ● plan             planner: pla
+            │                  → plan-approval
+            ○ plan-approval    person: Is this the plan?
+            │                  ? approve → code
+            │                  ? reject → plan ↑
+            ● code             implementer: imp
+            │                  → review
+            ● review           gatekeeper: rev
+            │                  → review-approval
+            │                  ↩ on_reject → code ↑
+            ○ review-approval  person: `review` is done. Go on with it?
+            │                  ? approve → commit-approval
+            │                  ? reject → code ↑
+            ○ commit-approval  person: `commit` comes next. Go on?
+            │                  ? approve → commit
+            │                  ? reject → code ↑
+            ✓ commit           commit to the run's branch
+                               → done
+                               ↩ on_conflict → code ↑
+        "]],
+    );
+}
+
+#[test]
+fn a_roles_own_gates_run_when_it_has_submitted() {
+    says(
+        "
+steps:
+  code: { role: risky, next: review }
+  review: { role: wary, next: commit, on_reject: code }
+  commit: { commit: branch }
+",
+        &expect![[r"
+            flow
+            at most 100 steps, then it fails
+
+            ● code          implementer: risky
+            │               → code-blocks
+            ◆ code-blocks   gate: risk
+            │               → code-gates
+            ◆ code-gates    gate: cover
+            │               → review
+            │               ✗ on_fail → code ↑
+            ● review        gatekeeper: wary
+            │               → review-gates
+            │               ↩ on_reject → code ↑
+            ◆ review-gates  gate: backtest
+            │               → commit
+            │               ✗ on_fail → code ↑
+            ✓ commit        commit to the run's branch
+                            → done
+                            ↩ on_conflict → code ↑
+        "]],
+    );
+}
+
+#[test]
+fn hooks_are_named_checks_at_fixed_places() {
+    let text = format!(
+        "checks: {{ types: mypy . }}\nhooks: {{ pre_commit: [lint, types, missing], post_implement: [tests], pre_review: [types] }}\n{STEPS}"
+    );
+    says(
+        &text,
+        &expect![[r"
+        flow
+        at most 100 steps, then it fails
+
+        ● code                 implementer: imp
+        │                      → code-post-implement
+        ◆ code-post-implement  gate: tests
+        │                      → review-pre-review
+        │                      ✗ on_fail → code ↑
+        ◆ review-pre-review    gate: types
+        │                      → review
+        │                      ✗ on_fail → code ↑
+        ● review               gatekeeper: rev
+        │                      → commit-pre-commit
+        │                      ↩ on_reject → code ↑
+        ◆ commit-pre-commit    gate: Lint, types
+        │                      → commit
+        │                      ✗ on_fail → code ↑
+        ✓ commit               commit to the run's branch
+                               → done
+                               ↩ on_conflict → code ↑
+        note: `hooks.pre_commit`: no check `missing` is configured, so it is left out
+    "]],
+    );
+    refuses(
+        &format!("hooks: {{ pre_comit: [lint] }}\n{STEPS}"),
+        &expect![[r"
+        flow.yml:1:10: there is no hook `pre_comit` (did you mean `pre_commit`?)
+            | hooks: { pre_comit: [lint] }
+            |          ^"]],
+    );
+}
+
+#[test]
+fn settings_change_what_they_say() {
+    let with = |settings: &str| format!("settings: {settings}\n{STEPS}");
+    says(
+        &with("{ require_tests: true, require_changelog: true }"),
+        &expect![[r"
+        flow
+        at most 100 steps, then it fails
+
+        ● code                 implementer: imp
+        │                      → review
+        ● review               gatekeeper: rev
+        │                      → commit-requirements
+        │                      ↩ on_reject → code ↑
+        ◆ commit-requirements  gate: tests are part of the change, the changelog is part
+        │                      of the change
+        │                      → commit
+        │                      ✗ on_fail → code ↑
+        ✓ commit               commit to the run's branch
+                               → done
+                               ↩ on_conflict → code ↑
+    "]],
+    );
+    says(
+        &with("{ security_review: true, dual_review: true }"),
+        &expect![[r"
+        flow
+        at most 100 steps, then it fails
+
+        ● code                    implementer: imp
+        │                         → review
+        ● review                  gatekeeper: rev ×2 (all approve)
+        │                         → commit-security-review
+        │                         ↩ on_reject → code ↑
+        ● commit-security-review  gatekeeper: aud
+        │                         → commit
+        │                         ↩ on_reject → code ↑
+        ✓ commit                  commit to the run's branch
+                                  → done
+                                  ↩ on_conflict → code ↑
+    "]],
+    );
+    says(
+        &with("{ human_approval: true }"),
+        &expect![[r"
+        flow
+        at most 100 steps, then it fails
+
+        ● code             implementer: imp
+        │                  → review
+        ● review           gatekeeper: rev
+        │                  → commit-approval
+        │                  ↩ on_reject → code ↑
+        ○ commit-approval  person: `commit` comes next. Go on?
+        │                  ? approve → commit
+        │                  ? reject → code ↑
+        ✓ commit           commit to the run's branch
+                           → done
+                           ↩ on_conflict → code ↑
+    "]],
+    );
+    says(
+        &with("{ auto_pr: true }"),
+        &expect![[r#"
+        flow
+        at most 100 steps, then it fails
+
+        ● code                   implementer: imp
+        │                        → review
+        ● review                 gatekeeper: rev
+        │                        → commit
+        │                        ↩ on_reject → code ↑
+        ✓ commit                 commit to the run's branch
+        │                        → pull_request-approval
+        │                        ↩ on_conflict → code ↑
+        ○ pull_request-approval  person: The work is done. Open a draft pull request for
+        │                        it?
+        │                        ? open → pull_request
+        │                        ? leave → done
+        ▲ pull_request           publish: git push --set-upstream origin
+                                 "$CODETEAM_BRANCH" && gh pr create --draft --head
+                                 "$CODETEAM_BRANCH" --title "$PR_TITLE" --body
+                                 "$PR_BODY"
+                                 → done
+    "#]],
+    );
+    refuses(
+        &with("{ require_test: true }"),
+        &expect![[r"
+        flow.yml:1:27: nothing asks for the setting `require_test` (did you mean `require_tests`?)
+            | settings: { require_test: true }
+            |                           ^"]],
+    );
+}
+
+#[test]
+fn settings_switch_off_too() {
+    says(
+        "
+settings: { parallel_reviews: false, human_approval: false, security_review: false, auto_pr: false }
+steps:
+  code: { role: imp, next: security_review }
+  security_review: { role: sec, next: review, on_reject: code, human_approval: true }
+  review: { roles: [rev, sec], next: commit, on_reject: code, human_approval: true }
+  commit: { commit: branch, next: ask }
+  ask: { person: Publish?, answers: { yes: publish, no: done } }
+  publish: { publish: git push, next: done }
+",
+        &expect![[r"
+            flow
+            at most 100 steps, then it fails
+
+            ● code        implementer: imp
+            │             → review
+            ● review      gatekeeper: rev
+            │             → review-sec
+            │             ↩ on_reject → code ↑
+            ● review-sec  gatekeeper: sec
+            │             → commit
+            │             ↩ on_reject → code ↑
+            ✓ commit      commit to the run's branch
+            │             → ask
+            │             ↩ on_conflict → code ↑
+            ○ ask         person: Publish?
+                          ? yes → done
+                          ? no → done
+        "]],
+    );
+}
+
+#[test]
+fn a_setting_that_a_step_asks_for_means_what_the_workflow_says() {
+    says(
+        &format!("settings: {{ require_tests: true }}\n{STEPS}").replace(
+            "review: { role: rev,",
+            "review: { role: rev, when: { setting: require_tests },",
+        ),
+        &expect![[r"
+            flow
+            at most 100 steps, then it fails
+
+            ● code    implementer: imp
+            │         → review
+            ● review  gatekeeper: rev
+            │         only if require_tests is on
+            │         → commit
+            │         ↩ on_reject → code ↑
+            ✓ commit  commit to the run's branch
+                      → done
+                      ↩ on_conflict → code ↑
+        "]],
+    );
+}
+
+#[test]
+fn after_the_last_try_a_person_may_be_asked() {
+    says(
+        "
+policies: { patient: { max_attempts: 9 } }
+steps:
+  plan: { role: pla, retry_policy: patient, next: code }
+  code: { role: imp, retry_policy: { max_attempts: 3, on_failure: ask_human }, next: commit }
+  commit: { commit: branch }
+",
+        &expect![[r"
+            flow
+            at most 100 steps, then it fails
+
+            ● plan       planner: pla
+            │            → code
+            ● code       implementer: imp
+            │            → commit
+            │            ✗ on_fail → code-help
+            ✓ commit     commit to the run's branch
+            │            → done
+            │            ↩ on_conflict → code ↑
+            ○ code-help  person: `code` failed again and again. Try once more?
+                         ? again → code ↑
+                         ? give_up → fail
+        "]],
+    );
+}
+
+#[test]
+fn a_sequence_sends_back_to_the_nearest_implementer() {
+    says(
+        "
+sequence:
+  - { role: ana, type: analyst }
+  - { role: des, type: designer }
+  - { role: imp, type: implementer }
+  - { role: rev, type: gatekeeper }
+  - sec
+max_iterations: 4
+rebound: { after_failures: 3 }
+on_max_iterations: escalate
+",
+        &expect![[r"
+            flow
+            at most 4 rounds and 100 steps, then a person decides
+
+            ● ana         analyst: ana
+            │             → des
+            ● des         designer: des
+            │             → imp
+            ● imp         implementer: imp
+            │             → imp-checks
+            ◆ imp-checks  gate: tests, Lint
+            │             → rev
+            │             ✗ on_fail → imp ↑ (at most 4 rounds)
+            │             ↩ after 3 rejections → rebound
+            ● rev         gatekeeper: rev
+            │             → sec
+            │             ↩ on_reject → imp ↑ (at most 4 rounds)
+            │             ↩ after 3 rejections → rebound
+            ● sec         gatekeeper: sec
+            │             → commit
+            │             ↩ on_reject → imp ↑ (at most 4 rounds)
+            │             ↩ after 3 rejections → rebound
+            ✓ commit      commit to the run's branch
+            │             → done
+            │             ↩ on_conflict → imp ↑ (at most 4 rounds)
+            ○ rebound     person: This was rejected several times. Should `des` look at the
+                          approach again?
+                          ? yes → des ↑
+                          ? no → imp ↑
+        "]],
+    );
+    refuses(
+        "sequence: [rev, imp]",
+        &expect![[r"
+        flow.yml:1:12: `rev` has nobody before it to go back to (put an implementer before every gatekeeper)
+            | sequence: [rev, imp]
+            |            ^"]],
+    );
+    refuses(
+        "sequence: [{ role: imp, type: gatekeeper }]",
+        &expect![[r"
+        flow.yml:1:12: the role `imp` is an implementer, not a gatekeeper
+            | sequence: [{ role: imp, type: gatekeeper }]
+            |            ^"]],
+    );
+    refuses(
+        "sequence: [imp, revv]",
+        &expect![[r"
+        flow.yml:1:17: there is no role `revv` (did you mean `rev`?)
+            | sequence: [imp, revv]
+            |                 ^"]],
+    );
+}
+
+#[test]
+fn what_cannot_be_said_gets_advice() {
+    refuses(
+        "steps:\n  code: { role: imp, next: pr }\n  pr: { type: orchestrator_gate, command: gh pr create, next: done }\n",
+        &expect![[r"
+            flow.yml:3:43: `gh pr create` leaves this machine, and gates are confined (make it a `publish` step, and let a `person` step lead to it)
+                |   pr: { type: orchestrator_gate, command: gh pr create, next: done }
+                |                                           ^"]],
+    );
+    refuses(
+        "steps:\n  code: { role: imp, gate: make it good }\n",
+        &expect![[r"
+        flow.yml:2:28: the step `code` has a role and the gate `make it good` (make the gate a step of its own; a role's verdict needs none)
+            |   code: { role: imp, gate: make it good }
+            |                            ^"]],
+    );
+    refuses(
+        "steps:\n  code: { type: magic_gate, command: x }\n",
+        &expect![[r"
+        flow.yml:2:17: `magic_gate` is no type of step (known here: `orchestrator_gate`, `human_gate`)
+            |   code: { type: magic_gate, command: x }
+            |                 ^"]],
+    );
+    refuses(
+        "steps:\n  code: { role: imp }\n  wait: { type: orchestrator_gate }\n",
+        &expect![[r"
+        flow.yml:3:3: the gate `wait` has no `command` (`gate: project` runs the project's own checks)
+            |   wait: { type: orchestrator_gate }
+            |   ^"]],
+    );
+    refuses(
+        "steps:\n  code: { role: imp, retry: oftn }\n",
+        &expect![[r"
+        flow.yml:2:29: there is no retry policy `oftn` (known here: `default`, `aggressive`, `conservative`, `none`)
+            |   code: { role: imp, retry: oftn }
+            |                             ^"]],
+    );
+    refuses(
+        "{}",
+        &expect![[r"
+        flow.yml:1:1: the workflow `flow` has no steps (say `steps`, a `sequence`, or which workflow it `extends`)
+            | {}
+            | ^"]],
+    );
+}

@@ -1,0 +1,224 @@
+//! One case through every loader, and what must hold of whatever loads.
+
+use std::fs;
+use std::path::PathBuf;
+
+use codeteam_core::ids::StepId;
+use codeteam_core::plan;
+use codeteam_core::role::{Book, Layer};
+use codeteam_core::submission::{self, Form};
+use codeteam_core::workflow::{self, Compiled, StepKind, Surroundings, Target};
+use codeteam_core::yaml::{Fault, Node, Origins as Written, Sources, read, write};
+use codeteam_engine::built_in;
+use codeteam_engine::config::{Config, Origins};
+use codeteam_engine::library::{Library, Places};
+
+use super::corpus::NAMES;
+
+/// How much of what loaded.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) cases: u64,
+    pub(crate) trees: u64,
+    pub(crate) configs: u64,
+    pub(crate) roles: u64,
+    pub(crate) workflows: u64,
+    pub(crate) plans: u64,
+    pub(crate) submissions: u64,
+}
+
+pub(crate) struct Loaders {
+    book: Book,
+    folder: tempfile::TempDir,
+    pub(crate) tally: Tally,
+}
+
+impl Loaders {
+    pub(crate) fn new() -> Self {
+        let library = Library::read(Places::default(), Sources::default(), None);
+        Self {
+            book: library.book,
+            folder: tempfile::tempdir().unwrap(),
+            tally: Tally::default(),
+        }
+    }
+
+    /// Panics where something does not hold.
+    pub(crate) fn all(&mut self, texts: &[String]) {
+        self.tally.cases += 1;
+        let mut trees = Vec::new();
+        for text in texts {
+            let mut sources = Sources::default();
+            let node = match read(&mut sources, "case.yml", text) {
+                Ok(node) => Some(node),
+                Err(fault) => {
+                    told(&sources, vec![fault]);
+                    None
+                }
+            };
+            node.iter().for_each(survives);
+            trees.push(node);
+            if let Ok(loaded) = plan::from_yaml("plan.yml", text, 1_000) {
+                self.tally.plans += 1;
+                let pending = |_: &_| codeteam_core::schedule::Status::Pending;
+                let again = plan::to_yaml(&loaded.plan, &loaded.runs, pending);
+                let again = plan::from_yaml("plan.yml", &again, 1_000);
+                assert_eq!(again.map(|again| again.plan), Ok(loaded.plan));
+            }
+            for form in Form::all() {
+                self.tally.submissions += u64::from(submission::parse(form, text).is_ok());
+            }
+        }
+        self.tally.trees += u64::try_from(trees.iter().flatten().count()).unwrap_or(0);
+        self.roles(&trees);
+        self.workflows(&trees);
+        self.config(&texts[0]);
+    }
+
+    fn roles(&mut self, trees: &[Option<Node>]) {
+        let mut book = self.book.clone();
+        for (name, node) in NAMES.iter().zip(trees) {
+            if let Some(node) = node {
+                book.add(Layer::Project, name, node.clone());
+                book.add(Layer::User, "implementer", node.clone());
+            }
+        }
+        for name in NAMES.iter().chain(&["implementer", "coder", "trader"]) {
+            match book.resolve(name) {
+                Ok(resolved) => {
+                    self.tally.roles += 1;
+                    assert_eq!(resolved.role.name.as_str(), *name);
+                    survives(&resolved.node);
+                }
+                Err(faults) => told(&Sources::default(), faults),
+            }
+        }
+    }
+
+    fn workflows(&mut self, trees: &[Option<Node>]) {
+        let mut sources = Sources::default();
+        let mut find = |name: &str, below: usize| -> Result<Option<Node>, Vec<Fault>> {
+            let own = NAMES.iter().position(|known| *known == name);
+            if let Some(own) = own.and_then(|own| trees.get(own)) {
+                return Ok(own.clone().filter(|_| below == 0));
+            }
+            let text = built_in::text(&format!("workflows/{name}.yml")).filter(|_| below == 0);
+            let node = text.map(|text| read(&mut sources, name, text));
+            node.transpose().map_err(|fault| vec![fault])
+        };
+        for (name, node) in NAMES.iter().zip(trees) {
+            let Some(node) = node else { continue };
+            let mut surroundings = Surroundings {
+                book: self.book.clone(),
+                security_role: Some("security_auditor".to_owned()),
+                ..Surroundings::default()
+            };
+            match workflow::build(name, node.clone(), &mut surroundings, &mut find) {
+                Ok(compiled) => {
+                    self.tally.workflows += 1;
+                    holds(&compiled);
+                }
+                Err(faults) => told(&Sources::default(), faults),
+            }
+        }
+    }
+
+    fn config(&mut self, text: &str) {
+        let project: PathBuf = self.folder.path().join(".codeteam");
+        fs::create_dir_all(&project).unwrap();
+        fs::write(project.join("config.yml"), text).unwrap();
+        let origins = Origins {
+            project: Some(project),
+            ..Origins::default()
+        };
+        let Ok((config, layers)) = Config::layers(&origins) else {
+            return;
+        };
+        self.tally.configs += 1;
+        survives(&layers.node);
+        let mut library = Library::read(Places::default(), layers.sources, config.roles.as_ref());
+        let _ = config.git.branch("2025-01-08_153042_x");
+        let _ = config.limits.budget();
+        if let Ok(compiled) =
+            library.compile_configured(config.flow.as_ref(), config.surroundings())
+        {
+            holds(&compiled);
+            for role in compiled.roles.values() {
+                config.furnish(&mut role.clone());
+            }
+        }
+    }
+}
+
+/// At least one thing is wrong, and it can be told.
+fn told(sources: &Sources, faults: Vec<Fault>) {
+    assert!(!faults.is_empty(), "refused without a reason");
+    let problems = sources.problems(faults);
+    let text = problems.to_string();
+    assert!(!text.trim().is_empty());
+}
+
+/// A tree that is written reads back, and reads the same.
+fn survives(node: &Node) {
+    let text = write(node, Written::Left);
+    let back = read(&mut Sources::default(), "written.yml", &text);
+    let back =
+        back.unwrap_or_else(|fault| panic!("what was written does not read: {fault:?}\n{text}"));
+    assert_eq!(
+        write(&back, Written::Left),
+        text,
+        "it reads as something else"
+    );
+}
+
+/// What the kernel relies on.
+fn holds(compiled: &Compiled) {
+    let workflow = &compiled.workflow;
+    let step = |id: &StepId| workflow.steps.get(id);
+    assert!(
+        step(&workflow.start).is_some_and(|step| step.scope.is_none()),
+        "the start is no step: {:?}",
+        workflow.start
+    );
+    for (id, from) in &workflow.steps {
+        assert_eq!(*id, from.id);
+        for (key, target) in from.exits() {
+            let Target::Step(to) = target else { continue };
+            let Some(to) = step(&to) else {
+                panic!("`{key}` of `{id}` leads nowhere");
+            };
+            assert_eq!(to.scope, from.scope, "`{key}` of `{id}` leaves its graph");
+            if matches!(to.kind, StepKind::Publish { .. }) {
+                let decided = matches!(from.kind, StepKind::Person { .. }) && key == "answers";
+                assert!(decided, "`{key}` of `{id}` publishes without a decision");
+            }
+        }
+        match &from.kind {
+            StepKind::Role(played) => {
+                assert!(!played.slots.is_empty(), "nobody works at `{id}`");
+                for slot in &played.slots {
+                    assert!(
+                        compiled.roles.contains_key(slot),
+                        "no role `{slot}` at `{id}`"
+                    );
+                }
+            }
+            StepKind::Each { start, cap, .. } => {
+                let first = step(start).unwrap_or_else(|| panic!("`{id}` starts nowhere"));
+                assert_eq!(first.scope.as_ref(), Some(id), "`{id}` starts elsewhere");
+                assert!(
+                    !matches!(first.kind, StepKind::Publish { .. }),
+                    "`{id}` publishes at once"
+                );
+                assert!(*cap > 0);
+            }
+            StepKind::Person { answers, .. } => assert!(!answers.is_empty()),
+            StepKind::Publish { .. } => assert_ne!(*id, workflow.start),
+            StepKind::Gate { .. } | StepKind::Commit { .. } => {}
+        }
+    }
+    // A run keeps its workflow as JSON.
+    let kept = serde_json::to_string(workflow).unwrap();
+    let back: workflow::Workflow = serde_json::from_str(&kept).unwrap();
+    assert_eq!(back, *workflow);
+}

@@ -1,0 +1,346 @@
+//! How a case is made: files that are valid, changed in their structure, then in their text.
+
+use codeteam_core::yaml::{Key, Node, Origins, Place, Scalar, Value, write};
+
+use super::corpus::{Corpus, NAMES, nasty};
+use super::random::Random;
+
+/// Up to three files, which may name each other by [`NAMES`].
+pub(crate) fn case(corpus: &Corpus, random: &mut Random) -> Vec<String> {
+    let files = 1 + random.below(NAMES.len());
+    let mut texts: Vec<String> = (0..files).map(|_| file(corpus, random)).collect();
+    if random.one_in(12) {
+        texts[0] = bomb(random);
+    }
+    texts
+}
+
+fn file(corpus: &Corpus, random: &mut Random) -> String {
+    if random.one_in(8) {
+        // As it stands, with only its text harmed.
+        let mut text = random.pick(&corpus.texts).clone();
+        for _ in 0..random.below(4) {
+            text = harm(corpus, random, &text);
+        }
+        return text;
+    }
+    let mut node = corpus.tree(random).clone();
+    for _ in 0..random.below(5) {
+        change(corpus, random, &mut node);
+    }
+    let mut text = write(&node, Origins::Left);
+    if random.one_in(6) {
+        text = harm(corpus, random, &text);
+    }
+    text
+}
+
+/// One change to a tree.
+fn change(corpus: &Corpus, random: &mut Random, node: &mut Node) {
+    match random.below(10) {
+        0 => {
+            let other = corpus.tree(random).clone();
+            let part = somewhere(random, &other).clone();
+            *place(random, node) = part;
+        }
+        1 => {
+            let value = nasty(random);
+            *place(random, node) = value;
+        }
+        2 => {
+            let word = Node::at(
+                Place::NONE,
+                Value::Scalar(Scalar::plain(random.pick(&corpus.words))),
+            );
+            *leaf(random, node) = word;
+        }
+        3 => family(random, node),
+        4 => steps(corpus, random, node),
+        _ => keys(corpus, random, node),
+    }
+}
+
+/// Changes the keys of a mapping.
+fn keys(corpus: &Corpus, random: &mut Random, node: &mut Node) {
+    let Some(entries) = map(random, node) else {
+        return;
+    };
+    let index = random.below(entries.len());
+    match random.below(6) {
+        0 if !entries.is_empty() => {
+            entries.remove(index);
+        }
+        1 if !entries.is_empty() => {
+            let (_, value) = entries[index].clone();
+            let name = random.pick(&corpus.words).clone();
+            put(entries, &name, value);
+        }
+        2 if !entries.is_empty() => {
+            let name = random.pick(&corpus.values).0.clone();
+            if entries.iter().all(|(key, _)| key.name != name) {
+                entries[index].0.name = name;
+            }
+        }
+        3 if !entries.is_empty() => {
+            let other = random.below(entries.len());
+            let value = entries[index].1.clone();
+            entries[index].1 = std::mem::replace(&mut entries[other].1, value);
+        }
+        _ => {
+            let (name, values) = random.pick(&corpus.values);
+            let value = random.pick(values).clone();
+            put(entries, name, value);
+        }
+    }
+}
+
+/// Lets files build on each other, and on what there is.
+fn family(random: &mut Random, node: &mut Node) {
+    let parents = [
+        "one",
+        "two",
+        "three",
+        "_base",
+        "enterprise",
+        "standard",
+        "implementer",
+        "reviewer",
+    ];
+    let parent = Node::text(*random.pick(&parents));
+    if node.as_map().is_some() {
+        let key = if random.one_in(5) {
+            "template"
+        } else {
+            "extends"
+        };
+        node.set(key, parent);
+        if random.one_in(3) {
+            node.take("steps");
+            node.take("kind");
+        }
+    }
+}
+
+/// Steps that name each other, stand beside each other, or are left out.
+fn steps(corpus: &Corpus, random: &mut Random, node: &mut Node) {
+    let mut names = Vec::new();
+    names_of(node, &mut names);
+    names.extend(
+        [
+            "plan",
+            "tasks",
+            "implement",
+            "commit",
+            "review",
+            "publish",
+            "ask",
+        ]
+        .map(str::to_owned),
+    );
+    let target = |random: &mut Random| Node::text(random.pick(&names).clone());
+    if random.one_in(3) {
+        let list = (0..random.below(3)).map(|_| target(random)).collect();
+        node.set("disable", Node::at(Place::NONE, Value::List(list)));
+    }
+    let mut step = Node::empty(Place::NONE);
+    for key in ["next", "on_fail", "on_reject"] {
+        if random.one_in(2) {
+            step.set(key, target(random));
+        }
+    }
+    if random.one_in(2) {
+        let side = if random.one_in(2) { "after" } else { "before" };
+        let beside = random.pick(&names).clone();
+        step.set("position", Node::text(format!("{side} {beside}")));
+    }
+    let does = [
+        "role",
+        "gate",
+        "person",
+        "publish",
+        "commit",
+        "each",
+        "when",
+        "human_approval",
+        "answers",
+    ];
+    let does = *random.pick(&does);
+    if let Some((_, values)) = corpus.values.iter().find(|(key, _)| key == does) {
+        step.set(does, random.pick(values).clone());
+    }
+    if does == "person" {
+        let mut answers = Node::empty(Place::NONE);
+        answers.set("yes", target(random));
+        step.set("answers", answers);
+    }
+    let name = random.pick(&names).clone();
+    let into = if random.one_in(2) {
+        "steps"
+    } else {
+        "overrides"
+    };
+    if node.as_map().is_none() {
+        return;
+    }
+    if node.get(into).and_then(Node::as_map).is_none() {
+        node.set(into, Node::empty(Place::NONE));
+    }
+    let new = if random.one_in(2) {
+        format!("{name}-2")
+    } else {
+        name
+    };
+    if let Some(into) = node.get_mut(into) {
+        into.set(&new, step);
+    }
+}
+
+fn names_of(node: &Node, names: &mut Vec<String>) {
+    for key in ["steps", "overrides"] {
+        for (key, step) in node.get(key).and_then(Node::as_map).unwrap_or_default() {
+            names.push(key.name.clone());
+            names_of(step, names);
+        }
+    }
+    if let Some(inner) = node.get("workflow") {
+        names_of(inner, names);
+    }
+}
+
+fn put(entries: &mut Vec<(Key, Node)>, name: &str, value: Node) {
+    entries.retain(|(key, _)| key.name != name);
+    let (name, place) = (name.to_owned(), Place::NONE);
+    entries.push((Key { name, place }, value));
+}
+
+/// Any part of a tree, upper ones more often.
+fn place<'a>(random: &mut Random, node: &'a mut Node) -> &'a mut Node {
+    let children = count(node);
+    if children == 0 || random.one_in(4) {
+        return node;
+    }
+    let index = random.below(children);
+    match &mut node.value {
+        Value::List(list) => place(random, &mut list[index]),
+        Value::Map(entries) => place(random, &mut entries[index].1),
+        Value::Scalar(_) => unreachable!("a scalar has no parts"),
+    }
+}
+
+fn leaf<'a>(random: &mut Random, node: &'a mut Node) -> &'a mut Node {
+    let children = count(node);
+    if children == 0 {
+        return node;
+    }
+    let index = random.below(children);
+    match &mut node.value {
+        Value::List(list) => leaf(random, &mut list[index]),
+        Value::Map(entries) => leaf(random, &mut entries[index].1),
+        Value::Scalar(_) => unreachable!("a scalar has no parts"),
+    }
+}
+
+fn map<'a>(random: &mut Random, node: &'a mut Node) -> Option<&'a mut Vec<(Key, Node)>> {
+    let part = place(random, node);
+    part.as_map_mut()
+}
+
+fn somewhere<'a>(random: &mut Random, node: &'a Node) -> &'a Node {
+    let children = count(node);
+    if children == 0 || random.one_in(4) {
+        return node;
+    }
+    let index = random.below(children);
+    match &node.value {
+        Value::List(list) => somewhere(random, &list[index]),
+        Value::Map(entries) => somewhere(random, &entries[index].1),
+        Value::Scalar(_) => node,
+    }
+}
+
+fn count(node: &Node) -> usize {
+    match &node.value {
+        Value::Scalar(_) => 0,
+        Value::List(list) => list.len(),
+        Value::Map(entries) => entries.len(),
+    }
+}
+
+/// One change to a text, whatever it says.
+fn harm(corpus: &Corpus, random: &mut Random, text: &str) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    let at = random.below(bytes.len());
+    let to = at + random.below(bytes.len() - at);
+    match random.below(8) {
+        0 => bytes.truncate(at),
+        1 => drop(bytes.drain(at..to.min(at + 200))),
+        2 => {
+            let other = random.pick(&corpus.texts).as_bytes();
+            let from = random.below(other.len());
+            bytes.truncate(at);
+            bytes.extend_from_slice(&other[from..]);
+        }
+        3 => {
+            for _ in 0..=random.below(8) {
+                let at = random.below(bytes.len());
+                if let Some(byte) = bytes.get_mut(at) {
+                    *byte ^= 1 << random.below(8);
+                }
+            }
+        }
+        4 => {
+            let insert = [
+                "&a ", "*a", "\t", "---\n", "? ", "- ", "!!str ", "|\n", ">\n", "\"", "'", "{",
+                "[", "<<: *a\n", "#", ": ",
+            ];
+            let insert = random.pick(&insert).as_bytes().to_vec();
+            bytes.splice(at..at, insert);
+        }
+        5 => {
+            let part = bytes[at..to.min(at + 400)].to_vec();
+            let again = part.repeat(1 + random.below(50));
+            bytes.splice(at..at, again);
+        }
+        6 => {
+            // An anchor on one line, aliases on others.
+            let lines: Vec<&str> = text.lines().collect();
+            let anchor = random.below(lines.len());
+            let mut out = String::new();
+            for (index, line) in lines.iter().enumerate() {
+                match line.split_once(": ") {
+                    Some((key, value)) if index == anchor => out += &format!("{key}: &a {value}\n"),
+                    Some((key, _)) if random.one_in(5) => out += &format!("{key}: *a\n"),
+                    _ => out += &format!("{line}\n"),
+                }
+            }
+            return out;
+        }
+        _ => bytes = text.replace('\n', "\r\n").into_bytes(),
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Aliases of aliases, in the three ways they can multiply.
+fn bomb(random: &mut Random) -> String {
+    let wide = 2 + random.below(20);
+    let mut text = match random.below(3) {
+        0 => "steps: &l0 { a: { role: implementer } }\n".to_owned(),
+        1 => format!("rules: &l0 [{}]\n", vec!["x"; wide].join(", ")),
+        _ => format!("prompt: &l0 {}\n", "x".repeat(1 + random.below(20_000))),
+    };
+    for level in 1..2 + random.below(12) {
+        let below = format!("*l{}", level - 1);
+        text += &match random.below(3) {
+            0 => format!("k{level}: &l{level} [{}]\n", vec![below; wide].join(", ")),
+            1 => {
+                let entries: Vec<String> = (0..wide).map(|n| format!("a{n}: {below}")).collect();
+                format!("k{level}: &l{level} {{ {} }}\n", entries.join(", "))
+            }
+            _ => format!(
+                "k{level}: &l{level} {{ <<: [{}] }}\n",
+                vec![below; wide].join(", ")
+            ),
+        };
+    }
+    text
+}
