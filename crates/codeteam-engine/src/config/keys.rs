@@ -83,20 +83,20 @@ fn walk(root: &Value, schema: &Value, path: &str, found: &mut Vec<Described>, de
 
 /// The keys of what a key takes.
 fn below(root: &Value, schema: &Value, path: &str, found: &mut Vec<Described>, depth: usize) {
-    if depth == 0 {
+    let Some(depth) = depth.checked_sub(1) else {
         return;
-    }
+    };
     for form in forms(root, schema) {
         if form["properties"].is_object() {
-            walk(root, form, path, found, depth - 1);
+            walk(root, form, path, found, depth);
         }
         if form["additionalProperties"].is_object() {
             let any = format!("{path}.*");
-            below(root, &form["additionalProperties"], &any, found, depth - 1);
+            below(root, &form["additionalProperties"], &any, found, depth);
         }
         if form["items"].is_object() {
             let each = format!("{path}[]");
-            below(root, &form["items"], &each, found, depth - 1);
+            below(root, &form["items"], &each, found, depth);
         }
     }
 }
