@@ -191,7 +191,8 @@ pub struct Means {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Context {
-    /// How its files are chosen, by name.
+    /// How its files are chosen: `planner_docset`, `implementer_targeted`, `reviewer_diff`,
+    /// `security_audit` or `investigator_wide`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy: Option<String>,
     /// Files, as patterns or `$TARGET` and the like.

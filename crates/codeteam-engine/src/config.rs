@@ -59,7 +59,8 @@ pub struct Config {
     /// What is said and not yet in force.
     #[serde(skip)]
     pub notes: Vec<String>,
-    /// What carries out roles that name no worker.
+    /// What carries out roles that name no worker. If left out, `scripted` if there is a `script`,
+    /// else the first of `claude`, `codex` and `gemini` that is installed and logged in.
     pub worker: Option<String>,
     /// The script of the scripted worker.
     pub script: Option<PathBuf>,
@@ -67,7 +68,7 @@ pub struct Config {
     pub llm: Llm,
     /// Settings of single roles.
     pub agents: BTreeMap<String, Agent>,
-    /// What is verified.
+    /// What codeteam checks itself.
     pub verification: Verification,
     /// Who judges where the workflow's setting `security_review` asks for it.
     pub security_role: Option<String>,
@@ -77,7 +78,7 @@ pub struct Config {
     pub rules: Vec<String>,
     /// Files that roles are shown: `always`, and by the role's name.
     pub context: BTreeMap<String, Vec<String>>,
-    /// What may be used up.
+    /// What a run may use up; without limit where nothing is said.
     pub limits: Limits,
     /// Branches and commits.
     pub git: Git,
@@ -241,7 +242,7 @@ pub struct Redaction {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Verification {
-    /// Commands that must exit with 0.
+    /// Commands that must exit with 0: what `gate: project` runs.
     pub commands: Vec<Command>,
     /// Whether they find what they have built for earlier trees of the same task. Quicker, and
     /// what a worker had its tests leave there is found too.
@@ -272,7 +273,7 @@ pub struct Command {
     pub name: String,
     /// The command, for `sh -c`.
     pub command: String,
-    /// How long it may take.
+    /// How long it may take; 600 if left out.
     #[serde(default)]
     pub timeout_seconds: Option<u64>,
 }

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{Schema, schema};
+use super::{Schema, later, schema};
 
 /// A key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub struct Described {
     pub takes: String,
     /// What it means.
     pub meaning: String,
+    /// Whether it is read and checked, and nothing more yet.
+    pub is_later: bool,
 }
 
 /// No key is deeper.
@@ -25,6 +27,9 @@ pub fn keys(of: Schema) -> Vec<Described> {
     let schema = schema(of);
     let mut found = Vec::new();
     walk(&schema, &schema, "", &mut found, DEPTH);
+    for key in &mut found {
+        key.is_later = of == Schema::Config && later::has(&key.path);
+    }
     found
 }
 
@@ -59,12 +64,16 @@ fn walk(root: &Value, schema: &Value, path: &str, found: &mut Vec<Described>, de
         };
         found.push(Described {
             path: path.clone(),
-            takes: takes(root, property, depth.max(2)),
-            meaning: match meaning(root, property) {
-                // Of a choice with one key, what is said of the choice.
-                own if own.is_empty() => meaning(root, schema),
-                own => own,
+            takes: match takes(root, property, depth) {
+                words if words.is_empty() => "anything".to_owned(),
+                words => words,
             },
+            meaning: match meaning(root, property) {
+                // One of several forms, which has this key alone.
+                said if said.is_empty() => meaning(root, schema),
+                said => said,
+            },
+            is_later: false,
         });
         if path != "workflow" && path != "roles" {
             below(root, property, &path, found, depth);
@@ -166,6 +175,13 @@ fn takes(root: &Value, schema: &Value, depth: usize) -> String {
                 words.push(word);
             }
         }
+    }
+    let any = ["number", "`true` or `false`"];
+    if words.iter().any(|word| word == "text")
+        && any.iter().all(|any| words.iter().any(|w| w == any))
+    {
+        // Any single value: a text, whatever it looks like.
+        words.retain(|word| !any.contains(&word.as_str()));
     }
     words.join(", ")
 }

@@ -39,6 +39,14 @@ pub(super) fn notes(node: &Node, sources: &Sources) -> Vec<String> {
     notes
 }
 
+/// Whether a key, or one above it, is not yet in force.
+pub(super) fn has(path: &str) -> bool {
+    LATER.iter().any(|(later, _)| {
+        let rest = path.strip_prefix(later);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    })
+}
+
 fn find(node: &Node, parts: &[&str], path: &str, found: &mut dyn FnMut(&str, &Node)) {
     let Some((first, rest)) = parts.split_first() else {
         return found(path, node);

@@ -69,15 +69,16 @@ pub enum CacheMode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Memory of all its processes, in megabytes.
+    /// Memory of all its processes, in megabytes; 8192 if left out.
     pub memory_mb: Option<u64>,
-    /// Processes and threads.
+    /// Processes and threads; 1024 if left out.
     pub processes: Option<u64>,
-    /// The largest file it may write, in megabytes.
+    /// The largest file it may write, in megabytes; 2048 if left out.
     pub file_size_mb: Option<u64>,
-    /// What fits into its private home and each other scratch folder, in megabytes.
+    /// What fits into its private home and each other scratch folder, in megabytes; 512 if left
+    /// out.
     pub scratch_mb: Option<u64>,
-    /// What its worktree may take on the disk, in megabytes.
+    /// What its worktree may take on the disk, in megabytes; 20480 if left out.
     pub disk_mb: Option<u64>,
 }
 
@@ -98,13 +99,14 @@ pub struct Setup {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct Full {
-    /// What confines: `bubblewrap`, `container`, or `none`.
+    /// What confines; `bubblewrap` if left out.
     backend: Option<Backend>,
-    /// The image of the container backend, if not codeteam's own.
+    /// The image of the container backend; `localhost/codeteam:latest`, which `codeteam sandbox
+    /// image` makes, if left out.
     image: Option<String>,
-    /// What workers may reach besides their model.
+    /// What workers may reach besides their model: `name`, `name:port`, or a mapping.
     hosts: Vec<Host>,
-    /// What the set-up command may reach.
+    /// What the set-up command may reach, in the same form.
     registries: Vec<Host>,
     /// Toolchains that are not found by themselves, shown read-only; a `bin` in one comes first in
     /// `PATH`.

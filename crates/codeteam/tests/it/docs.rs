@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use codeteam_engine::config::{Schema, keys};
 use expect_test::expect_file;
 
 use crate::project::Project;
@@ -43,6 +44,53 @@ fn commands(help: &str) -> Vec<&str> {
 
 fn section(text: &mut String, title: &str, help: &str) {
     let _ = write!(text, "\n{title}\n\n```\n{}\n```\n", help.trim_end());
+}
+
+#[test]
+fn the_reference_has_every_key() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference.md");
+    let mut text = std::fs::read_to_string(&file).unwrap();
+    let built_in = Project::empty().json(&["config", "show", "--json", "--origin"]);
+    for (of, name) in [(Schema::Config, "config"), (Schema::Role, "role")] {
+        let mut table = String::from("| key | takes | meaning |\n|---|---|---|\n");
+        for key in keys::keys(of) {
+            let mut meaning = key.meaning;
+            let default = &built_in[&key.path];
+            if of == Schema::Config && default["origin"]["file"] == "built-in configuration" {
+                let value = &default["value"];
+                let value = value.as_str().map_or(value.to_string(), str::to_owned);
+                let _ = write!(meaning, " *Built in: `{value}`.*");
+            }
+            if key.is_later {
+                meaning.push_str(" *Not yet in force.*");
+            }
+            let takes = key.takes.replace('|', "\\|");
+            let _ = writeln!(table, "| `{}` | {takes} | {meaning} |", key.path);
+        }
+        let start = format!("<!-- keys of {name}: generated -->\n");
+        let (before, rest) = text.split_once(&start).unwrap();
+        let (_, after) = rest.split_once("<!-- end -->").unwrap();
+        text = format!("{before}{start}\n{table}\n<!-- end -->{after}");
+    }
+    expect_file![file].assert_eq(&text);
+}
+
+#[test]
+fn the_role_in_the_guide_can_be_used() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide.md");
+    let guide = std::fs::read_to_string(file).unwrap();
+    let (_, part) = guide.split_once("## Make a role your own\n").unwrap();
+    let sample = part.split("```yaml\n").nth(1).unwrap();
+    let sample = sample.split("```").next().unwrap();
+    let project = Project::new();
+    project.write(".codeteam/roles/coder.yml", sample);
+    project.run(&["role", "validate", "coder"]).expect(0);
+    let told = project.json(&["role", "show", "--resolved", "coder", "--json"]);
+    let prompt = told["role"]["prompt"].as_str().unwrap();
+    assert!(
+        prompt.len() > 1_000 && prompt.contains("French"),
+        "{prompt}"
+    );
 }
 
 #[test]
