@@ -8,6 +8,7 @@ use super::compile::Compiler;
 use super::file::{
     Commit, Entries, FileAnswer, FileCheck, FileStep, OnFailure, SequenceEntry, WorkflowFile,
 };
+use super::shape::MAX_STEPS;
 use super::{Condition, Join, Rebound};
 use crate::ids::StepId;
 use crate::role::{Kind, OnGateFail};
@@ -896,6 +897,12 @@ impl Compiler<'_> {
         if !graph.entries.is_empty() {
             let fault = Fault::at(place, "a workflow has `steps` or a `sequence`, not both");
             self.faults.push(fault);
+            return;
+        }
+        if file.sequence.len() > MAX_STEPS {
+            let message = format!("a sequence has at most {MAX_STEPS} roles");
+            self.faults
+                .push(Fault::at(place, message).hint("divide it into several workflows"));
             return;
         }
         file.max_iterations.get_or_insert(5);

@@ -7,6 +7,9 @@ use crate::yaml::{Fault, Key, Node, Value, meant, merge};
 /// How long a chain of `extends` may be.
 const MAX_DEPTH: usize = 8;
 
+/// How many steps a workflow may have.
+pub(super) const MAX_STEPS: usize = 1_000;
+
 /// Finds what a workflow of a name says, that many layers below the topmost that has one.
 pub type Find<'a> = dyn FnMut(&str, usize) -> Result<Option<Node>, Vec<Fault>> + 'a;
 
@@ -153,6 +156,12 @@ fn graft(graph: &mut Node, steps: Node) -> Result<(), Vec<Fault>> {
     };
     let (known, new): (Vec<_>, Vec<_>) = {
         let names = names(graph);
+        if names.len() + steps.len() > MAX_STEPS {
+            let message = format!("a workflow has at most {MAX_STEPS} steps");
+            return Err(vec![
+                Fault::at(place, message).hint("divide it into several"),
+            ]);
+        }
         steps
             .into_iter()
             .partition(|(key, _)| names.contains(&key.name))

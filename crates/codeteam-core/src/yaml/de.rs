@@ -64,6 +64,8 @@ pub enum Either<T> {
 }
 
 const PLACED: &str = "$placed";
+/// No more unknown keys are told at a time.
+const MAX_FAULTS: usize = 50;
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Placed<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -449,7 +451,9 @@ impl<'de> Deserializer<'de> for De<'_> {
             .entries()?
             .iter()
             .partition(|(key, _)| fields.contains(&key.name.as_str()));
-        for (key, _) in unknown {
+        // Whoever has this many mistakes mends some first.
+        let told = self.faults.borrow().len();
+        for (key, _) in unknown.into_iter().take(MAX_FAULTS.saturating_sub(told)) {
             let fault = Fault::at(key.place, format!("unknown key `{}`", key.name));
             let hint = meant(&key.name, fields.iter().copied());
             self.faults.borrow_mut().push(fault.maybe(hint));

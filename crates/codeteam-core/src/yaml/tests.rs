@@ -175,7 +175,11 @@ fn what_is_taken_over_by_an_alias_counts_less_than_what_is_said() {
 /// What fuzzing has found.
 #[test]
 fn odd_keys_and_texts_are_written_so_that_they_read_back() {
-    for text in ["\"... 4 passed\": 1\n", "[\"...\", \"... x\"]\n", "\"---\": a\n"] {
+    for text in [
+        "\"... 4 passed\": 1\n",
+        "[\"...\", \"... x\"]\n",
+        "\"---\": a\n",
+    ] {
         let node = tree(text);
         let written = write(&node, Origins::Left);
         let back = read(&mut Sources::default(), "w.yml", &written);

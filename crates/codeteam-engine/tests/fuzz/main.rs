@@ -101,9 +101,14 @@ fn campaign_of(seed: u64, one: Option<u64>, time: Duration, report: &Sender<Repo
     fs::create_dir_all(folder()).unwrap();
     let began = Instant::now();
     let mut number = one.unwrap_or(0);
+    let crowds = mutate::crowds();
     while one.is_some() || began.elapsed() < time {
         let mut random = Random::new(Random::new(seed).next() ^ number);
-        let case = mutate::case(&corpus, &mut random);
+        let crowd = usize::try_from(number).ok().and_then(|n| crowds.get(n));
+        let case = match crowd {
+            Some(crowd) => vec![crowd.clone()],
+            None => mutate::case(&corpus, &mut random),
+        };
         let joined = case.join("\n### the next file\n");
         fs::write(folder().join("current.txt"), &joined).unwrap();
         if let Err(why) = bounded(|| loaders.all(&case)) {
