@@ -8,6 +8,7 @@ mod compile;
 mod expand;
 mod file;
 mod glob;
+mod graft;
 mod shape;
 
 use std::collections::BTreeMap;

@@ -380,3 +380,6 @@ pub(crate) fn unknown(book: &Book, scopes: &[String], name: &str, place: Place) 
     let hint = hint.or_else(|| Some("`codeteam role list` names those there are".to_owned()));
     Fault::at(place, format!("there is no role `{name}`")).maybe(hint)
 }
+
+#[cfg(test)]
+mod tests;

@@ -42,10 +42,10 @@ pub(super) fn check(
     }
     if problems.is_empty() {
         for step in unreachable(workflow) {
-            problems
-                .push(at(&step, format!("no step leads to `{step}`")).hint(
-                    "name it in a `next`, `on_fail`, `on_reject` or an answer, or remove it",
-                ));
+            problems.push(at(&step, format!("no step leads to `{step}`")).hint(
+                "name it in a `next`, `on_fail`, `on_reject` or an answer; or remove it, \
+                     with `disable` if it is another workflow's",
+            ));
         }
         if let Some(cycle) = unbounded_loop(workflow) {
             let names: Vec<String> = cycle.iter().map(|s| format!("`{s}`")).collect();

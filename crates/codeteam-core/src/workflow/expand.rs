@@ -8,7 +8,7 @@ use super::compile::Compiler;
 use super::file::{
     Commit, Entries, FileAnswer, FileCheck, FileStep, OnFailure, SequenceEntry, WorkflowFile,
 };
-use super::shape::MAX_STEPS;
+use super::graft::MAX_STEPS;
 use super::{Condition, Join, Rebound};
 use crate::ids::StepId;
 use crate::role::{Kind, OnGateFail};
