@@ -166,11 +166,11 @@ fn place(workflow: &Workflow, step: &Step) -> Vec<String> {
     }
     if matches!(step.kind, StepKind::Publish { .. }) {
         // Not where a person's step leads when it is left out.
-        let decides =
+        let is_answer =
             |s: &Step, key: &str| matches!(s.kind, StepKind::Person { .. }) && key == "answers";
         let decided = workflow.steps.values().all(|s| {
             let mut exits = s.exits().into_iter();
-            exits.all(|(key, to)| decides(s, key) || !to.is(&step.id))
+            exits.all(|(key, to)| is_answer(s, key) || !to.is(&step.id))
         });
         let first = workflow
             .steps

@@ -39,13 +39,10 @@ pub(super) fn graft(workflow: &mut Node, graph: &mut Node, steps: Node) -> Resul
         }
     }
     for (key, mut step) in new {
-        match step.take("position") {
-            Some(position) => insert(workflow, graph, key, step, &position)?,
-            None => {
-                let home = home_of(graph, &key.name).and_then(Node::as_map_mut);
-                home.into_iter()
-                    .for_each(|entries| entries.push((key.clone(), step.clone())));
-            }
+        if let Some(position) = step.take("position") {
+            insert(workflow, graph, key, step, &position)?;
+        } else if let Some(home) = home_of(graph, &key.name).and_then(Node::as_map_mut) {
+            home.push((key, step));
         }
     }
     enter_by_owner(graph);
@@ -115,6 +112,9 @@ fn enter_by_owner(graph: &mut Node) {
 
 /// A step over the one it changes. What it does itself takes the place of what that did.
 fn over_step(mut below: Node, mut above: Node) -> Node {
+    const WORK: &[&str] = &["role", "roles", "instances", "parallel", "join"];
+    const GATES: &[&str] = &["command", "type", "gate_type"];
+    const REST: &[&str] = &["person", "answers", "commit", "publish", "each"];
     // `type: orchestrator_gate` alone says who does it, and what it does is said below.
     let does = |step: &Node| {
         let keys = ["command", "gate", "commit", "publish"];
@@ -127,9 +127,6 @@ fn over_step(mut below: Node, mut above: Node) -> Node {
             above.take(key);
         }
     }
-    const WORK: &[&str] = &["role", "roles", "instances", "parallel", "join"];
-    const GATES: &[&str] = &["command", "type", "gate_type"];
-    const REST: &[&str] = &["person", "answers", "commit", "publish", "each"];
     let says = |keys: &[&str]| keys.iter().any(|key| above.get(key).is_some());
     let replaced: Vec<&str> = if says(&["role", "roles"]) {
         [&["role", "roles"], GATES, REST].concat()
@@ -169,16 +166,14 @@ fn insert(
         .unwrap_or_default()
         .split_whitespace()
         .collect();
-    let (side, anchor) = match words.as_slice() {
-        [side @ ("after" | "before"), anchor] => (*side, (*anchor).to_owned()),
-        _ => {
-            let message = format!(
-                "expected `after` or `before` and a step, found {}",
-                position.kind()
-            );
-            return Err(vec![Fault::at(position.place, message)]);
-        }
+    let [side @ ("after" | "before"), anchor] = words.as_slice() else {
+        let message = format!(
+            "expected `after` or `before` and a step, found {}",
+            position.kind()
+        );
+        return Err(vec![Fault::at(position.place, message)]);
     };
+    let (side, anchor) = (*side, (*anchor).to_owned());
     let known = names(graph);
     let Some(entries) = graph_of(graph, &anchor) else {
         let message = format!("there is no step `{anchor}` to stand {side}");

@@ -148,12 +148,9 @@ fn an_alias_bomb_is_refused() {
     );
     bombs(&text);
     // Every level keeps a copy of all that is below it.
-    let text = format!(
-        "{}{}{}\n",
-        (0..50).map(|n| format!("&n{n} [")).collect::<String>(),
-        vec!["x"; 5_000].join(", "),
-        "]".repeat(50)
-    );
+    let anchors: Vec<String> = (0..50).map(|n| format!("&n{n} [")).collect();
+    let many = vec!["x"; 5_000].join(", ");
+    let text = format!("{}{many}{}\n", anchors.concat(), "]".repeat(50));
     bombs(&text);
 }
 
@@ -351,10 +348,10 @@ proptest! {
                 map
             })
         };
-        let expected: Vec<u8> = match REPLACED.contains(&key.as_str()) {
-            true => above.clone(),
-            false => below.iter().chain(&above).copied().collect(),
-        };
+        let mut expected = above.clone();
+        if !REPLACED.contains(&key.as_str()) {
+            expected.splice(0..0, below.clone());
+        }
         prop_assert_eq!(merge(layer(&below), layer(&above)), layer(&expected));
     }
 
@@ -369,7 +366,9 @@ proptest! {
             None => tree("a: ~").take("a").unwrap(),
         };
         let mut low = Node::empty(Place::NONE);
-        below.iter().for_each(|(key, value)| low.set(key, node(Some(*value))));
+        for (key, value) in &below {
+            low.set(key, node(Some(*value)));
+        }
         let mut high = Node::empty(Place::NONE);
         for (key, value) in &above {
             high.set(key, node(*value));

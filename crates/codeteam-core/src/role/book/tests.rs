@@ -26,7 +26,9 @@ impl Said {
             ("system_prompt_additions", &self.additions),
             ("model", &self.model),
         ] {
-            text.iter().for_each(|text| node.set(key, Node::text(text)));
+            if let Some(text) = text {
+                node.set(key, Node::text(text));
+            }
         }
         if let Some(tools) = &self.tools {
             node.set("allowed_tools", Node::at(Place::NONE, list(tools)));

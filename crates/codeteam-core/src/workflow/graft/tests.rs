@@ -43,7 +43,12 @@ impl Below {
             text += "    steps:\n";
             margin = "      ";
         }
-        for (index, does) in self.steps.iter().enumerate() {
+        // Where steps say where they lead, only the first has its place in the file.
+        let mut order: Vec<(usize, &Does)> = self.steps.iter().enumerate().collect();
+        if self.says_next {
+            order[1..].reverse();
+        }
+        for (index, does) in order {
             let next = match index + 1 {
                 end if end == self.steps.len() => "done".to_owned(),
                 next => format!("s{next}"),
