@@ -1,5 +1,7 @@
 //! How a case is made: files that are valid, changed in their structure, then in their text.
 
+use std::fmt::Write as _;
+
 use codeteam_core::yaml::{Key, Node, Origins, Place, Scalar, Value, write};
 
 use super::corpus::{Corpus, NAMES, nasty};
@@ -307,11 +309,11 @@ fn harm(corpus: &Corpus, random: &mut Random, text: &str) -> String {
             let anchor = random.below(lines.len());
             let mut out = String::new();
             for (index, line) in lines.iter().enumerate() {
-                match line.split_once(": ") {
-                    Some((key, value)) if index == anchor => out += &format!("{key}: &a {value}\n"),
-                    Some((key, _)) if random.one_in(5) => out += &format!("{key}: *a\n"),
-                    _ => out += &format!("{line}\n"),
-                }
+                let _ = match line.split_once(": ") {
+                    Some((key, value)) if index == anchor => writeln!(out, "{key}: &a {value}"),
+                    Some((key, _)) if random.one_in(5) => writeln!(out, "{key}: *a"),
+                    _ => writeln!(out, "{line}"),
+                };
             }
             return out;
         }
@@ -330,17 +332,15 @@ fn bomb(random: &mut Random) -> String {
     };
     for level in 1..2 + random.below(12) {
         let below = format!("*l{}", level - 1);
-        text += &match random.below(3) {
-            0 => format!("k{level}: &l{level} [{}]\n", vec![below; wide].join(", ")),
+        let said = match random.below(3) {
+            0 => format!("[{}]", vec![below; wide].join(", ")),
             1 => {
                 let entries: Vec<String> = (0..wide).map(|n| format!("a{n}: {below}")).collect();
-                format!("k{level}: &l{level} {{ {} }}\n", entries.join(", "))
+                format!("{{ {} }}", entries.join(", "))
             }
-            _ => format!(
-                "k{level}: &l{level} {{ <<: [{}] }}\n",
-                vec![below; wide].join(", ")
-            ),
+            _ => format!("{{ <<: [{}] }}", vec![below; wide].join(", ")),
         };
+        let _ = writeln!(text, "k{level}: &l{level} {said}");
     }
     text
 }
