@@ -112,9 +112,15 @@ fn campaign_of(seed: u64, one: Option<u64>, time: Duration, report: &Sender<Repo
         };
         let joined = case.join("\n### the next file\n");
         fs::write(folder().join("current.txt"), &joined).unwrap();
-        if let Err(why) = bounded(|| loaders.all(&case)) {
-            let _ = report.send(Report::Failed(number, why));
-            return;
+        match bounded(|| loaders.all(&case)) {
+            Ok(took) => {
+                let slowest = &mut loaders.tally.slowest;
+                *slowest = took.as_millis().max(*slowest);
+            }
+            Err(why) => {
+                let _ = report.send(Report::Failed(number, why));
+                return;
+            }
         }
         let _ = report.send(Report::Alive);
         if one.is_some() {
@@ -126,7 +132,7 @@ fn campaign_of(seed: u64, one: Option<u64>, time: Duration, report: &Sender<Repo
 }
 
 /// Does one case, which must not panic, nor take too long or too much memory.
-fn bounded(case: impl FnOnce()) -> Result<(), String> {
+fn bounded(case: impl FnOnce()) -> Result<Duration, String> {
     let before = memory();
     let began = processor_time();
     let outcome = catch_unwind(AssertUnwindSafe(case));
@@ -144,7 +150,7 @@ fn bounded(case: impl FnOnce()) -> Result<(), String> {
     if grown > MOST_MEMORY {
         return Err(format!("it took {} MiB", grown >> 10));
     }
-    Ok(())
+    Ok(took)
 }
 
 struct Memory {

@@ -347,7 +347,7 @@ fn bomb(random: &mut Random) -> String {
 
 /// Files that say very much: what takes time by the square of it shows here.
 pub(crate) fn crowds() -> Vec<String> {
-    const MANY: usize = 10_000;
+    const MANY: usize = 5_000;
     let lines =
         |line: &dyn Fn(usize) -> String| -> String { (0..MANY).map(|n| line(n) + "\n").collect() };
     let chain = |n: usize| match n {
