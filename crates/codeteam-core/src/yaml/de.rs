@@ -14,6 +14,9 @@ use super::meant;
 use super::node::{Key, Node, Scalar, Value};
 use super::source::{Fault, Place};
 
+/// No more unknown keys are told at a time.
+const MAX_FAULTS: usize = 50;
+
 /// Turns a tree into a value, or says everything that can be said against it.
 pub fn typed<T: DeserializeOwned>(node: &Node) -> Result<T, Vec<Fault>> {
     let faults = RefCell::new(Vec::new());
@@ -337,7 +340,9 @@ impl<'de> Deserializer<'de> for De<'_> {
             .entries()?
             .iter()
             .partition(|(key, _)| fields.contains(&key.name.as_str()));
-        for (key, _) in unknown {
+        // Whoever has this many mistakes mends some first.
+        let told = self.faults.borrow().len();
+        for (key, _) in unknown.into_iter().take(MAX_FAULTS.saturating_sub(told)) {
             let fault = Fault::at(key.place, format!("unknown key `{}`", key.name));
             let hint = meant(&key.name, fields.iter().copied());
             self.faults.borrow_mut().push(fault.maybe(hint));

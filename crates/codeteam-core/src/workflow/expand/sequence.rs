@@ -3,6 +3,7 @@
 use super::super::Rebound;
 use super::super::compile::Compiler;
 use super::super::file::{Commit, FileAnswer, FileStep, SequenceEntry, WorkflowFile};
+use super::super::graft::MAX_STEPS;
 use super::{Graph, answers, word};
 use crate::ids::StepId;
 use crate::role::Kind;
@@ -20,6 +21,12 @@ impl Compiler<'_> {
         if !graph.entries.is_empty() {
             let fault = Fault::at(place, "a workflow has `steps` or a `sequence`, not both");
             self.faults.push(fault);
+            return;
+        }
+        if file.sequence.len() > MAX_STEPS {
+            let message = format!("a sequence has at most {MAX_STEPS} roles");
+            self.faults
+                .push(Fault::at(place, message).hint("divide it into several workflows"));
             return;
         }
         file.max_iterations.get_or_insert(5);
