@@ -251,8 +251,9 @@ impl Library {
         if let Some(faults) = self.broken.get(name) {
             return Err(self.sources.problems(faults.clone()).into());
         }
-        let names = self.role_names();
-        if !names.contains(name) {
+        if !self.book.knows(name) {
+            let names = self.role_names();
+            let near = nearest(name, names.iter().copied()).map(str::to_owned);
             return Err(Error::Unknown {
                 what: "role",
                 name: name.to_owned(),

@@ -130,6 +130,11 @@ impl Book {
         Some(&entry.node)
     }
 
+    /// Whether anything is said of a role of this full name.
+    pub fn knows(&self, name: &str) -> bool {
+        self.entries.contains_key(name)
+    }
+
     /// The full name of what a workflow calls by a name: its own first, then the shared ones.
     pub fn find(&self, scopes: &[String], name: &str) -> Option<String> {
         let own = scopes.iter().map(|scope| format!("{scope}/{name}"));

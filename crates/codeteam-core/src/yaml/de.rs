@@ -48,6 +48,9 @@ pub fn typed_by_key<T: DeserializeOwned>(node: &Node) -> Result<T, Vec<Fault>> {
     typed(node).map_err(|found| {
         let mut faults = Vec::new();
         for entry in node.as_map().unwrap_or_default() {
+            if faults.len() >= MAX_FAULTS {
+                break;
+            }
             let alone = Node::at(node.place, Value::Map(vec![entry.clone()]));
             faults.extend(typed::<T>(&alone).err().unwrap_or_default());
         }
