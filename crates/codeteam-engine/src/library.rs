@@ -253,7 +253,6 @@ impl Library {
         }
         if !self.book.knows(name) {
             let names = self.role_names();
-            let near = nearest(name, names.iter().copied()).map(str::to_owned);
             return Err(Error::Unknown {
                 what: "role",
                 name: name.to_owned(),
