@@ -100,14 +100,14 @@ fn end(args: &Args, scene: &Scene, proposed: &[Proposed], agreed: bool) -> Exit 
     }
     if agreed {
         if is_told {
+            let codeteam = &scene.calls.codeteam;
             say(&format!(
                 "wrote {} files; look them over and commit them",
                 proposed.len()
             ));
-            say(&format!(
-                "`{0} doctor` says whether runs can start, `{0} run \"what you want\"` starts one",
-                scene.calls.codeteam
-            ));
+            say(&format!("  check   {codeteam} doctor"));
+            say(&format!("  see     {codeteam} workflow graph"));
+            say(&format!("  start   {codeteam} run \"what you want\""));
         }
         return Exit::Done;
     }
