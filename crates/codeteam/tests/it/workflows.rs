@@ -212,7 +212,11 @@ fn workflows_are_looked_at_without_a_project() {
 #[test]
 fn a_built_in_workflow_is_ejected_once() {
     let project = Project::new();
-    project.run(&["workflow", "eject", "strict"]).expect(0);
+    let done = project.run(&["workflow", "eject", "strict"]).expect(0);
+    assert_eq!(done.stdout, ".codeteam/workflows/strict.yml\n");
+    let text = project.read(".codeteam/workflows/strict.yml");
+    assert!(text.starts_with("# yaml-language-server: $schema=../schema/workflow.json\n"));
+    assert!(project.path(".codeteam/schema/workflow.json").is_file());
     let shown = project
         .run(&["workflow", "show", "strict"])
         .expect(0)
@@ -222,12 +226,29 @@ fn a_built_in_workflow_is_ejected_once() {
     project
         .run(&["workflow", "eject", "strict"])
         .expect(2)
-        .says(&["strict.yml` is there already", "not touched"]);
+        .says(&[
+            "there is `.codeteam/workflows/strict.yml` already",
+            "not touched",
+        ]);
     assert_eq!(project.read(".codeteam/workflows/strict.yml"), FLOW);
     project
         .run(&["workflow", "eject", "adversaril"])
         .expect(2)
         .says(&["did you mean `adversarial`?"]);
+    project
+        .run(&["workflow", "eject", "solo", "--user"])
+        .expect(0);
+    assert!(
+        project
+            .home()
+            .join(".config/codeteam/workflows/solo.yml")
+            .is_file()
+    );
+    let outside = Project::empty();
+    let problem = outside.run(&["workflow", "eject", "solo"]);
+    problem
+        .expect(2)
+        .says(&["not in a git repository", "`--user`"]);
 }
 
 #[test]

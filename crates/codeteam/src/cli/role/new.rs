@@ -198,7 +198,7 @@ fn skeleton(name: &str, editor_line: &str, base: &Base, with_prompt: bool) -> St
         text,
         "# worker: [claude, codex]        # the first that can be used\n\
          # model: NAME\n\
-         # context:\n\
+         # context:                       # not yet in force\n\
          #   # There are {},\n\
          #   # {}.\n\
          #   strategy: {}\n\
