@@ -65,6 +65,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         if is_shown {
             out(&told::found(&survey))?;
             out(&told::proposed(&proposed))?;
+            out(&told::notes(&survey))?;
         }
         for note in &notes {
             say(&format!("note: {note}"));

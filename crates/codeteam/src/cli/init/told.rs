@@ -82,10 +82,15 @@ pub(super) fn found(survey: &Survey) -> String {
             let _ = writeln!(text, "  {}\n    {}", plain(&line), plain(&check.why));
         }
     }
-    for note in &survey.notes {
-        let _ = writeln!(text, "Note: {}", plain(note));
-    }
     text
+}
+
+/// What a person should know before they agree.
+pub(super) fn notes(survey: &Survey) -> String {
+    let notes = survey.notes.iter();
+    notes
+        .map(|note| format!("Note: {}\n", plain(note)))
+        .collect()
 }
 
 fn list(text: &mut String, title: &str, found: &[Found]) {
