@@ -6,7 +6,7 @@
 
 mod check;
 
-pub use self::check::STRATEGIES;
+pub use self::check::{STRATEGIES, unknown_names};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

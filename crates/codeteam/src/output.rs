@@ -65,6 +65,15 @@ pub(crate) fn width() -> usize {
     columns.ok().filter(|n| *n > 0).unwrap_or(usize::MAX)
 }
 
+/// As much of a text as there is room for.
+pub(crate) fn cut(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(room.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end())
+}
+
 /// Writes to standard output.
 pub(crate) fn out(text: &str) -> Result<(), Problem> {
     out_bytes(text.as_bytes())

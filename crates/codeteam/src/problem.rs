@@ -1,8 +1,9 @@
 //! What a person sees when something goes wrong: what, why, and what to do about it.
 
 use std::error::Error as StdError;
+use std::path::Path;
 
-use codeteam_core::yaml::nearest;
+use codeteam_core::yaml::{Problems, nearest};
 use codeteam_engine::confine::Missing;
 use codeteam_engine::driver;
 use codeteam_engine::engine::Error as EngineError;
@@ -71,11 +72,6 @@ impl Problem {
         self
     }
 
-    /// What went wrong.
-    pub(crate) fn what(&self) -> &str {
-        &self.what
-    }
-
     /// All that can be done about it, in one line; or why it is so.
     pub(crate) fn remedy(&self) -> String {
         let told = if self.hints.is_empty() {
@@ -128,9 +124,7 @@ impl From<EngineError> for Problem {
                     None => problem.hint(format!("`codeteam {what} list` names those there are")),
                 }
             }
-            EngineError::Library(error @ library::Error::Invalid(_)) => {
-                Self::user(error.to_string())
-            }
+            EngineError::Library(library::Error::Invalid(problems)) => Self::user(near(problems)),
             EngineError::NotCast(ref name, ref known) => {
                 let problem = Self::user(error.to_string());
                 match nearest(name, known.iter().map(String::as_str)) {
@@ -148,8 +142,8 @@ impl From<EngineError> for Problem {
                     .caused_by(&error)
                     .hint("`.codeteam` must be a folder, and its files must be yours to read")
             }
-            EngineError::Config(error) => Self::user(error.to_string()).caused_by(&error),
-            EngineError::Plan(problems) => Self::user(problems.to_string())
+            EngineError::Config(config::Error::Invalid(problems)) => Self::user(near(problems)),
+            EngineError::Plan(problems) => Self::user(near(problems))
                 .hint("mend the plan and try again; nothing was started"),
             EngineError::Prompt(error) => error.into(),
             EngineError::NoTask(_) => {
@@ -197,6 +191,18 @@ impl From<EngineError> for Problem {
             error => Self::environment(error.to_string()).caused_by(&error),
         }
     }
+}
+
+/// What is wrong with files, as they are named from here.
+fn near(mut problems: Problems) -> String {
+    if let Ok(here) = std::env::current_dir() {
+        for problem in &mut problems.problems {
+            if let Ok(file) = Path::new(&problem.file).strip_prefix(&here) {
+                problem.file = file.display().to_string();
+            }
+        }
+    }
+    problems.to_string()
 }
 
 /// Nothing was started: say what is missing.

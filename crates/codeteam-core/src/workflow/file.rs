@@ -32,14 +32,15 @@ pub struct WorkflowFile {
     pub(super) start: Option<Placed<String>>,
     /// What may be used up by one frame.
     pub(super) limits: FileLimits,
-    /// How many rejections a frame may take.
+    /// The same as `limits.max_rounds`; 5 in a sequence if left out.
     #[serde(alias = "max_rounds")]
     pub(super) max_iterations: Option<u32>,
-    /// What happens then: `escalate` asks a person, `fail` fails.
+    /// What happens then: `escalate` asks a person, `fail` fails. The same as `on_exhausted`.
     pub(super) on_max_iterations: Option<OnMaxIterations>,
-    /// What happens when rounds, steps or tries are used up: `ask` a person, or `fail`.
+    /// What happens when rounds, steps or tries are used up: `ask` a person, or `fail`, which is
+    /// meant if nothing is said.
     pub(super) on_exhausted: Option<Exhausted>,
-    /// Findings below this do not hold a change up; they become follow-ups.
+    /// Findings below this do not hold a change up; they become follow-ups. `major` if left out.
     pub(super) severity_floor: Severity,
     /// Switches: those that codeteam knows, and those that steps ask for by `when`.
     pub(super) settings: BTreeMap<String, Placed<bool>>,
@@ -69,9 +70,9 @@ pub struct WorkflowFile {
 #[derive(Deserialize, JsonSchema, Default)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct FileLimits {
-    /// How often a frame may enter steps, all together; a number or `unlimited`.
+    /// How often a frame may enter steps, all together; `limits.workflow_max_steps` if left out.
     pub(super) max_steps: Bound,
-    /// How many rejections a frame may take; a number or `unlimited`.
+    /// How many rejections a frame may take; no bound if left out.
     pub(super) max_rounds: Bound,
 }
 
@@ -175,9 +176,9 @@ pub(crate) struct FileStep {
     pub(super) role: Option<Placed<String>>,
     /// The roles that workers play side by side.
     pub(super) roles: Vec<Placed<String>>,
-    /// How many workers play each role.
+    /// How many workers play each role; 1, or what `verifier_instances` says, if left out.
     pub(super) instances: Option<u32>,
-    /// How the verdicts are put together.
+    /// How the verdicts are put together; `all` if left out.
     pub(super) join: Option<Join>,
     /// Whether several roles work side by side (`true`) or one after the other.
     pub(super) parallel: Option<bool>,
@@ -198,9 +199,9 @@ pub(crate) struct FileStep {
     pub(super) each: Option<Over>,
     /// The first step of the sub-graph.
     pub(super) start: Option<String>,
-    /// How many tasks at a time.
+    /// How many tasks at a time; 1 if left out.
     pub(super) cap: Option<usize>,
-    /// Whether the first task that fails ends it all.
+    /// Whether the others go on when a task fails, or it all ends.
     pub(super) on_task_failure: OnTaskFailure,
     /// The steps of the sub-graph.
     pub(super) steps: Entries<FileStep>,
@@ -223,9 +224,9 @@ pub(crate) struct FileStep {
     pub(super) retry: Option<Placed<Either<FileRetry>>>,
     /// How often it may be tried again, or send the work back.
     pub(super) max_retries: Option<u32>,
-    /// How long one attempt may take.
+    /// How long one attempt may take; `limits.step_timeout_seconds` if left out.
     pub(super) timeout_seconds: Option<u64>,
-    /// How long a worker may say nothing.
+    /// How long a worker may say nothing; 900 if left out.
     pub(super) stall_seconds: Option<u64>,
     /// How often it may send the frame back.
     pub(super) max_rounds: Option<u32>,
@@ -233,7 +234,7 @@ pub(crate) struct FileStep {
     pub(super) rebound: Option<Rebound>,
     /// Whether, after the last try, less may be asked for.
     pub(super) degrade: bool,
-    /// How often an analyst may ask before the next step follows.
+    /// How often an analyst may ask before the next step follows; once if left out.
     pub(super) max_question_rounds: Option<u32>,
     /// Whether an implementer may change nothing.
     pub(super) allow_empty: bool,
@@ -283,7 +284,7 @@ pub(crate) struct FileCheck {
     pub(super) lacks: Option<String>,
     /// Patterns, of which the change must touch a file.
     pub(super) changed: OneOrMany<String>,
-    /// How long it may take.
+    /// How long it may take; 600 if left out.
     pub(super) timeout_seconds: Option<u64>,
 }
 

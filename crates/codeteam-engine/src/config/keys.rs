@@ -28,7 +28,11 @@ pub fn keys(of: Schema) -> Vec<Described> {
     let mut found = Vec::new();
     walk(&schema, &schema, "", &mut found, DEPTH);
     for key in &mut found {
-        key.is_later = of == Schema::Config && later::has(&key.path);
+        key.is_later = match of {
+            Schema::Config => later::has(&key.path),
+            Schema::Role => key.path.split('.').next() == Some("context"),
+            Schema::Workflow => key.path.ends_with(".context_scope"),
+        };
     }
     found
 }

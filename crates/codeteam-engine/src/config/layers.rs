@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use codeteam_core::misplaced::Document;
 use codeteam_core::yaml::{
-    self, Fault, Key, Node, Place, Scalar, Sources, Value, merge, typed_by_key,
+    self, Fault, Key, Node, Place, Scalar, Sources, Value, merge, nearest, typed_by_key,
 };
 
 use super::{Config, Error, later};
@@ -60,7 +60,7 @@ pub(super) fn read(origins: &Origins) -> Result<(Config, Layers), Error> {
     let flow = rest.take("workflow");
     let roles = rest.take("roles");
     let config: Result<Config, Vec<Fault>> = typed_by_key(&rest);
-    let mut config = config.map_err(|faults| sources.problems(faults))?;
+    let mut config = config.map_err(|faults| sources.problems(nearer(&rest, faults)))?;
     config
         .checked(&node, &mine)
         .map_err(|faults| sources.problems(faults))?;
@@ -199,6 +199,20 @@ fn layer(sources: &mut Sources, folder: Option<&Path>) -> Result<Node, Trouble> 
         }
     }
     Ok(Node::empty(Place::NONE))
+}
+
+/// Two keys are read as trees, so their types do not know that they are keys too.
+fn nearer(node: &Node, mut faults: Vec<Fault>) -> Vec<Fault> {
+    for (key, _) in node.as_map().unwrap_or_default() {
+        let message = format!("unknown key `{}`", key.name);
+        let own = |fault: &&mut Fault| fault.place == key.place && fault.message == message;
+        if let Some(fault) = faults.iter_mut().find(own)
+            && let Some(near) = nearest(&key.name, ["workflow", "roles"])
+        {
+            fault.hint = Some(format!("did you mean `{near}`?"));
+        }
+    }
+    faults
 }
 
 /// Workers that would be on other machines: other tools have them.

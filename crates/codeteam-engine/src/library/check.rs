@@ -1,8 +1,11 @@
-//! What is wrong with roles beyond their form: names of things that there are not.
+//! What is wrong with roles and the configuration beyond their form: names of things that there are
+//! not.
+
+use std::collections::BTreeSet;
 
 use codeteam_core::ids::WorkerName;
 use codeteam_core::role::RoleFile;
-use codeteam_core::yaml::{Fault, Node, Place, Problem, meant, typed_by_key};
+use codeteam_core::yaml::{Fault, Node, Place, Problem, meant, nearest, typed_by_key};
 
 use super::Library;
 use crate::config::Config;
@@ -95,6 +98,43 @@ impl Library {
     }
 }
 
+/// What the configuration names and nobody knows: its worker, and roles that are none of `roles`.
+pub fn unknown_names(node: &Node, config: &Config, roles: &BTreeSet<String>) -> Vec<Fault> {
+    let mut faults = unknown_workers(node, "worker", config);
+    let continuity = node.get("continuity");
+    let continues = continuity.and_then(|node| node.get("continuation_roles"));
+    let mut named = texts(node.get("security_role"));
+    named.extend(texts(continues));
+    let counted = node.get("verifier_instances").and_then(Node::as_map);
+    let counted = counted.unwrap_or_default().iter();
+    named.extend(counted.map(|(key, _)| (key.name.as_str(), key.place)));
+    for (name, place) in named {
+        if !roles.contains(name) {
+            let near = nearest(name, roles.iter().map(String::as_str));
+            let hint = match near {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "`codeteam role list` names those there are".to_owned(),
+            };
+            faults.push(Fault::at(place, format!("there is no role `{name}`")).hint(hint));
+        }
+    }
+    faults
+}
+
+/// The workers that a key names and nobody knows.
+fn unknown_workers(node: &Node, key: &str, config: &Config) -> Vec<Fault> {
+    let known = Worker::names(config);
+    let mut faults = Vec::new();
+    for (name, place) in texts(node.get(key)) {
+        if Worker::find(config, &WorkerName(name.to_owned())).is_none() {
+            let message = format!("codeteam does not know the worker `{name}`");
+            let hint = meant(name, known.iter().map(String::as_str));
+            faults.push(Fault::at(place, message).maybe(hint));
+        }
+    }
+    faults
+}
+
 /// What a role names and nobody knows.
 fn unknown(node: &Node, config: Option<&Config>) -> Vec<Fault> {
     let mut faults = Vec::new();
@@ -109,15 +149,8 @@ fn unknown(node: &Node, config: Option<&Config>) -> Vec<Fault> {
     let Some(config) = config else {
         return faults;
     };
-    let known = Worker::names(config);
     for key in ["worker", "workers"] {
-        for (name, place) in texts(node.get(key)) {
-            if Worker::find(config, &WorkerName(name.to_owned())).is_none() {
-                let message = format!("codeteam does not know the worker `{name}`");
-                let hint = meant(name, known.iter().map(String::as_str));
-                faults.push(Fault::at(place, message).maybe(hint));
-            }
-        }
+        faults.extend(unknown_workers(node, key, config));
     }
     for (name, place) in texts(node.get("mcp_servers")) {
         if !config.mcp_servers.contains_key(name) {

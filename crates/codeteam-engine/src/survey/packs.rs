@@ -155,11 +155,16 @@ pub(super) fn cast(languages: &[Language], packs: &[Found], units: &[Unit]) -> O
         return None;
     };
     let why = packs.iter().find(|found| found.name == pack.name)?;
+    // As its people call it: the language of the family that most files are in.
+    let own = languages
+        .iter()
+        .filter(|l| self::family(l.name) == Some(family));
+    let name = own.max_by_key(|l| l.files).map_or(family, |l| l.name);
     Some(Cast {
         pack: &pack.name,
         implementer: pack.implementer.as_deref()?,
         reviewer: pack.reviewer.as_deref(),
-        why: format!("the code is {family}, and {}", why.why),
+        why: format!("the code is {name}, and {}", why.why),
     })
 }
 

@@ -19,7 +19,7 @@ use crate::problem::Problem;
 use crate::progress::Detail;
 
 pub(super) use self::show::{flat, value};
-pub(super) use self::validate::conclude;
+pub(super) use self::validate::{conclude, problems, problems_json};
 
 /// Arguments of `config`.
 #[derive(Debug, clap::Args)]

@@ -65,6 +65,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         if is_shown {
             out(&told::found(&survey))?;
             out(&told::proposed(&proposed))?;
+            out(&told::notes(&survey))?;
         }
         for note in &notes {
             say(&format!("note: {note}"));
@@ -100,14 +101,14 @@ fn end(args: &Args, scene: &Scene, proposed: &[Proposed], agreed: bool) -> Exit 
     }
     if agreed {
         if is_told {
+            let codeteam = &scene.calls.codeteam;
             say(&format!(
                 "wrote {} files; look them over and commit them",
                 proposed.len()
             ));
-            say(&format!(
-                "`{0} doctor` says whether runs can start, `{0} run \"what you want\"` starts one",
-                scene.calls.codeteam
-            ));
+            say(&format!("  check   {codeteam} doctor"));
+            say(&format!("  see     {codeteam} workflow graph"));
+            say(&format!("  start   {codeteam} run \"what you want\""));
         }
         return Exit::Done;
     }

@@ -24,6 +24,9 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// List the workflows there are: the project's, yours, and those built in.
+    ///
+    /// The one that runs follow is marked with `*`. `project` is what stands under `workflow:` in the
+    /// configuration, if that is more than a name.
     List(list::Args),
     /// Print a workflow's file.
     Show(show::Args),
@@ -41,7 +44,10 @@ enum Command {
     ///
     /// Exits with 1 if a case does not go as it should, 2 if a file makes no sense.
     Test(test::Args),
-    /// Copy a built-in workflow into the project, to change it.
+    /// Copy a built-in workflow into a file, to change it.
+    ///
+    /// The copy stands in place of the built-in workflow and does not follow it when codeteam is
+    /// updated. To change only a few steps, a workflow that `extends` it is the better start.
     Eject(eject::Args),
 }
 

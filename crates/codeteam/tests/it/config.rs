@@ -230,6 +230,30 @@ fn everything_that_is_wrong_is_said_at_once() {
 }
 
 #[test]
+fn names_of_what_there_is_not_are_found() {
+    let project = Project::new();
+    project.config(
+        "worker: claud\nsecurity_role: sekurity\nverifier_instances: { revewer: 3, judge: 2 }\n\
+         continuity: { continuation_roles: [codr] }\n",
+    );
+    // A role that only a workflow has is one.
+    let flow = "roles: { judge: { extends: reviewer } }\nsequence: [coder, judge]\n";
+    project.write(".codeteam/workflows/flow.yml", flow);
+    project.run(&["config", "validate"]).expect(2).says(&[
+        ".codeteam/config.yml:1:9: codeteam does not know the worker `claud` (did you mean `claude`?)",
+        ".codeteam/config.yml:2:16: there is no role `sekurity` (did you mean `security`?)",
+        ".codeteam/config.yml:3:23: there is no role `revewer` (did you mean `reviewer`?)",
+        ".codeteam/config.yml:4:36: there is no role `codr` (did you mean `coder`?)",
+        "these are 4 problems",
+    ]);
+    project.config("workflw: strict\nrols: {}\n");
+    project.run(&["config", "validate"]).expect(2).says(&[
+        "unknown key `workflw` (did you mean `workflow`?)",
+        "unknown key `rols` (did you mean `roles`?)",
+    ]);
+}
+
+#[test]
 fn two_broken_files_are_both_named() {
     let project = Project::new();
     project.user_config("a: [\n");
@@ -253,10 +277,9 @@ fn two_broken_files_are_both_named() {
 fn a_workflow_in_the_configuration_is_judged_too() {
     let project = Project::new();
     project.config("workflow: codetaem\n");
-    project
-        .run(&["config", "validate"])
-        .expect(2)
-        .says(&["there is no workflow `codetaem`"]);
+    project.run(&["config", "validate"]).expect(2).says(&[
+        ".codeteam/config.yml:1:11: there is no workflow `codetaem` (did you mean `codeteam`?)",
+    ]);
     project.config("workflow:\n  overrides: { nowhere: { timeout_seconds: 3 } }\n");
     project
         .run(&["config", "validate"])

@@ -3,8 +3,11 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use codeteam_engine::config::{Schema, keys};
+use codeteam_core::workflow::SETTINGS;
+use codeteam_engine::config::Schema;
+use codeteam_engine::config::keys::{self, Described};
 use expect_test::expect_file;
+use serde_json::Value;
 
 use crate::project::Project;
 
@@ -51,12 +54,34 @@ fn the_reference_has_every_key() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference.md");
     let mut text = std::fs::read_to_string(&file).unwrap();
     let built_in = Project::empty().json(&["config", "show", "--json", "--origin"]);
-    for (of, name) in [(Schema::Config, "config"), (Schema::Role, "role")] {
+    let flow = || keys::keys(Schema::Workflow).into_iter();
+    // A step is described once, wherever in a file it may stand.
+    let is_below = |path: &str| ["steps.", "overrides."].iter().any(|s| path.starts_with(s));
+    // And so are its conditions, in words, and its checks and policies, at the top.
+    let elsewhere = |path: &str| {
+        ["when.", "gate[].", "retry."]
+            .iter()
+            .any(|s| path.starts_with(s))
+    };
+    let step = flow().filter_map(|mut key| {
+        key.path = key.path.strip_prefix("steps.*.")?.to_owned();
+        (!is_below(&key.path) && !elsewhere(&key.path)).then_some(key)
+    });
+    let tables: [(&str, Vec<Described>); 4] = [
+        ("config", keys::keys(Schema::Config)),
+        ("role", keys::keys(Schema::Role)),
+        (
+            "workflow",
+            flow().filter(|key| !is_below(&key.path)).collect(),
+        ),
+        ("step", step.collect()),
+    ];
+    for (name, described) in tables {
         let mut table = String::from("| key | takes | meaning |\n|---|---|---|\n");
-        for key in keys::keys(of) {
+        for key in described {
             let mut meaning = key.meaning;
             let default = &built_in[&key.path];
-            if of == Schema::Config && default["origin"]["file"] == "built-in configuration" {
+            if name == "config" && default["origin"]["file"] == "built-in configuration" {
                 let value = &default["value"];
                 let value = value.as_str().map_or(value.to_string(), str::to_owned);
                 let _ = write!(meaning, " *Built in: `{value}`.*");
@@ -67,12 +92,68 @@ fn the_reference_has_every_key() {
             let takes = key.takes.replace('|', "\\|");
             let _ = writeln!(table, "| `{}` | {takes} | {meaning} |", key.path);
         }
-        let start = format!("<!-- keys of {name}: generated -->\n");
-        let (before, rest) = text.split_once(&start).unwrap();
-        let (_, after) = rest.split_once("<!-- end -->").unwrap();
-        text = format!("{before}{start}\n{table}\n<!-- end -->{after}");
+        text = filled(&text, &format!("keys of {name}"), &table);
     }
-    expect_file![file].assert_eq(&text);
+    let mut table = String::from("| setting | what it changes |\n|---|---|\n");
+    for setting in SETTINGS {
+        let _ = writeln!(table, "| `{}` | {} |", setting.name, setting.changes);
+    }
+    expect_file![file].assert_eq(&filled(&text, "settings", &table));
+}
+
+/// A text with what is generated of it made anew.
+fn filled(text: &str, name: &str, table: &str) -> String {
+    let start = format!("<!-- {name}: generated -->\n");
+    let (before, rest) = text.split_once(&start).unwrap();
+    let (_, after) = rest.split_once("<!-- end -->").unwrap();
+    format!("{before}{start}\n{table}\n<!-- end -->{after}")
+}
+
+#[test]
+fn the_guide_says_what_each_workflow_costs() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide.md");
+    let guide = std::fs::read_to_string(file).unwrap();
+    let project = Project::empty();
+    for listed in project
+        .json(&["workflow", "list", "--json"])
+        .as_array()
+        .unwrap()
+    {
+        let name = listed["name"].as_str().unwrap();
+        let shown = project.json(&["workflow", "show", name, "--resolved", "--json"]);
+        let (run, task) = cost(&shown["workflow"]["steps"], &shown["workflow"]["start"]);
+        let start = format!("| `{name}` |");
+        let row = guide.lines().find(|line| line.starts_with(&start));
+        let row = row.unwrap_or_else(|| panic!("the guide does not name `{name}`"));
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        assert_eq!(
+            cells[3..5],
+            [&run.to_string()[..], &task.to_string()],
+            "{row}"
+        );
+    }
+}
+
+/// How many workers a run and a task start if all goes well.
+fn cost(steps: &Value, start: &Value) -> (usize, usize) {
+    let (mut run, mut task) = (0, 0);
+    let mut at = start.clone();
+    while let Some(step) = at.as_str().and_then(|name| steps.get(name)) {
+        match step["kind"]["does"].as_str().unwrap() {
+            "role" => run += step["kind"]["slots"].as_array().unwrap().len(),
+            "each" => task += cost(steps, &step["kind"]["start"]).0,
+            _ => {}
+        }
+        // A person's first answer is the one that leads on.
+        let answer = &step["kind"]["answers"][0]["next"];
+        at = if answer.is_null() {
+            &step["next"]
+        } else {
+            answer
+        }
+        .clone();
+    }
+    (run, task)
 }
 
 #[test]
@@ -91,6 +172,34 @@ fn the_role_in_the_guide_can_be_used() {
         prompt.len() > 1_000 && prompt.contains("French"),
         "{prompt}"
     );
+}
+
+#[test]
+fn the_workflows_in_the_guide_can_be_used() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide.md");
+    let guide = std::fs::read_to_string(file).unwrap();
+    let samples = guide.split("```yaml\n").skip(1);
+    let samples: Vec<&str> = samples
+        .filter_map(|rest| rest.split("```").next())
+        .collect();
+    let project = Project::new();
+    let starting = |start: &str| {
+        let found = samples.iter().find(|sample| sample.starts_with(start));
+        found.unwrap_or_else(|| panic!("no sample starts with {start:?}"))
+    };
+    project.config(starting("workflow:\n"));
+    project.write(".codeteam/workflows/short.yml", starting("description:"));
+    let drawn = project.run(&["workflow", "graph"]).expect(0).stdout;
+    for step in ["docs_check", "security_auditor", "commit-approval"] {
+        assert!(drawn.contains(step), "{drawn}");
+    }
+    assert!(!drawn.contains("integration_tests"), "{drawn}");
+    let drawn = project
+        .run(&["workflow", "graph", "short"])
+        .expect(0)
+        .stdout;
+    assert!(drawn.contains("after 3 rejections → rebound"), "{drawn}");
+    project.run(&["config", "validate"]).expect(0);
 }
 
 #[test]

@@ -43,9 +43,37 @@ fn without_a_terminal_it_shows_and_waits() {
           tests: cargo test
             there is `Cargo.toml`
 
+        .codeteam/.gitignore (new, keeps what codeteam writes out of commits)
+        .codeteam/schema/config.json (new, for editors)
+        .codeteam/schema/role.json (new, for editors)
+        .codeteam/schema/workflow.json (new, for editors)
+
+        .codeteam/context/project.md (new)
+          | # This project
+          |
+          | Every worker is told this. Say what it cannot know from the code: what the
+          | project is for, what must never happen, how things are done here.
+          |
+          | ## What it is
+          |
+          | (one paragraph)
+          |
+          | ## Layout
+          |
+          | - Languages: Rust
+          |
+          | ## Commands
+          |
+          | - format: `cargo fmt --check`
+          | - tests: `cargo test`
+          |
+          | ## Conventions
+          |
+          | (what a newcomer gets wrong)
+
         .codeteam/config.yml (new)
           | # yaml-language-server: $schema=schema/config.json
-          | # What codeteam knows of this project. `codeteam init` wrote it once; it is yours to change.
+          | # What codeteam knows of this project. Begun by `codeteam init`, yours to change.
           |
           | # How a run goes about it: the usual one (plan, code, checks, review, commit).
           | workflow:
@@ -70,49 +98,8 @@ fn without_a_terminal_it_shows_and_waits() {
           | #   max_cost_usd: 10
           | #   max_minutes: 120
 
-        .codeteam/.gitignore (new)
-          | # Written by codeteam. What people write (configuration, roles, workflows, context) is
-          | # not ignored; what codeteam writes is.
-          | /*
-          | !/config.yml
-          | !/config.yaml
-          | !/roles/
-          | !/agents/
-          | !/workflows/
-          | !/prompts/
-          | !/context/
-          | !/schema/
-
-        .codeteam/schema/config.json (new, for editors)
-
-        .codeteam/schema/role.json (new, for editors)
-
-        .codeteam/schema/workflow.json (new, for editors)
-
-        .codeteam/context/project.md (new)
-          | # This project
-          |
-          | Every worker may read this. Say what it cannot know from the code: what the project is for, what
-          | must never happen, how things are done here.
-          |
-          | ## What it is
-          |
-          | (one paragraph)
-          |
-          | ## Layout
-          |
-          | - Languages: Rust
-          |
-          | ## Commands
-          |
-          | - format: `cargo fmt --check`
-          | - tests: `cargo test`
-          |
-          | ## Conventions
-          |
-          | (what a newcomer gets wrong)
-
-    "]].assert_eq(&done.stdout);
+    "]]
+    .assert_eq(&done.stdout);
     // To look is no question.
     let dry = project.run(&["init", "--dry-run"]).expect(0);
     assert_eq!(dry.stdout, done.stdout);
@@ -126,11 +113,7 @@ fn with_yes_it_writes_what_it_showed_in_a_repository_without_commits_and_from_a_
     let done = project.run(&["-C", "src", "init", "--yes"]).expect(0);
     assert_eq!(done.stdout, shown);
     done.says(&["wrote 6 files"]);
-    for file in [
-        ".codeteam/config.yml",
-        ".codeteam/.gitignore",
-        ".codeteam/context/project.md",
-    ] {
+    for file in [".codeteam/config.yml", ".codeteam/context/project.md"] {
         let text = project.read(file);
         let mut lines = text.lines();
         assert!(
@@ -138,6 +121,7 @@ fn with_yes_it_writes_what_it_showed_in_a_repository_without_commits_and_from_a_
             "{file}"
         );
     }
+    assert!(project.path(".codeteam/.gitignore").exists());
     let config = project.read(".codeteam/config.yml");
     let first = config.lines().next();
     assert_eq!(

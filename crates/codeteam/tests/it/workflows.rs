@@ -115,7 +115,52 @@ fn all_workflows_are_validated_and_mistakes_have_lines() {
     let done = project
         .run(&["workflow", "validate", "bad.yml", "--json"])
         .expect(2);
-    assert_eq!(done.value()[0]["valid"], false);
+    let value = done.value();
+    assert_eq!(value["valid"], false);
+    assert_eq!(value["workflows"][0]["valid"], false);
+    assert_eq!(value["problems"][0]["line"], 7);
+    assert_eq!(value["problems"][0]["hint"], "did you mean `look`?");
+}
+
+#[test]
+fn the_workflow_of_the_configuration_is_one_like_the_others() {
+    let project = project();
+    project.config("workflow:\n  overrides:\n    review: { role: qa }\n");
+    let rows = project.json(&["workflow", "list", "--json"]);
+    assert_eq!(rows[0]["name"], "project");
+    assert_eq!(rows[0]["default"], true);
+    assert!(rows[0]["file"].as_str().unwrap().ends_with("config.yml"));
+    let done = project.run(&["workflow", "list"]).expect(0);
+    shows(
+        &done,
+        &[
+            "* project",
+            "`codeteam`, with what the configuration changes",
+        ],
+    );
+    let done = project.run(&["workflow", "show"]).expect(0);
+    assert_eq!(done.stdout, "overrides:\n  review:\n    role: qa\n");
+    let done = project.run(&["workflow", "graph", "project"]).expect(0);
+    shows(&done, &["gatekeeper: qa"]);
+    let tests = "\
+workflow: project
+cases:
+  - name: qa judges
+    path: [plan, code, verify, review, message, commit]
+  - name: and a person approves
+    settings: { human_approval: true }
+    path: [plan, code, verify, review, message, commit-approval]
+    asks: commit-approval
+";
+    project.write(".codeteam/workflows/tests/project.yml", tests);
+    let done = project.run(&["workflow", "test"]).expect(0);
+    shows(&done, &["2 passed"]);
+
+    project.config("workflow:\n  overrides:\n    review: { role: qb }\n");
+    project
+        .run(&["workflow", "validate"])
+        .expect(2)
+        .says(&[".codeteam/config.yml:3:21", "qb"]);
 }
 
 #[test]
@@ -145,6 +190,11 @@ fn a_workflow_is_drawn_as_text_and_to_files_by_their_endings() {
         .expect(0);
     assert!(project.read("flow.mmd").starts_with("flowchart TD\n"));
     project
+        .run(&["workflow", "graph", "flow", "-o", "flow.png"])
+        .expect(2)
+        .says(&["cannot be drawn as `.png`", "`.svg` is a picture"]);
+    assert!(!project.path("flow.png").exists());
+    project
         .run(&["workflow", "graph", "flow", "-o", "no/such/folder.svg"])
         .expect(1)
         .says(&["could not write"]);
@@ -162,7 +212,11 @@ fn workflows_are_looked_at_without_a_project() {
 #[test]
 fn a_built_in_workflow_is_ejected_once() {
     let project = Project::new();
-    project.run(&["workflow", "eject", "strict"]).expect(0);
+    let done = project.run(&["workflow", "eject", "strict"]).expect(0);
+    assert_eq!(done.stdout, ".codeteam/workflows/strict.yml\n");
+    let text = project.read(".codeteam/workflows/strict.yml");
+    assert!(text.starts_with("# yaml-language-server: $schema=../schema/workflow.json\n"));
+    assert!(project.path(".codeteam/schema/workflow.json").is_file());
     let shown = project
         .run(&["workflow", "show", "strict"])
         .expect(0)
@@ -172,12 +226,29 @@ fn a_built_in_workflow_is_ejected_once() {
     project
         .run(&["workflow", "eject", "strict"])
         .expect(2)
-        .says(&["strict.yml` is there already", "not touched"]);
+        .says(&[
+            "there is `.codeteam/workflows/strict.yml` already",
+            "not touched",
+        ]);
     assert_eq!(project.read(".codeteam/workflows/strict.yml"), FLOW);
     project
         .run(&["workflow", "eject", "adversaril"])
         .expect(2)
         .says(&["did you mean `adversarial`?"]);
+    project
+        .run(&["workflow", "eject", "solo", "--user"])
+        .expect(0);
+    assert!(
+        project
+            .home()
+            .join(".config/codeteam/workflows/solo.yml")
+            .is_file()
+    );
+    let outside = Project::empty();
+    let problem = outside.run(&["workflow", "eject", "solo"]);
+    problem
+        .expect(2)
+        .says(&["not in a git repository", "`--user`"]);
 }
 
 #[test]

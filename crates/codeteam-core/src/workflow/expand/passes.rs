@@ -233,15 +233,23 @@ impl Writer<'_, '_> {
 
     fn hooks(&mut self, file: &WorkflowFile) {
         for (hook, names) in &file.hooks.0 {
-            let mut checks = Vec::new();
+            let (mut checks, mut lacking) = (Vec::new(), Vec::new());
             for name in names {
                 match self.compiler.named_check(&name.value) {
                     Some(check) => checks.push((name.value.clone(), check)),
-                    None => self.compiler.notes.push(format!(
-                        "`hooks.{}`: no check `{}` is configured, so it is left out",
-                        hook.value, name.value
-                    )),
+                    None => lacking.push(format!("`{}`", name.value)),
                 }
+            }
+            if !lacking.is_empty() {
+                let left_out = match lacking.len() {
+                    1 => "so it is left out",
+                    _ => "so they are left out",
+                };
+                self.compiler.notes.push(format!(
+                    "`hooks.{}`: no check {} is configured, {left_out}",
+                    hook.value,
+                    lacking.join(" or ")
+                ));
             }
             let known = ["pre_commit", "pre_review", "post_implement", "pre_publish"];
             if !known.contains(&hook.value.as_str()) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use codeteam_core::role::Layer;
-use codeteam_core::yaml::{self, Problems, Sources};
+use codeteam_core::yaml::{self, Fault, Problems, Sources};
 use codeteam_engine::config::{self, Config};
 use codeteam_engine::engine::{self, Ground};
 use codeteam_engine::library;
@@ -24,11 +24,11 @@ pub(super) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let ground = Ground::find(&scene.folder, scene.env.clone())?;
     let mut found = Vec::new();
     // What is wrong with the configuration must not hide what is wrong with the rest.
-    let (config, sources) = match ground.layers(&[]) {
-        Ok((config, layers)) => (Some(config), layers.sources),
+    let (config, sources, node) = match ground.layers(&[]) {
+        Ok((config, layers)) => (Some(config), layers.sources, Some(layers.node)),
         Err(config::Error::Invalid(problems)) => {
             found.extend(problems.problems);
-            (None, Sources::default())
+            (None, Sources::default(), None)
         }
         Err(error) => return Err(engine::Error::from(error).into()),
     };
@@ -51,21 +51,35 @@ pub(super) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
         }
         Err(error) => found.push(yaml::Problem::of("", error.to_string())),
     }
+    // Workflows have roles of their own, too.
+    let mut played = names.clone();
     let mut flows = 0;
     for flow in library.workflows() {
         if flow.layer != Layer::BuiltIn {
             flows += 1;
-            let compiled = library.compile(&flow.name, said.surroundings());
-            found.extend(problems(compiled.err()));
+            match library.compile(&flow.name, said.surroundings()) {
+                Ok(compiled) => played.extend(compiled.roles.into_keys().map(|role| role.0)),
+                Err(error) => found.extend(problems(error)),
+            }
         }
     }
-    if let Some(config) = &config
-        && let Err(error) = ground.workflow(config, &mut library)
-    {
-        match error {
-            engine::Error::Library(error) => found.extend(problems(Some(error))),
-            error => found.push(yaml::Problem::of("", error.to_string())),
+    if let (Some(config), Some(node)) = (&config, &node) {
+        match ground.workflow(config, &mut library) {
+            Ok(compiled) => played.extend(compiled.roles.into_keys().map(|role| role.0)),
+            Err(engine::Error::Library(library::Error::Unknown { name, near, .. })) => {
+                let place = node.get("workflow").map_or(node.place, |said| said.place);
+                let fault = Fault::at(place, format!("there is no workflow `{name}`"));
+                let fault = fault.hint(match near {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => "`codeteam workflow list` names those there are".to_owned(),
+                });
+                found.extend(library.sources.problems([fault]).problems);
+            }
+            Err(engine::Error::Library(error)) => found.extend(problems(error)),
+            Err(error) => found.push(yaml::Problem::of("", error.to_string())),
         }
+        let faults = library::unknown_names(node, config, &played);
+        found.extend(library.sources.problems(faults).problems);
     }
     let own = |name: &&String| library.layers_of(name).first() > Some(&Layer::BuiltIn);
     let roles = names.iter().filter(own).count();
@@ -101,13 +115,10 @@ fn count(n: usize, what: &str) -> Option<String> {
 }
 
 /// What a library says is wrong.
-fn problems(error: Option<library::Error>) -> Vec<yaml::Problem> {
+pub(crate) fn problems(error: library::Error) -> Vec<yaml::Problem> {
     match error {
-        None => Vec::new(),
-        Some(library::Error::Invalid(problems)) => problems.problems,
-        Some(error @ library::Error::Unknown { .. }) => {
-            vec![yaml::Problem::of("", error.to_string())]
-        }
+        library::Error::Invalid(problems) => problems.problems,
+        library::Error::Unknown { .. } => vec![yaml::Problem::of("", error.to_string())],
     }
 }
 

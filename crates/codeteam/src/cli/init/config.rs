@@ -12,7 +12,7 @@ use crate::problem::Problem;
 /// What editors look for, and what a person sees first.
 const HEAD: &str = "\
 # yaml-language-server: $schema=schema/config.json
-# What codeteam knows of this project. `codeteam init` wrote it once; it is yours to change.
+# What codeteam knows of this project. Begun by `codeteam init`, yours to change.
 ";
 
 /// A part of the configuration, under one key at the top.
@@ -30,7 +30,7 @@ pub(super) fn new(survey: &Survey) -> String {
     }
     if survey.checks.is_empty() {
         text.push_str(
-            "\n# What must hold before anything is committed. Nothing was found; it looks like this:\n\
+            "\n# What must hold before anything is committed. Nothing was found; for example:\n\
              # verification:\n#   commands:\n#     - { name: tests, command: make test }\n",
         );
     }
@@ -214,9 +214,18 @@ fn verification(survey: &Survey) -> String {
 /// A first document that every role may see.
 pub(super) fn context(survey: &Survey) -> String {
     let mut text = String::from(
-        "# This project\n\nEvery worker may read this. Say what it cannot know from the code: what the project is for, \
-         what\nmust never happen, how things are done here.\n\n## What it is\n\n(one paragraph)\n\n## Layout\n\n",
+        "# This project\n\nEvery worker is told this. Say what it cannot know from the code: what the\n\
+         project is for, what must never happen, how things are done here.\n\n\
+         ## What it is\n\n(one paragraph)\n",
     );
+    let has_layout = [
+        survey.languages.is_empty(),
+        survey.frameworks.is_empty(),
+        survey.packages.is_empty(),
+    ];
+    if has_layout.contains(&false) {
+        text.push_str("\n## Layout\n\n");
+    }
     let languages: Vec<&str> = survey.languages.iter().map(|l| l.name).collect();
     if !languages.is_empty() {
         let _ = writeln!(text, "- Languages: {}", languages.join(", "));

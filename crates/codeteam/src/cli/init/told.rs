@@ -82,10 +82,15 @@ pub(super) fn found(survey: &Survey) -> String {
             let _ = writeln!(text, "  {}\n    {}", plain(&line), plain(&check.why));
         }
     }
-    for note in &survey.notes {
-        let _ = writeln!(text, "Note: {}", plain(note));
-    }
     text
+}
+
+/// What a person should know before they agree.
+pub(super) fn notes(survey: &Survey) -> String {
+    let notes = survey.notes.iter();
+    notes
+        .map(|note| format!("Note: {}\n", plain(note)))
+        .collect()
 }
 
 fn list(text: &mut String, title: &str, found: &[Found]) {
@@ -98,32 +103,44 @@ fn list(text: &mut String, title: &str, found: &[Found]) {
     }
 }
 
-/// The files: new ones in full, changed ones as a difference.
+/// The files: new ones in full, changed ones as a difference. What matters most is nearest to the
+/// question.
 pub(super) fn proposed(files: &[Proposed]) -> String {
     let mut text = String::new();
-    for file in files {
+    let mut long = String::new();
+    let is_config = |file: &&Proposed| file.path.starts_with(".codeteam/config.");
+    let others = files.iter().filter(|file| !is_config(file));
+    for file in others.chain(files.iter().filter(is_config)) {
         match &file.before {
-            // Made from the program, and nobody reads it but editors.
+            // Made from the program, and nobody reads it but programs.
             None if file.path.contains("/schema/") => {
-                let _ = writeln!(text, "\n{} (new, for editors)", file.path);
+                let _ = writeln!(text, "{} (new, for editors)", file.path);
+            }
+            None if file.path.ends_with("/.gitignore") => {
+                let path = &file.path;
+                let _ = writeln!(
+                    text,
+                    "{path} (new, keeps what codeteam writes out of commits)"
+                );
             }
             None => {
-                let _ = writeln!(text, "\n{} (new)", file.path);
+                let _ = writeln!(long, "\n{} (new)", file.path);
                 for line in file.text.lines() {
                     let line = format!("  | {}", plain(line));
-                    let _ = writeln!(text, "{}", line.trim_end());
+                    let _ = writeln!(long, "{}", line.trim_end());
                 }
             }
             Some(before) => {
-                let _ = writeln!(text, "\n{} (changed)", file.path);
-                text.push_str(&difference(&file.path, before, &file.text));
+                let _ = writeln!(long, "\n{} (changed)", file.path);
+                long.push_str(&difference(&file.path, before, &file.text));
             }
         }
     }
-    if !files.is_empty() {
-        text.push('\n');
+    match (files.is_empty(), text.is_empty()) {
+        (true, _) => String::new(),
+        (false, true) => format!("{long}\n"),
+        (false, false) => format!("\n{text}{long}\n"),
     }
-    text
 }
 
 /// A unified difference with one hunk, from the first line that differs to the last.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::cli::Scene;
 use crate::cli::config::Said;
 use crate::exit::Exit;
-use crate::output::{self, out_line, say, width};
+use crate::output::{self, cut, out_line, say, width};
 use crate::problem::Problem;
 use crate::progress::Detail;
 
@@ -137,15 +137,6 @@ fn cells(row: &Row) -> [String; 5] {
         extends,
         description,
     ]
-}
-
-/// As much of a text as there is room for.
-fn cut(text: &str, room: usize) -> String {
-    if text.chars().count() <= room {
-        return text.to_owned();
-    }
-    let kept: String = text.chars().take(room.saturating_sub(1)).collect();
-    format!("{}…", kept.trim_end())
 }
 
 #[cfg(test)]

@@ -92,20 +92,10 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         let path = own.join("agent.yaml");
         let line = files::editor_line(&path, &folder);
         written.push((path, skeleton(&args.name, &line, &base, false)));
-        let inherited = match &base {
-            Base::Kind(_) => None,
-            Base::Role(name) => Some(name),
-            Base::Itself(_) => Some(&args.name),
-        };
-        let text = match inherited {
-            None => prompt(&base),
-            Some(name) => {
-                let role = library.resolve(name).map_err(engine::Error::from)?.role;
-                let note = format!(
-                    "It stands in place of the prompt of `{name}`, of which this is a copy."
-                );
-                format!("<!-- {note} -->\n{}\n", role.prompt)
-            }
+        let text = match &base {
+            Base::Kind(kind) => prompt(*kind),
+            Base::Role(name) => inherited(name, &library)?,
+            Base::Itself(_) => inherited(&args.name, &library)?,
         };
         written.push((own.join("prompt.md"), text));
     } else {
@@ -132,8 +122,33 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         }
         say(&format!("  check   {codeteam} role validate {name}"));
         say(&format!("  see     {codeteam} role show --resolved {name}"));
+        if let Some(played) = played(&base, &said) {
+            let call = format!("{codeteam} run \"…\" --role {played}={name}");
+            say(&format!("  use     {call}"));
+        }
     }
     Ok(Exit::Done)
+}
+
+/// A role of the usual workflow that a new one could play.
+fn played(base: &Base, said: &Said) -> Option<String> {
+    let mut library = said.library();
+    let kind = match base {
+        Base::Itself(_) => return None,
+        Base::Kind(kind) => *kind,
+        Base::Role(parent) => library.resolve(parent).ok()?.role.kind,
+    };
+    let compiled = said.ground.workflow(&said.config, &mut library).ok()?;
+    let mut roles = compiled.roles.into_values();
+    let fits = roles.find(|role| role.kind == kind)?;
+    Some(fits.name.0)
+}
+
+/// A prompt to begin with: what the role builds on says, to be changed.
+fn inherited(name: &str, library: &Library) -> Result<String, Problem> {
+    let role = library.resolve(name).map_err(engine::Error::from)?.role;
+    let note = format!("It stands in place of the prompt of `{name}`, of which this is a copy.");
+    Ok(format!("<!-- {note} -->\n{}\n", role.prompt))
 }
 
 fn base(args: &Args, library: &Library) -> Result<Base, Problem> {
@@ -183,7 +198,7 @@ fn skeleton(name: &str, editor_line: &str, base: &Base, with_prompt: bool) -> St
         text,
         "# worker: [claude, codex]        # the first that can be used\n\
          # model: NAME\n\
-         # context:\n\
+         # context:                       # not yet in force\n\
          #   # There are {},\n\
          #   # {}.\n\
          #   strategy: {}\n\
@@ -196,14 +211,19 @@ fn skeleton(name: &str, editor_line: &str, base: &Base, with_prompt: bool) -> St
         STRATEGIES[3..].join(", "),
         strategy(base)
     );
-    if with_prompt {
-        text.push_str(match base {
-            Base::Kind(_) => "prompt: |\n",
-            _ => "system_prompt_additions: |\n",
-        });
-        for line in prompt(base).lines() {
-            let _ = writeln!(text, "  {line}");
+    match base {
+        Base::Kind(kind) if with_prompt => {
+            text.push_str("prompt: |\n");
+            for line in prompt(*kind).lines() {
+                let _ = writeln!(text, "  {line}");
+            }
         }
+        // What nobody has filled in is told to nobody.
+        Base::Role(_) | Base::Itself(_) if with_prompt => text.push_str(
+            "# system_prompt_additions: |     # what it is told besides\n\
+             #   We write commit messages in French.\n",
+        ),
+        _ => {}
     }
     text
 }
@@ -217,15 +237,14 @@ fn strategy(base: &Base) -> &'static str {
     }
 }
 
-fn prompt(base: &Base) -> String {
-    let text = match base {
-        Base::Kind(Kind::Gatekeeper) => {
+fn prompt(kind: Kind) -> String {
+    let text = match kind {
+        Kind::Gatekeeper => {
             "Say here who it is and how it judges: what it looks for first, what it lets pass, and\nwhat a finding must name."
         }
-        Base::Kind(_) => {
+        _ => {
             "Say here who it is and how it works: what it reads first, what it keeps to, and when it\nis done. The goal, the task and the form of its answer are told by codeteam."
         }
-        _ => "Say here what it is told besides.",
     };
     format!("{text}\n")
 }

@@ -1,27 +1,32 @@
-//! `codeteam workflow eject`: a built-in workflow as a file of the project.
-
-use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Write as _};
+//! `codeteam workflow eject`: a built-in workflow as a file of one's own.
 
 use codeteam_core::yaml::nearest;
+use codeteam_engine::config::Schema;
+use codeteam_engine::engine::Ground;
 use serde_json::json;
 
-use super::load::{self, Library};
+use super::load;
 use crate::cli::Scene;
+use crate::cli::config::near_name;
 use crate::exit::Exit;
-use crate::output::{self, say};
+use crate::output::{self, out_line, say};
 use crate::problem::Problem;
 use crate::progress::Detail;
+
+/// By which an editor knows what the file may say.
+const EDITOR_LINE: &str = "# yaml-language-server: $schema=../schema/workflow.json\n";
 
 /// Arguments of `workflow eject`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// A built-in workflow.
     name: String,
+    /// Among your own workflows, for all projects.
+    #[arg(long)]
+    user: bool,
 }
 
 pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
-    let library = Library::open(scene)?;
     let name = &args.name;
     let Some(text) = load::built_in_text(name) else {
         let known = load::built_in_names();
@@ -31,32 +36,35 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
             None => problem.hint(format!("built in: {}", known.join(", "))),
         });
     };
-    let folder = library.folder.join("workflows");
-    let file = folder.join(format!("{name}.yml"));
-    let failed = |error: &std::io::Error| match error.kind() {
-        ErrorKind::AlreadyExists => Problem::user(format!("`{}` is there already", file.display()))
-            .hint("it was not touched; move it away to have the built-in one again"),
-        _ => Problem::environment(format!("could not write `{}`", file.display())).caused_by(error),
-    };
-    if folder.join(format!("{name}.yaml")).exists() {
-        let other = folder.join(format!("{name}.yaml"));
-        return Err(Problem::user(format!(
-            "`{}` is there already",
-            other.display()
-        )));
+    let ground = Ground::find(&scene.folder, scene.env.clone())?;
+    let folder = if args.user {
+        ground.user().ok_or_else(|| {
+            Problem::environment("neither `HOME` nor `XDG_CONFIG_HOME` is set")
+                .hint("workflows of your own are kept in `~/.config/codeteam/workflows`")
+        })
+    } else {
+        ground.project().ok_or_else(|| {
+            let folder = scene.folder.display();
+            Problem::user(format!("`{folder}` is not in a git repository"))
+                .hint("with `--user` the workflow is one of your own, for all projects")
+        })
+    }?;
+    let files = ["yml", "yaml"].map(|end| folder.join("workflows").join(format!("{name}.{end}")));
+    if let Some(taken) = files.iter().find(|file| file.symlink_metadata().is_ok()) {
+        let taken = near_name(scene, &taken.display().to_string());
+        return Err(Problem::user(format!("there is `{taken}` already"))
+            .hint("it was not touched; move it away to have the built-in one again"));
     }
-    fs::create_dir_all(&folder).map_err(|error| failed(&error))?;
-    // Never over something that is there, even if it has just come.
-    let made = OpenOptions::new().write(true).create_new(true).open(&file);
-    let written = made.and_then(|mut made| made.write_all(text.as_bytes()));
-    written.map_err(|error| failed(&error))?;
+    let [file, _] = files;
+    ground.write_new(&file, &format!("{EDITOR_LINE}{text}"))?;
+    ground.write_schema(&folder, Schema::Workflow)?;
     if scene.json {
-        output::json(&json!({"workflow": name, "file": file}))?;
-    } else if scene.detail > Detail::Quiet {
-        say(&format!(
-            "written to `{}`; the project uses it from now on",
-            file.display()
-        ));
+        output::json(&json!({ "workflow": name, "files": [file] }))?;
+        return Ok(Exit::Done);
+    }
+    out_line(&near_name(scene, &file.display().to_string()))?;
+    if scene.detail >= Detail::Normal {
+        say("it stands in place of the built-in workflow; remove the file to go back");
     }
     Ok(Exit::Done)
 }

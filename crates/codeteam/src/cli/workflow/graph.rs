@@ -39,12 +39,17 @@ enum Format {
 }
 
 impl Format {
-    fn of(file: Option<&Path>) -> Self {
+    fn of(file: Option<&Path>) -> Result<Self, Problem> {
         let ending = file.and_then(|file| file.extension()?.to_str());
         match ending.map(str::to_lowercase).as_deref() {
-            Some("svg") => Self::Svg,
-            Some("mmd" | "mermaid") => Self::Mermaid,
-            _ => Self::Text,
+            Some("svg") => Ok(Self::Svg),
+            Some("mmd" | "mermaid") => Ok(Self::Mermaid),
+            Some("txt") | None => Ok(Self::Text),
+            Some(other) => Err(
+                Problem::user(format!("a workflow cannot be drawn as `.{other}`"))
+                    .hint("`.svg` is a picture, `.mmd` a Mermaid flowchart, `.txt` text")
+                    .hint("or say which of them by `--format`"),
+            ),
         }
     }
 
@@ -58,12 +63,13 @@ impl Format {
 }
 
 pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+    let format = match args.format {
+        Some(format) => format,
+        None => Format::of(args.output.as_deref())?,
+    };
     let library = Library::open(scene)?;
     let compiled = library.named(args.workflow.as_deref(), &scene.folder)?;
     let (name, graph) = (&compiled.workflow.name, Graph::of(&compiled));
-    let format = args
-        .format
-        .unwrap_or_else(|| Format::of(args.output.as_deref()));
     let drawn = match format {
         Format::Text => graph.text(),
         Format::Mermaid => graph.mermaid(),

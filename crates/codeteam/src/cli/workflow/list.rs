@@ -22,7 +22,7 @@ pub(super) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
         let compiled = library.compile(&listed.name, &BTreeMap::new()).ok();
         rows.push((listed, compiled));
     }
-    let is_usual = |name: &str| usual.as_deref() == Some(name);
+    let is_usual = |name: &str| usual == name;
     if scene.json {
         let rows: Vec<Value> = rows
             .iter()
@@ -41,22 +41,30 @@ pub(super) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
     }
     let names = rows.iter().map(|(listed, _)| listed.name.chars().count());
     let width = names.max().unwrap_or(0).max(4);
+    let room = output::width();
     out_line(&format!(
         "  {:<width$}  {:<8}  STEPS  DESCRIPTION",
-        "NAME", "FROM"
+        "NAME", "LAYER"
     ))?;
     for (listed, compiled) in &rows {
         let (name, from) = (&listed.name, listed.layer.as_str());
         let mark = if is_usual(name) { '*' } else { ' ' };
         let (steps, about) = if let Some(compiled) = compiled {
             let steps = compiled.workflow.steps.len();
-            (steps.to_string(), compiled.description.clone())
+            let about = match library.changed(name) {
+                Some(other) if compiled.description.is_empty() => {
+                    format!("`{other}`, with what the configuration changes")
+                }
+                _ => compiled.description.clone(),
+            };
+            (steps.to_string(), about)
         } else {
             let call = format!("`{} workflow validate {name}`", scene.calls.codeteam);
             ("-".to_owned(), format!("not valid: {call} says why"))
         };
-        let line = format!("{mark} {name:<width$}  {from:<8}  {steps:>5}  {about}");
-        out_line(line.trim_end())?;
+        let start = format!("{mark} {name:<width$}  {from:<8}  {steps:>5}  ");
+        let about = output::cut(&about, room.saturating_sub(start.chars().count()));
+        out_line(format!("{start}{about}").trim_end())?;
     }
     Ok(Exit::Done)
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use codeteam_core::role::Layer;
 use codeteam_core::workflow::{Compiled, Surroundings};
 use codeteam_core::yaml::{self, Key, Node, Place, Scalar, nearest};
 use codeteam_engine::config::{Config, Origins};
@@ -17,6 +18,9 @@ use serde_json::Value;
 
 use crate::cli::Scene;
 use crate::problem::Problem;
+
+/// The name of the workflow that the configuration itself says, by changes or steps of its own.
+pub(super) const OWN: &str = "project";
 
 /// The workflows of a project, a user and codeteam.
 pub(super) struct Library {
@@ -87,79 +91,138 @@ impl Library {
         name: &str,
         settings: &BTreeMap<String, Value>,
     ) -> Result<Compiled, Problem> {
+        Ok(self.attempt(name, settings).map_err(engine::Error::from)?)
+    }
+
+    /// The same, with what is wrong one by one.
+    pub(super) fn attempt(
+        &self,
+        name: &str,
+        settings: &BTreeMap<String, Value>,
+    ) -> Result<Compiled, library::Error> {
         let surroundings = self.surroundings.clone();
+        if let Some(own) = self.own(name) {
+            let mut node = own.clone();
+            if !settings.is_empty() {
+                node = yaml::merge(node, with_settings(settings));
+            }
+            let mut library = self.known.borrow_mut();
+            return library.compile_configured(Some(&node), surroundings);
+        }
         let mut library = self.known.borrow_mut();
         if settings.is_empty() {
-            let compiled = library.compile(name, surroundings);
-            return Ok(compiled.map_err(engine::Error::from)?);
+            return library.compile(name, surroundings);
         }
         // One that is not there is told as such, and not as something that cannot be extended.
-        let known = library.workflow_text(name, 0);
-        if known
-            .map_err(library::Error::from)
-            .map_err(engine::Error::from)?
-            .is_none()
-        {
+        if library.workflow_text(name, 0)?.is_none() {
             drop(library);
             return Err(self.unknown(name));
         }
-        let mut node = Node::empty(Place::NONE);
+        let mut node = with_settings(settings);
         node.set("extends", Node::text(name));
-        let settings = settings.iter().map(|(name, value)| {
-            let name = name.clone();
-            let place = Place::NONE;
-            let value = Scalar::plain(value.to_string());
-            (
-                Key { name, place },
-                Node::at(place, yaml::Value::Scalar(value)),
-            )
-        });
-        let settings = yaml::Value::Map(settings.collect());
-        node.set("settings", Node::at(Place::NONE, settings));
-        let built = library.build("a case", node, surroundings);
-        Ok(built.map_err(engine::Error::from)?)
+        library.build("a case", node, surroundings)
     }
 
     /// The text of a workflow by its name or its file.
     pub(super) fn source(&self, name: &str) -> Result<Source, Problem> {
+        if let Some(own) = self.own(name) {
+            return Ok(Source {
+                name: name.to_owned(),
+                file: self.own_file(own),
+                text: yaml::write(own, yaml::Origins::Left),
+            });
+        }
         let text = self.known.borrow().workflow_text(name, 0);
         let text = text
             .map_err(library::Error::from)
             .map_err(engine::Error::from)?;
-        let (file, text) = text.ok_or_else(|| self.unknown(name))?;
+        let (file, text) = text.ok_or_else(|| engine::Error::from(self.unknown(name)))?;
         let name = name.to_owned();
         Ok(Source { name, file, text })
     }
 
-    fn unknown(&self, name: &str) -> Problem {
+    fn unknown(&self, name: &str) -> library::Error {
         let all = self.all();
         let near = nearest(name, all.iter().map(|listed| listed.name.as_str()));
-        engine::Error::from(library::Error::Unknown {
+        library::Error::Unknown {
             what: "workflow",
             name: name.to_owned(),
             near: near.map(str::to_owned),
-        })
-        .into()
-    }
-
-    /// All workflows there are.
-    pub(super) fn all(&self) -> Vec<Listed> {
-        self.known.borrow().workflows()
-    }
-
-    /// The name of what a run would follow if nothing is said, if it is one of those.
-    pub(super) fn usual_name(&self) -> Option<String> {
-        let flow = self.project.as_ref().and_then(|p| p.config.flow.as_ref());
-        match flow {
-            Some(node) => node.as_text().map(str::to_owned),
-            None => Some(Config::usual_workflow()),
         }
+    }
+
+    /// All workflows there are, that of the configuration first.
+    pub(super) fn all(&self) -> Vec<Listed> {
+        let mut all = self.known.borrow().workflows();
+        if let Some(own) = self.own(OWN) {
+            let listed = Listed {
+                name: OWN.to_owned(),
+                layer: Layer::Project,
+                file: self.own_file(own),
+            };
+            all.insert(0, listed);
+        }
+        all
+    }
+
+    /// The name of what a run would follow if nothing is said.
+    pub(super) fn usual_name(&self) -> String {
+        match self.flow() {
+            Some(node) => node.as_text().unwrap_or(OWN).to_owned(),
+            None => Config::usual_workflow(),
+        }
+    }
+
+    /// What the workflow of the configuration changes, if it changes one.
+    pub(super) fn changed(&self, name: &str) -> Option<String> {
+        let own = self.own(name)?;
+        if own.get("steps").is_some() || own.get("sequence").is_some() {
+            return None;
+        }
+        let said = own.get("extends").or_else(|| own.get("template"));
+        let said = said.and_then(Node::as_text).map(str::to_owned);
+        Some(said.unwrap_or_else(Config::usual_workflow))
+    }
+
+    /// What the configuration says of the workflow.
+    fn flow(&self) -> Option<&Node> {
+        self.project.as_ref()?.config.flow.as_ref()
+    }
+
+    /// The workflow of the configuration, if it is meant by this name and no file has it.
+    fn own(&self, name: &str) -> Option<&Node> {
+        let flow = self.flow().filter(|node| node.as_map().is_some())?;
+        let known = self.known.borrow();
+        let is_free = name == OWN && !known.workflows().iter().any(|listed| listed.name == OWN);
+        is_free.then_some(flow)
+    }
+
+    fn own_file(&self, own: &Node) -> String {
+        let known = self.known.borrow();
+        known.sources.file(own.place).unwrap_or(OWN).to_owned()
     }
 
     /// The files of the project's own tests.
     pub(super) fn tests(&self) -> Vec<PathBuf> {
         files(&self.folder.join("workflows/tests"))
     }
+}
+
+/// A workflow that says nothing but settings.
+fn with_settings(settings: &BTreeMap<String, Value>) -> Node {
+    let settings = settings.iter().map(|(name, value)| {
+        let name = name.clone();
+        let place = Place::NONE;
+        let value = Scalar::plain(value.to_string());
+        (
+            Key { name, place },
+            Node::at(place, yaml::Value::Scalar(value)),
+        )
+    });
+    let settings = yaml::Value::Map(settings.collect());
+    let mut node = Node::empty(Place::NONE);
+    node.set("settings", Node::at(Place::NONE, settings));
+    node
 }
 
 /// The names of the built-in workflows.

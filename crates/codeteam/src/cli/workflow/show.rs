@@ -25,10 +25,7 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     if !args.resolved {
         let name = match &args.workflow {
             Some(name) => load::seen_from(&scene.folder, name),
-            None => library.usual_name().ok_or_else(|| {
-                Problem::user("the project's workflow is part of its configuration")
-                    .hint("`--resolved` prints what it comes to")
-            })?,
+            None => library.usual_name(),
         };
         let source = library.source(&name)?;
         if scene.json {

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use codeteam_core::role::Layer;
+use codeteam_engine::engine;
 use serde_json::{Value, json};
 
 use super::load::{self, Library};
-use crate::cli::Scene;
+use crate::cli::{Scene, config};
 use crate::exit::Exit;
 use crate::output::{self, Style, out_line, say};
 use crate::problem::Problem;
@@ -23,37 +25,44 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let library = Library::open(scene)?;
     let names = if args.workflows.is_empty() {
         let all = library.all().into_iter();
-        all.map(|listed| listed.name).collect()
+        // What a built-in one makes of this project matters to those who ask for it.
+        all.map(|listed| (listed.name, listed.layer != Layer::BuiltIn))
+            .collect()
     } else {
         let said = args.workflows.iter();
-        said.map(|name| load::seen_from(&scene.folder, name))
-            .collect::<Vec<String>>()
+        said.map(|name| (load::seen_from(&scene.folder, name), true))
+            .collect::<Vec<(String, bool)>>()
     };
-    let (mut rows, mut exit) = (Vec::<Value>::new(), Exit::Done);
-    for name in names {
-        match library.compile(&name, &BTreeMap::new()) {
+    let (mut rows, mut wrong) = (Vec::<Value>::new(), Vec::new());
+    let mut exit = Exit::Done;
+    for (name, is_asked) in names {
+        match library.attempt(&name, &BTreeMap::new()) {
             Ok(compiled) => {
                 let steps = compiled.workflow.steps.len();
                 let notes = &compiled.notes;
                 rows.push(json!({"name": name, "valid": true, "steps": steps, "notes": notes}));
                 if !scene.json && scene.detail > Detail::Quiet {
                     out_line(&format!("ok  {name}: {steps} steps"))?;
-                    for note in notes {
+                    for note in notes.iter().filter(|_| is_asked) {
                         say(&format!("    note: {note}"));
                     }
                 }
             }
-            Err(problem) => {
+            Err(error) => {
                 exit = Exit::Usage;
-                rows.push(json!({"name": name, "valid": false, "problem": problem.what()}));
-                if !scene.json {
-                    problem.print(Style::detect());
+                rows.push(json!({"name": name, "valid": false, "steps": null, "notes": []}));
+                if scene.json {
+                    wrong.extend(config::problems(error));
+                } else {
+                    Problem::from(engine::Error::from(error)).print(Style::detect());
                 }
             }
         }
     }
     if scene.json {
-        output::json(&rows)?;
+        let valid = exit == Exit::Done;
+        let problems = config::problems_json(&wrong);
+        output::json(&json!({"valid": valid, "problems": problems, "workflows": rows}))?;
     }
     Ok(exit)
 }
