@@ -8,6 +8,7 @@ mod compile;
 mod expand;
 mod file;
 mod glob;
+mod graft;
 pub mod graph;
 mod shape;
 

@@ -5,6 +5,7 @@
 //! whichever layer, is reported with its file, line, column and text.
 
 mod de;
+mod forms;
 mod merge;
 mod node;
 mod read;
@@ -13,7 +14,8 @@ mod write;
 
 use serde::de::DeserializeOwned;
 
-pub use self::de::{Either, OneOrMany, Placed, typed, typed_by_key};
+pub use self::de::{typed, typed_by_key};
+pub use self::forms::{Either, OneOrMany, Placed};
 pub use self::merge::{REPLACED, merge};
 pub use self::node::{Key, Node, Scalar, Value};
 pub use self::read::read;

@@ -115,7 +115,10 @@ impl Library {
             .clone()
             .map(|folder| (Layer::User, folder, None));
         let project = self.places.project.clone();
-        let project = project.map(|(folder, root)| (Layer::Project, folder, Some(root)));
+        let project = project.map(|(folder, root)| {
+            let root = fs::canonicalize(&root).unwrap_or(root);
+            (Layer::Project, folder, Some(root))
+        });
         user.into_iter().chain(project).collect()
     }
 
@@ -402,7 +405,7 @@ pub fn is_file(name: &str) -> bool {
     ending.is_some_and(|ending| ending == "yml" || ending == "yaml")
 }
 
-/// A file's text, if there is one. What belongs to a repository must not lead out of it: its
+/// A file's text, if there is one. `inside` is a folder without links in its path. What belongs to a repository must not lead out of it: its
 /// roles are told to models.
 fn read(path: &Path, inside: Option<&Path>) -> Result<Option<String>, String> {
     let metadata = match fs::metadata(path) {
@@ -412,8 +415,7 @@ fn read(path: &Path, inside: Option<&Path>) -> Result<Option<String>, String> {
     };
     if let Some(root) = inside {
         let real = fs::canonicalize(path).map_err(|e| format!("could not be read: {e}"))?;
-        let root = fs::canonicalize(root).map_err(|e| format!("could not be read: {e}"))?;
-        if !real.starts_with(&root) {
+        if !real.starts_with(root) {
             return Err("leads out of the repository, so it is not read".to_owned());
         }
     }

@@ -4,6 +4,7 @@
 //! the role of its own name in the layer below; so a file of a few lines changes a built-in role.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::file::{Gate, RoleFile};
 use super::{Kind, Role};
@@ -42,8 +43,8 @@ impl Layer {
 /// All roles there are.
 #[derive(Clone, Debug, Default)]
 pub struct Book {
-    /// By name; the entries of one name by layer.
-    entries: BTreeMap<String, BTreeMap<Layer, Entry>>,
+    /// By name; the entries of one name by layer. Shared, so that a clone costs little.
+    entries: BTreeMap<String, BTreeMap<Layer, Arc<Entry>>>,
 }
 
 #[derive(Clone, Debug)]
@@ -73,7 +74,7 @@ impl Book {
     pub fn add(&mut self, layer: Layer, name: &str, mut node: Node) {
         in_own_words(&mut node);
         let layers = self.entries.entry(name.to_owned()).or_default();
-        let entry = match layers.remove(&layer) {
+        let entry = match layers.remove(&layer).map(Arc::unwrap_or_clone) {
             Some(known) => Entry {
                 node: merge(known.node, node),
                 ..known
@@ -83,16 +84,19 @@ impl Book {
                 own_prompt: false,
             },
         };
-        layers.insert(layer, entry);
+        layers.insert(layer, Arc::new(entry));
     }
 
     /// Adds a prompt that has a file of its own.
     pub fn add_prompt(&mut self, layer: Layer, name: &str, place: Place, prompt: &str) {
         let layers = self.entries.entry(name.to_owned()).or_default();
-        let entry = layers.entry(layer).or_insert_with(|| Entry {
-            node: Node::empty(place),
-            own_prompt: false,
+        let entry = layers.entry(layer).or_insert_with(|| {
+            Arc::new(Entry {
+                node: Node::empty(place),
+                own_prompt: false,
+            })
         });
+        let entry = Arc::make_mut(entry);
         let text = Value::Scalar(Scalar::text(prompt));
         entry.node.set("prompt", Node::at(place, text));
         entry.own_prompt = true;
@@ -108,7 +112,7 @@ impl Book {
 
     /// The names there are, each with the topmost layer that says something of it.
     pub fn names(&self) -> impl Iterator<Item = (&str, Layer)> {
-        let top = |layers: &BTreeMap<Layer, Entry>| layers.keys().next_back().copied();
+        let top = |layers: &BTreeMap<Layer, Arc<Entry>>| layers.keys().next_back().copied();
         self.entries
             .iter()
             .filter_map(move |(name, layers)| Some((name.as_str(), top(layers)?)))
@@ -392,3 +396,6 @@ pub(crate) fn unknown(book: &Book, scopes: &[String], name: &str, place: Place) 
     let hint = hint.or_else(|| Some("`codeteam role list` names those there are".to_owned()));
     Fault::at(place, format!("there is no role `{name}`")).maybe(hint)
 }
+
+#[cfg(test)]
+mod tests;

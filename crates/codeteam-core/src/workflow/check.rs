@@ -42,10 +42,10 @@ pub(super) fn check(
     }
     if problems.is_empty() {
         for step in unreachable(workflow) {
-            problems
-                .push(at(&step, format!("no step leads to `{step}`")).hint(
-                    "name it in a `next`, `on_fail`, `on_reject` or an answer, or remove it",
-                ));
+            problems.push(at(&step, format!("no step leads to `{step}`")).hint(
+                "name it in a `next`, `on_fail`, `on_reject` or an answer; or remove it, \
+                     with `disable` if it is another workflow's",
+            ));
         }
         if let Some(cycle) = unbounded_loop(workflow) {
             let names: Vec<String> = cycle.iter().map(|s| format!("`{s}`")).collect();
@@ -166,11 +166,11 @@ fn place(workflow: &Workflow, step: &Step) -> Vec<String> {
     }
     if matches!(step.kind, StepKind::Publish { .. }) {
         // Not where a person's step leads when it is left out.
-        let decides =
+        let is_answer =
             |s: &Step, key: &str| matches!(s.kind, StepKind::Person { .. }) && key == "answers";
         let decided = workflow.steps.values().all(|s| {
             let mut exits = s.exits().into_iter();
-            exits.all(|(key, to)| decides(s, key) || !to.is(&step.id))
+            exits.all(|(key, to)| is_answer(s, key) || !to.is(&step.id))
         });
         let first = workflow
             .steps

@@ -1,5 +1,7 @@
 //! Reads a workflow and compiles it into the graph that the kernel runs.
 
+mod parts;
+
 use std::collections::BTreeMap;
 
 use super::expand;
@@ -7,15 +9,11 @@ use super::file::{
     Entries, FileAnswer, FileCheck, FileRetry, FileStep, OnTaskFailure, WorkflowFile,
 };
 use super::shape::{self, Find};
-use super::{
-    Answer, Check, CheckKind, Exhausted, RoleStep, Step, StepKind, Target, Workflow, check,
-};
+use super::{Answer, Check, Exhausted, RoleStep, Step, StepKind, Target, Workflow, check};
 use crate::ids::{RoleName, StepId, is_plain};
 use crate::retry;
 use crate::role::{Book, Kind, Layer, Resolved, Role};
-use crate::yaml::{
-    Either, Fault, Node, Place, Placed, Problems, Sources, meant, nearest, read, typed,
-};
+use crate::yaml::{Either, Fault, Node, Place, Placed, Problems, Sources, meant, read, typed};
 
 /// How long an attempt may take if nothing says otherwise.
 const TIMEOUT_MS: u64 = 30 * 60 * 1_000;
@@ -406,44 +404,6 @@ impl Compiler<'_> {
         })))
     }
 
-    fn retry(
-        &mut self,
-        said: Option<&Placed<Either<FileRetry>>>,
-        max_retries: Option<u32>,
-    ) -> Option<retry::Policy> {
-        let usual = self.surroundings.retry.clone().unwrap_or_default();
-        let mut policy = match said.map(|said| (&said.value, said.place)) {
-            None => usual,
-            Some((Either::Full(policy), _)) => policy.policy(&usual),
-            Some((Either::Word(name), place)) => {
-                let own = self.policies.get(name);
-                let own = own.or_else(|| self.surroundings.policies.get(name));
-                let known = retry::Policy::named(name);
-                match (own, known) {
-                    (Some(own), known) => own.policy(&known.unwrap_or(usual)),
-                    (None, Some(known)) => known,
-                    (None, None) => {
-                        let own = self
-                            .policies
-                            .keys()
-                            .chain(self.surroundings.policies.keys());
-                        let words = retry::Policy::NAMES
-                            .into_iter()
-                            .chain(own.map(String::as_str));
-                        let hint = meant(name, words);
-                        let message = format!("there is no retry policy `{name}`");
-                        self.faults.push(Fault::at(place, message).maybe(hint));
-                        return None;
-                    }
-                }
-            }
-        };
-        if let Some(retries) = max_retries {
-            policy.max_attempts = retries.saturating_add(1);
-        }
-        Some(policy)
-    }
-
     fn person(
         &mut self,
         id: &StepId,
@@ -471,114 +431,6 @@ impl Compiler<'_> {
         };
         let answers = answers.0.into_iter().map(answer).collect();
         Some(StepKind::Person { question, answers })
-    }
-
-    fn gate(
-        &mut self,
-        id: &StepId,
-        gate: &Placed<Either<Vec<Either<FileCheck>>>>,
-    ) -> Option<StepKind> {
-        let raw = match &gate.value {
-            Either::Word(name) if name == "project" => {
-                let checks = self.surroundings.checks.clone();
-                return Some(StepKind::Gate { checks });
-            }
-            Either::Word(name) => {
-                let Some(check) = self.named_check(name) else {
-                    let known = self.checks.keys().map(String::as_str);
-                    let own = self.surroundings.checks.iter().map(|c| c.name.as_str());
-                    let hint = nearest(name, known.chain(own).chain(["project"]));
-                    let hint = hint.map(|word| format!("did you mean `{word}`?"));
-                    let hint = hint.unwrap_or_else(|| {
-                        "a list of checks, the name of one in `checks`, or `project`".to_owned()
-                    });
-                    let fault = Fault::at(gate.place, format!("`{name}` is no gate"));
-                    self.faults.push(fault.hint(hint));
-                    return None;
-                };
-                return Some(StepKind::Gate {
-                    checks: vec![check],
-                });
-            }
-            Either::Full(checks) => checks,
-        };
-        let mut checks = Vec::new();
-        for check in raw {
-            let found = match check {
-                Either::Word(name) => self.named_check(name),
-                Either::Full(check) => self.check(None, check),
-            };
-            let Some(check) = found else {
-                let fault = Fault::at(gate.place, format!("a check of `{id}` is not clear"));
-                let hint = "the name of one in `checks`, `command`, `exists`, `changed`, or `file` \
-                            with `contains` or `lacks`";
-                self.faults.push(fault.hint(hint));
-                return None;
-            };
-            checks.push(check);
-        }
-        Some(StepKind::Gate { checks })
-    }
-
-    /// A check by its name: the workflow's own, or one of the project's.
-    pub(super) fn named_check(&self, name: &str) -> Option<Check> {
-        if let Some(check) = self.checks.get(name) {
-            return match check {
-                Either::Word(command) => Some(Check {
-                    name: name.to_owned(),
-                    what: CheckKind::Command(command.clone()),
-                    timeout_ms: CHECK_TIMEOUT_MS,
-                }),
-                Either::Full(check) => self.check(Some(name), check),
-            };
-        }
-        let plain = |text: &str| -> String {
-            let word = |c: char| {
-                if c.is_alphanumeric() {
-                    c.to_ascii_lowercase()
-                } else {
-                    '_'
-                }
-            };
-            text.chars().map(word).collect()
-        };
-        let own = self.surroundings.checks.iter();
-        own.into_iter()
-            .find(|check| plain(&check.name) == plain(name))
-            .cloned()
-    }
-
-    #[expect(clippy::unused_self, reason = "it belongs to the others")]
-    fn check(&self, name: Option<&str>, check: &FileCheck) -> Option<Check> {
-        let FileCheck {
-            name: own,
-            command,
-            exists,
-            file,
-            contains,
-            lacks,
-            changed,
-            timeout_seconds,
-        } = check.clone();
-        let changed = Some(changed.0).filter(|paths| !paths.is_empty());
-        let what = match (command, exists, file, contains, lacks, changed) {
-            (Some(command), None, None, None, None, None) => CheckKind::Command(command),
-            (None, Some(path), None, None, None, None) => CheckKind::Exists(path),
-            (None, None, Some(file), Some(text), None, None) => CheckKind::Contains { file, text },
-            (None, None, Some(file), None, Some(text), None) => CheckKind::Lacks { file, text },
-            (None, None, None, None, None, Some(paths)) => CheckKind::Changed { paths },
-            _ => return None,
-        };
-        let said = own.or_else(|| name.map(str::to_owned));
-        Some(Check {
-            name: said.unwrap_or_else(|| match &what {
-                CheckKind::Command(text) | CheckKind::Exists(text) => text.clone(),
-                CheckKind::Contains { file, .. } | CheckKind::Lacks { file, .. } => file.clone(),
-                CheckKind::Changed { paths } => format!("changes {}", paths.join(" or ")),
-            }),
-            what,
-            timeout_ms: timeout_seconds.map_or(CHECK_TIMEOUT_MS, |s| s.saturating_mul(1_000)),
-        })
     }
 
     fn each(&mut self, id: &StepId, place: Place, raw: FileStep) -> Option<StepKind> {

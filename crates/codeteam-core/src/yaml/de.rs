@@ -1,20 +1,21 @@
 //! A tree becomes a value of a type. Every unknown key is reported, with the nearest known one.
 
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fmt;
-use std::marker::PhantomData;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer, U32Deserializer};
+use serde::de::value::U32Deserializer;
 use serde::de::{
-    self, Deserialize, DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess,
-    IntoDeserializer, MapAccess, SeqAccess, VariantAccess, Visitor,
+    self, DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess,
+    SeqAccess, VariantAccess, Visitor,
 };
 
+use super::forms::PLACED;
 use super::meant;
 use super::node::{Key, Node, Scalar, Value};
 use super::source::{Fault, Place};
+
+/// No more unknown keys are told at a time.
+const MAX_FAULTS: usize = 50;
 
 /// Turns a tree into a value, or says everything that can be said against it.
 pub fn typed<T: DeserializeOwned>(node: &Node) -> Result<T, Vec<Fault>> {
@@ -52,129 +53,6 @@ pub fn typed_by_key<T: DeserializeOwned>(node: &Node) -> Result<T, Vec<Fault>> {
         }
         if faults.is_empty() { found } else { faults }
     })
-}
-
-/// A value and where it stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placed<T> {
-    /// The value.
-    pub value: T,
-    /// Where.
-    pub place: Place,
-}
-
-/// One thing or a list of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OneOrMany<T>(pub Vec<T>);
-
-/// A single value or something larger.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Either<T> {
-    /// A single value, as its text.
-    Word(String),
-    /// Something larger.
-    Full(T),
-}
-
-const PLACED: &str = "$placed";
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Placed<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Written<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Written<T> {
-            type Value = Placed<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a value with its place")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Placed<T>, A::Error> {
-                let mut number = || {
-                    let number: Option<u32> = seq.next_element()?;
-                    Ok(number.unwrap_or_default())
-                };
-                let place = Place {
-                    source: number()?,
-                    line: number()?,
-                    column: number()?,
-                };
-                let value = seq.next_element()?;
-                let value = value.ok_or_else(|| de::Error::custom("a value is missing"))?;
-                Ok(Placed { value, place })
-            }
-        }
-        deserializer.deserialize_tuple_struct(PLACED, 4, Written(PhantomData))
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Written<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Written<T> {
-            type Value = OneOrMany<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("one of them or a list")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-                T::deserialize(text.into_deserializer()).map(|one| OneOrMany(vec![one]))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
-                Vec::deserialize(SeqAccessDeserializer::new(seq)).map(OneOrMany)
-            }
-        }
-        deserializer.deserialize_any(Written(PhantomData))
-    }
-}
-
-impl<T> Default for OneOrMany<T> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Either<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Written<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Written<T> {
-            type Value = Either<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a word, or more about it")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Either::Word(text.to_owned()))
-            }
-
-            fn visit_bool<E: de::Error>(self, truth: bool) -> Result<Self::Value, E> {
-                Ok(Either::Word(truth.to_string()))
-            }
-
-            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Self::Value, E> {
-                Ok(Either::Word(number.to_string()))
-            }
-
-            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Self::Value, E> {
-                Ok(Either::Word(number.to_string()))
-            }
-
-            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Self::Value, E> {
-                Ok(Either::Word(number.to_string()))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
-                T::deserialize(SeqAccessDeserializer::new(seq)).map(Either::Full)
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                T::deserialize(MapAccessDeserializer::new(map)).map(Either::Full)
-            }
-        }
-        deserializer.deserialize_any(Written(PhantomData))
-    }
 }
 
 /// What stopped the deserializer.
@@ -462,7 +340,9 @@ impl<'de> Deserializer<'de> for De<'_> {
             .entries()?
             .iter()
             .partition(|(key, _)| fields.contains(&key.name.as_str()));
-        for (key, _) in unknown {
+        // Whoever has this many mistakes mends some first.
+        let told = self.faults.borrow().len();
+        for (key, _) in unknown.into_iter().take(MAX_FAULTS.saturating_sub(told)) {
             let fault = Fault::at(key.place, format!("unknown key `{}`", key.name));
             let hint = meant(&key.name, fields.iter().copied());
             self.faults.borrow_mut().push(fault.maybe(hint));
@@ -651,50 +531,5 @@ impl<'de> VariantAccess<'de> for Content<'_> {
         visitor: V,
     ) -> Result<V::Value, Error> {
         self.value()?.deserialize_struct("", fields, visitor)
-    }
-}
-
-impl<T: JsonSchema> JsonSchema for Placed<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        T::schema_name()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        generator.subschema_for::<T>()
-    }
-}
-
-impl<T: JsonSchema> JsonSchema for OneOrMany<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        format!("OneOrMany_{}", T::schema_name()).into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let one = generator.subschema_for::<T>();
-        let many = generator.subschema_for::<Vec<T>>();
-        json_schema!({ "anyOf": [one, many] })
-    }
-}
-
-impl<T: JsonSchema> JsonSchema for Either<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        format!("Either_{}", T::schema_name()).into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let full = generator.subschema_for::<T>();
-        json_schema!({ "anyOf": [{ "type": ["string", "number", "boolean"] }, full] })
     }
 }

@@ -1,7 +1,12 @@
 //! How layers are put together, the same everywhere: scalars override, mappings merge deeply,
 //! lists append, and an order or a restriction replaces.
 
-use super::node::{Node, Value};
+use std::collections::BTreeMap;
+
+use super::node::{Key, Node, Value};
+
+/// A mapping of more entries is not searched from the start each time.
+const FEW: usize = 64;
 
 /// Lists that are an order or a restriction: what is said above stands in place of what is below.
 pub const REPLACED: &[&str] = &[
@@ -24,24 +29,9 @@ pub fn merge(below: Node, above: Node) -> Node {
 
 fn merge_at(key: &str, below: Node, above: Node) -> Node {
     match (below.value, above.value) {
-        (Value::Map(mut entries), Value::Map(over)) => {
-            for (name, node) in over {
-                let known = entries.iter().position(|(key, _)| key.name == name.name);
-                match known {
-                    Some(index) if node.is_null() => {
-                        entries.remove(index);
-                    }
-                    Some(index) => {
-                        let (key, old) = &mut entries[index];
-                        let old = std::mem::replace(old, Node::empty(node.place));
-                        entries[index].1 = merge_at(&key.name.clone(), old, node);
-                        entries[index].0.place = name.place;
-                    }
-                    None => entries.push((name, node)),
-                }
-            }
+        (Value::Map(entries), Value::Map(over)) => {
             // A mapping is where it was first opened; its entries have places of their own.
-            Node::at(below.place, Value::Map(entries))
+            Node::at(below.place, Value::Map(merge_entries(entries, over)))
         }
         (Value::List(mut list), Value::List(over)) if !REPLACED.contains(&key) => {
             list.extend(over);
@@ -49,4 +39,41 @@ fn merge_at(key: &str, below: Node, above: Node) -> Node {
         }
         (_, value) => Node::at(above.place, value),
     }
+}
+
+fn merge_entries(mut entries: Vec<(Key, Node)>, over: Vec<(Key, Node)>) -> Vec<(Key, Node)> {
+    let index = (entries.len() * over.len() > FEW * FEW).then(|| {
+        let names = entries.iter().map(|(key, _)| key.name.clone());
+        names.zip(0..).collect::<BTreeMap<String, usize>>()
+    });
+    // `over` has every key once, so what it brings itself need not be looked for.
+    let below = entries.len();
+    let mut taken_back = Vec::new();
+    for (name, node) in over {
+        let known = match &index {
+            Some(index) => index.get(&name.name).copied(),
+            None => entries[..below]
+                .iter()
+                .position(|(key, _)| key.name == name.name),
+        };
+        match known {
+            Some(index) if node.is_null() => taken_back.push(index),
+            Some(index) => {
+                let (key, old) = &mut entries[index];
+                key.place = name.place;
+                let below = std::mem::replace(old, Node::empty(node.place));
+                *old = merge_at(&name.name, below, node);
+            }
+            None => entries.push((name, node)),
+        }
+    }
+    if !taken_back.is_empty() {
+        taken_back.sort_unstable();
+        let mut at = 0..;
+        entries.retain(|_| {
+            let here = at.next().unwrap_or_default();
+            taken_back.binary_search(&here).is_err()
+        });
+    }
+    entries
 }

@@ -22,6 +22,9 @@ impl Place {
     };
 }
 
+/// No more is told at a time.
+const MAX_PROBLEMS: usize = 100;
+
 /// The texts that nodes come from.
 #[derive(Clone, Debug, Default)]
 pub struct Sources(Vec<Source>);
@@ -74,10 +77,14 @@ impl Sources {
         let mut faults: Vec<Fault> = faults.into_iter().collect();
         faults.sort_by_key(|fault| fault.place);
         faults.dedup();
+        let more = faults.len().saturating_sub(MAX_PROBLEMS);
+        faults.truncate(MAX_PROBLEMS);
         let problems = faults.into_iter().map(|fault| self.problem(fault));
-        Problems {
-            problems: problems.collect(),
+        let mut problems: Vec<Problem> = problems.collect();
+        if more > 0 {
+            problems.push(Problem::of("", format!("and {more} more")));
         }
+        Problems { problems }
     }
 
     fn problem(&self, fault: Fault) -> Problem {

@@ -148,12 +148,9 @@ fn an_alias_bomb_is_refused() {
     );
     bombs(&text);
     // Every level keeps a copy of all that is below it.
-    let text = format!(
-        "{}{}{}\n",
-        (0..50).map(|n| format!("&n{n} [")).collect::<String>(),
-        vec!["x"; 5_000].join(", "),
-        "]".repeat(50)
-    );
+    let anchors: Vec<String> = (0..50).map(|n| format!("&n{n} [")).collect();
+    let many = vec!["x"; 5_000].join(", ");
+    let text = format!("{}{many}{}\n", anchors.concat(), "]".repeat(50));
     bombs(&text);
 }
 
@@ -334,6 +331,63 @@ proptest! {
         for (key, _) in a.as_map().unwrap() {
             prop_assert!(both.get(&key.name).is_some());
         }
+    }
+
+    #[test]
+    fn an_order_or_a_restriction_replaces_and_other_lists_append(
+        key in prop_oneof![prop::sample::select(REPLACED).prop_map(str::to_owned), "[f-h]{3,5}"],
+        below in prop::collection::vec(any::<u8>(), 0..4),
+        above in prop::collection::vec(any::<u8>(), 0..4),
+        depth in 0_usize..4,
+    ) {
+        let layer = |list: &[u8]| {
+            let list = list.iter().map(|n| Node::text(n.to_string())).collect();
+            let list = Node::at(Place::NONE, super::node::Value::List(list));
+            let keys = std::iter::repeat_n("inner", depth).chain([key.as_str()]).rev();
+            keys.fold(list, |inner, key| {
+                let mut map = Node::empty(Place::NONE);
+                map.set(key, inner);
+                map
+            })
+        };
+        let mut expected = above.clone();
+        if !REPLACED.contains(&key.as_str()) {
+            expected.splice(0..0, below.clone());
+        }
+        prop_assert_eq!(merge(layer(&below), layer(&above)), layer(&expected));
+    }
+
+    #[test]
+    fn many_keys_are_merged_as_few_are(
+        below in prop::collection::btree_map("[a-z]{2}", any::<u8>(), 0..120),
+        above in prop::collection::btree_map("[a-z]{2}", prop::option::of(any::<u8>()), 0..120),
+    ) {
+        let mut expected = below.clone();
+        let node = |value: Option<u8>| match value {
+            Some(value) => Node::text(value.to_string()),
+            None => tree("a: ~").take("a").unwrap(),
+        };
+        let mut low = Node::empty(Place::NONE);
+        for (key, value) in &below {
+            low.set(key, node(Some(*value)));
+        }
+        let mut high = Node::empty(Place::NONE);
+        for (key, value) in &above {
+            high.set(key, node(*value));
+            match value {
+                Some(value) => { expected.insert(key.clone(), *value); }
+                // What nobody said below cannot be taken back.
+                None => { expected.remove(key); }
+            }
+        }
+        let merged = merge(low, high);
+        let said: BTreeMap<String, u8> = merged
+            .as_map()
+            .unwrap()
+            .iter()
+            .filter_map(|(key, node)| Some((key.name.clone(), node.as_text()?.parse().ok()?)))
+            .collect();
+        prop_assert_eq!(said, expected);
     }
 
     #[test]

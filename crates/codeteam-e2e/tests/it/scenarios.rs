@@ -190,11 +190,11 @@ fn a_wrong_file_says_where_and_what_was_meant() {
         ),
         (
             "plays:\n  - when: {round: soon}\n    turns: [{text: x}]\n",
-            ["s.yml:2:", "soon", "in `- when: {round: soon}`"],
+            ["s.yml:2:", "soon", "- when: {round: soon}"],
         ),
         (
             "plays:\n  - turns:\n      - tools:\n          - write: {path: a}\n",
-            ["s.yml:4:", "missing field `content`", "- write: {path: a}"],
+            ["s.yml:4:", "`content` is missing", "- write: {path: a}"],
         ),
         (
             "plays:\n  - name: empty\n",

@@ -229,18 +229,16 @@ impl Project {
         Ok(compiled)
     }
 
-    /// Of several workers that may stand in for each other, those whose program is here. Without
-    /// any, the role takes the configured worker.
+    /// A role whose workers may stand in for each other, and of which none is here, takes the
+    /// configured worker. If one is here, the run itself tells who stands in for whom.
     fn only_installed(&self, role: &mut Role) {
-        if role.workers.len() < 2 {
-            return;
-        }
-        let first = role.workers.first().cloned();
-        role.workers.retain(|name| {
+        let mut workers = role.workers.iter();
+        let is_here = |name: &WorkerName| {
             let worker = Worker::find(&self.config, name);
             worker.is_none_or(|worker| workers::is_installed(&self.config, &self.env, &worker))
-        });
-        if role.workers.first() != first.as_ref() {
+        };
+        if role.workers.len() > 1 && !workers.any(is_here) {
+            role.workers.clear();
             role.model = None;
         }
     }

@@ -25,6 +25,8 @@ pub(crate) struct Tally {
     pub(crate) workflows: u64,
     pub(crate) plans: u64,
     pub(crate) submissions: u64,
+    /// What the slowest case took of a processor, in milliseconds.
+    pub(crate) slowest: u128,
 }
 
 pub(crate) struct Loaders {

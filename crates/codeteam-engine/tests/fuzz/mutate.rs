@@ -1,5 +1,7 @@
 //! How a case is made: files that are valid, changed in their structure, then in their text.
 
+use std::fmt::Write as _;
+
 use codeteam_core::yaml::{Key, Node, Origins, Place, Scalar, Value, write};
 
 use super::corpus::{Corpus, NAMES, nasty};
@@ -307,11 +309,11 @@ fn harm(corpus: &Corpus, random: &mut Random, text: &str) -> String {
             let anchor = random.below(lines.len());
             let mut out = String::new();
             for (index, line) in lines.iter().enumerate() {
-                match line.split_once(": ") {
-                    Some((key, value)) if index == anchor => out += &format!("{key}: &a {value}\n"),
-                    Some((key, _)) if random.one_in(5) => out += &format!("{key}: *a\n"),
-                    _ => out += &format!("{line}\n"),
-                }
+                let _ = match line.split_once(": ") {
+                    Some((key, value)) if index == anchor => writeln!(out, "{key}: &a {value}"),
+                    Some((key, _)) if random.one_in(5) => writeln!(out, "{key}: *a"),
+                    _ => writeln!(out, "{line}"),
+                };
             }
             return out;
         }
@@ -330,17 +332,96 @@ fn bomb(random: &mut Random) -> String {
     };
     for level in 1..2 + random.below(12) {
         let below = format!("*l{}", level - 1);
-        text += &match random.below(3) {
-            0 => format!("k{level}: &l{level} [{}]\n", vec![below; wide].join(", ")),
+        let said = match random.below(3) {
+            0 => format!("[{}]", vec![below; wide].join(", ")),
             1 => {
                 let entries: Vec<String> = (0..wide).map(|n| format!("a{n}: {below}")).collect();
-                format!("k{level}: &l{level} {{ {} }}\n", entries.join(", "))
+                format!("{{ {} }}", entries.join(", "))
             }
-            _ => format!(
-                "k{level}: &l{level} {{ <<: [{}] }}\n",
-                vec![below; wide].join(", ")
-            ),
+            _ => format!("{{ <<: [{}] }}", vec![below; wide].join(", ")),
         };
+        let _ = writeln!(text, "k{level}: &l{level} {said}");
     }
     text
+}
+
+/// Files that say very much: what takes time by the square of it shows here.
+pub(crate) fn crowds() -> Vec<String> {
+    const MANY: usize = 5_000;
+    let lines =
+        |line: &dyn Fn(usize) -> String| -> String { (0..MANY).map(|n| line(n) + "\n").collect() };
+    let chain = |n: usize| match n {
+        0 => "done".to_owned(),
+        n => format!("s{}", n - 1),
+    };
+    vec![
+        lines(&|n| format!("k{n}: 1")),
+        format!("agents:\n{}", lines(&|n| format!("  a{n}: {{}}"))),
+        format!(
+            "roles:\n{}",
+            lines(&|n| format!("  r{n}: {{ extends: r{} }}", n + 1))
+        ),
+        format!("settings:\n{}", lines(&|n| format!("  s{n}: true"))),
+        format!(
+            "checks:\n{}extends: standard\n",
+            lines(&|n| format!("  c{n}: make"))
+        ),
+        format!("rules:\n{}", lines(&|n| format!("  - rule {n}"))),
+        format!("sequence:\n{}", lines(&|_| "  - implementer".to_owned())),
+        format!(
+            "extends: standard\ndisable:\n{}",
+            lines(&|_| "  - review".to_owned())
+        ),
+        format!(
+            "hooks:\n  pre_commit:\n{}extends: standard\n",
+            lines(&|n| format!("    - h{n}"))
+        ),
+        format!(
+            "steps:\n{}",
+            lines(&|n| format!("  s{n}: {{ role: implementer, next: {} }}", chain(n)))
+        ),
+        format!(
+            "extends: standard\nsteps:\n{}",
+            lines(&|n| format!("  s{n}: {{ gate: project, position: after implement }}"))
+        ),
+        format!(
+            "steps:\n  ask:\n    person: Which?\n    answers:\n{}",
+            lines(&|n| format!("      a{n}: done"))
+        ),
+        format!(
+            "tasks:\n{}",
+            lines(&|n| format!(
+                "  - {{ id: t{n}, description: x, dependencies: [{}] }}",
+                if n > 0 {
+                    format!("t{}", n - 1)
+                } else {
+                    String::new()
+                }
+            ))
+        ),
+        format!(
+            "kind: implementer\nallowed_tools:\n{}",
+            lines(&|n| format!("  - t{n}"))
+        ),
+        format!(
+            "kind: implementer\ngates:\n{}",
+            lines(&|n| match n % 4 {
+                0 => format!("  - {{ name: g{n}, command: make }}"),
+                _ => String::new(),
+            })
+        ),
+        format!(
+            "kind: implementer\nconfig:\n{}",
+            lines(&|n| format!("  c{n}: 1"))
+        ),
+        format!("a: {}\n", "x".repeat(1 << 20)),
+        format!("{}: 1\n", "x".repeat(1 << 20)),
+        "- ".repeat(MANY),
+        "[".repeat(MANY),
+        "{a: ".repeat(MANY),
+        format!("a: {}\n", "? ".repeat(MANY)),
+        lines(&|n| format!("k{n}: &a{n} x")),
+        lines(&|_| "---".to_owned()),
+        lines(&|_| "# x".to_owned()),
+    ]
 }

@@ -637,9 +637,9 @@ pub(super) const MENDED: &[Mended] = &[
 
 fn without(text: &str, words: &[&str]) -> String {
     let kept = text
-        .lines()
+        .split_inclusive('\n')
         .filter(|line| !words.iter().any(|word| line.contains(word)));
-    kept.map(|line| format!("{line}\n")).collect()
+    kept.collect()
 }
 
 fn as_json(text: &str) -> String {

@@ -1,0 +1,141 @@
+//! How roles build on each other, whatever they say.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::yaml::Sources;
+
+const LAYERS: [Layer; 4] = [Layer::BuiltIn, Layer::User, Layer::Project, Layer::Workflow];
+
+/// What one file says of a role.
+#[derive(Clone, Debug)]
+struct Said {
+    prompt: Option<String>,
+    additions: Option<String>,
+    model: Option<String>,
+    tools: Option<Vec<String>>,
+    exclude: Vec<String>,
+}
+
+impl Said {
+    fn node(&self, first: &str) -> Node {
+        let list = |list: &[String]| Value::List(list.iter().map(Node::text).collect());
+        let mut node = crate::yaml::read(&mut Sources::default(), "role.yml", first).unwrap();
+        for (key, text) in [
+            ("prompt", &self.prompt),
+            ("system_prompt_additions", &self.additions),
+            ("model", &self.model),
+        ] {
+            if let Some(text) = text {
+                node.set(key, Node::text(text));
+            }
+        }
+        if let Some(tools) = &self.tools {
+            node.set("allowed_tools", Node::at(Place::NONE, list(tools)));
+        }
+        if !self.exclude.is_empty() {
+            node.set("exclude", Node::at(Place::NONE, list(&self.exclude)));
+        }
+        node
+    }
+}
+
+fn said() -> impl Strategy<Value = Said> {
+    let text = || prop::option::of("[a-z]{1,8}");
+    let words = || prop::collection::vec("[a-z]{1,4}", 1..4);
+    let lists = (
+        prop::option::of(words()),
+        prop::collection::vec("[a-z]{1,4}", 0..3),
+    );
+    (text(), text(), text(), lists).prop_map(|(prompt, additions, model, (tools, exclude))| Said {
+        prompt,
+        additions,
+        model,
+        tools,
+        exclude,
+    })
+}
+
+/// What must come of it: scalars and restrictions of the last that says them, lists of all.
+fn expect(role: &Role, all: &[&Said], prompt: &[&String]) -> Result<(), TestCaseError> {
+    let last = |of: fn(&Said) -> Option<String>| all.iter().rev().find_map(|said| of(said));
+    prop_assert_eq!(&role.model, &last(|said| said.model.clone()));
+    let tools = all.iter().rev().find_map(|said| said.tools.clone());
+    prop_assert_eq!(&role.means.allowed_tools, &tools.unwrap_or_default());
+    let exclude: Vec<String> = all.iter().flat_map(|said| said.exclude.clone()).collect();
+    prop_assert_eq!(&role.exclude, &exclude);
+    let prompt: Vec<&str> = prompt.iter().map(|part| part.as_str()).collect();
+    prop_assert_eq!(&role.prompt, &prompt.join("\n\n"));
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn prompts_are_put_one_after_the_other_on_extends(
+        chain in prop::collection::vec(said(), 1..8),
+        own_file in prop::option::of((0_usize..8, "[a-z]{1,8}")),
+    ) {
+        let mut book = Book::default();
+        for (number, said) in chain.iter().enumerate() {
+            let first = match number {
+                0 => "kind: scribe\n".to_owned(),
+                _ => format!("extends: r{}\n", number - 1),
+            };
+            book.add(Layer::Project, &format!("r{number}"), said.node(&first));
+        }
+        let own_file = own_file.filter(|(number, _)| *number < chain.len());
+        if let Some((number, prompt)) = &own_file {
+            book.add_prompt(Layer::Project, &format!("r{number}"), Place::NONE, prompt);
+        }
+        let mut prompt: Vec<&String> = Vec::new();
+        for (number, said) in chain.iter().enumerate() {
+            match &own_file {
+                // A file of its own stands in place of all it would build on.
+                Some((own, text)) if *own == number => prompt = vec![text],
+                _ => prompt.extend(&said.prompt),
+            }
+            prompt.extend(&said.additions);
+        }
+        let resolved = book.resolve(&format!("r{}", chain.len() - 1)).unwrap();
+        let all: Vec<&Said> = chain.iter().collect();
+        expect(&resolved.role, &all, &prompt)?;
+        prop_assert_eq!(resolved.chain.len(), chain.len() - 1);
+    }
+
+    #[test]
+    fn a_layer_counts_more_than_those_below(layers in prop::collection::vec(prop::option::of(said()), 4)) {
+        let present: Vec<(Layer, &Said)> = LAYERS
+            .into_iter()
+            .zip(&layers)
+            .filter_map(|(layer, said)| Some((layer, said.as_ref()?)))
+            .collect();
+        prop_assume!(!present.is_empty());
+        let mut book = Book::default();
+        for (index, (layer, said)) in present.iter().enumerate() {
+            let first = if index == 0 { "kind: scribe\n" } else { "description: x\n" };
+            book.add(*layer, "it", said.node(first));
+        }
+        // Of the same name, a prompt replaces; what is added is added.
+        let mut prompt: Vec<&String> = Vec::new();
+        for (_, said) in &present {
+            if let Some(own) = &said.prompt {
+                prompt = vec![own];
+            }
+            prompt.extend(&said.additions);
+        }
+        let resolved = book.resolve("it").unwrap();
+        let all: Vec<&Said> = present.iter().map(|(_, said)| *said).collect();
+        expect(&resolved.role, &all, &prompt)?;
+    }
+
+    #[test]
+    fn a_role_with_a_kind_builds_on_nothing_below(low in said(), high in said()) {
+        let mut book = Book::default();
+        book.add(Layer::BuiltIn, "it", low.node("kind: planner\n"));
+        book.add(Layer::Project, "it", high.node("kind: scribe\n"));
+        let resolved = book.resolve("it").unwrap();
+        prop_assert_eq!(resolved.role.kind, Kind::Scribe);
+        let prompt: Vec<&String> = high.prompt.iter().chain(&high.additions).collect();
+        expect(&resolved.role, &[&high], &prompt)?;
+    }
+}

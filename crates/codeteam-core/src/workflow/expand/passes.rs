@@ -1,0 +1,407 @@
+//! What is put into a graph, one thing after the other.
+
+use super::super::file::{FileAnswer, FileCheck, FileStep, OnFailure, WorkflowFile};
+use super::super::{CheckKind, Join};
+use super::writer::Writer;
+use super::{answers, back, each_target, gate, is_on, word};
+use crate::role::{Kind, OnGateFail};
+use crate::yaml::{Either, Fault, OneOrMany, Place, Placed, meant};
+
+/// What opens a pull request, if the workflow does not say.
+const PULL_REQUEST: &str = "git push --set-upstream origin \"$CODETEAM_BRANCH\" && gh pr create \
+    --draft --head \"$CODETEAM_BRANCH\" --title \"$PR_TITLE\" --body \"$PR_BODY\"";
+const CHANGELOGS: &[&str] = &[
+    "CHANGELOG*",
+    "CHANGES*",
+    "**/CHANGELOG*",
+    "changelog.d/**",
+    ".changes/**",
+    ".changeset/**",
+];
+
+impl Writer<'_, '_> {
+    /// Everything, in an order in which each finds its place: what comes after a step next to it
+    /// first, what comes before a commit farthest from it first.
+    pub(super) fn write(&mut self, file: &WorkflowFile, is_top: bool) {
+        self.leave_out();
+        self.reviewers();
+        self.approvals_after();
+        self.gates_of_roles();
+        self.before_commits();
+        self.hooks(file);
+        self.approvals_before();
+        self.help();
+        if is_top && self.switches.pull_request {
+            self.pull_request();
+        }
+    }
+
+    fn leave_out(&mut self) {
+        let mut index = 0;
+        while index < self.len() {
+            let (name, step) = &self.graph.entries[index];
+            let off = (self.switches.no_security && name.value == "security_review")
+                || (self.switches.no_publish && step.publish.is_some());
+            if off {
+                self.remove(index);
+            } else {
+                index += 1;
+            }
+        }
+    }
+
+    /// One after the other, or each twice.
+    fn reviewers(&mut self) {
+        let mut index = 0;
+        while index < self.len() {
+            if self.kind(index) != Some(Kind::Gatekeeper) {
+                index += 1;
+                continue;
+            }
+            let step = &mut self.graph.entries[index].1;
+            let alone = step.roles.len() + usize::from(step.role.is_some()) == 1;
+            if self.switches.dual && alone && step.instances.is_none() {
+                step.instances = Some(2);
+            }
+            let in_turn = step.parallel == Some(false) || self.switches.serial;
+            let all = step.join.unwrap_or_default() == Join::All;
+            if in_turn && all && step.roles.len() > 1 {
+                let rest = step.roles.split_off(1);
+                let on_reject = Some(self.redone_by(index));
+                let shared = &self.graph.entries[index].1;
+                let (rounds, instances) = (shared.max_rounds, shared.instances);
+                for role in rest.into_iter().rev() {
+                    let next = FileStep {
+                        on_reject: on_reject.clone(),
+                        max_rounds: rounds,
+                        instances,
+                        role: Some(role.clone()),
+                        ..FileStep::default()
+                    };
+                    self.insert_after(index, &role.value.replace('/', "-"), next);
+                }
+            }
+            index += 1;
+        }
+    }
+
+    fn approval(&mut self, index: usize, said: &Either<()>) -> FileStep {
+        let name = self.name(index);
+        let done = self.graph.entries[index].1.commit.is_none()
+            && self.graph.entries[index].1.publish.is_none();
+        let question = match said {
+            Either::Word(text) if text != "true" => text.clone(),
+            _ if done => format!("`{}` is done. Go on with it?", name.value),
+            _ => format!("`{}` comes next. Go on?", name.value),
+        };
+        let redone = self.redone_by(index);
+        let place = name.place;
+        FileStep {
+            person: Some(question),
+            answers: answers(place, [("approve", word("")), ("reject", back(&redone))]),
+            ..FileStep::default()
+        }
+    }
+
+    /// What a person says yes to leads on.
+    fn lead_on(step: &mut FileStep, next: String) {
+        if let Some((_, Either::Word(target))) = step.answers.0.first_mut() {
+            *target = next;
+        }
+    }
+
+    fn approvals_after(&mut self) {
+        let mut index = 0;
+        while index < self.len() {
+            let step = &mut self.graph.entries[index].1;
+            let before = step.commit.is_some() || step.publish.is_some() || step.person.is_some();
+            if before {
+                index += 1;
+                continue;
+            }
+            let said = step.human_approval.take().filter(is_on);
+            if let Some(said) = said.filter(|_| self.switches.approvals) {
+                let mut approval = self.approval(index, &said);
+                let next = self.graph.entries[index].1.next.clone();
+                Self::lead_on(&mut approval, next.unwrap_or_else(|| "done".to_owned()));
+                index = self.insert_after(index, "approval", approval);
+            }
+            index += 1;
+        }
+    }
+
+    fn approvals_before(&mut self) {
+        let mut index = 0;
+        while index < self.len() {
+            let name = self.name(index).value;
+            let step = &mut self.graph.entries[index].1;
+            let before = step.commit.is_some() || step.publish.is_some();
+            let said = step.human_approval.take().filter(is_on);
+            let asks = (step.commit.is_some() && self.switches.commits_ask)
+                .then(|| Either::Word("true".to_owned()));
+            let said = said.filter(|_| self.switches.approvals).or(asks);
+            if let Some(said) = said.filter(|_| before) {
+                let mut approval = self.approval(index, &said);
+                Self::lead_on(&mut approval, name);
+                self.insert_before(index, "approval", approval);
+                index += 1;
+            }
+            index += 1;
+        }
+    }
+
+    /// A role's own gates run when it has submitted.
+    fn gates_of_roles(&mut self) {
+        let mut index = 0;
+        while index < self.len() {
+            let step = &self.graph.entries[index].1;
+            let names: Vec<Placed<String>> = step.role.iter().chain(&step.roles).cloned().collect();
+            let (on_fail, place) = (step.on_fail.clone(), self.name(index).place);
+            let mut gates = Vec::new();
+            for name in &names {
+                let role = self.compiler.role(name);
+                for gate in role.into_iter().flat_map(|role| role.gates) {
+                    if !gates.contains(&gate) {
+                        gates.push(gate);
+                    }
+                }
+            }
+            for (meaning, suffix) in [(OnGateFail::Retry, "gates"), (OnGateFail::Block, "blocks")] {
+                let own = gates.iter().filter(|gate| gate.on_fail == meaning);
+                let checks: Vec<FileCheck> = own
+                    .map(|gate| FileCheck {
+                        name: Some(gate.name.clone()),
+                        command: Some(gate.command.clone()),
+                        timeout_seconds: gate.timeout_seconds,
+                        ..FileCheck::default()
+                    })
+                    .collect();
+                if checks.is_empty() {
+                    continue;
+                }
+                let target = match meaning {
+                    OnGateFail::Retry => Some(self.redone_by(index)),
+                    OnGateFail::Block => on_fail.clone(),
+                };
+                self.insert_after(index, suffix, gate(place, checks, target));
+            }
+            index += 1;
+        }
+    }
+
+    /// What must hold before anything is integrated.
+    fn before_commits(&mut self) {
+        let mut index = 0;
+        while index < self.len() {
+            if self.graph.entries[index].1.commit.is_none() {
+                index += 1;
+                continue;
+            }
+            let place = self.name(index).place;
+            let implementer = self.implementer(index);
+            let security = self.compiler.surroundings.security_role.clone();
+            if let Some(value) = security.filter(|_| self.switches.security == Some(true)) {
+                let review = FileStep {
+                    role: Some(Placed { value, place }),
+                    on_reject: self.first_implementer(),
+                    ..FileStep::default()
+                };
+                self.insert_before(index, "security-review", review);
+                index += 1;
+            }
+            let changed = |name: &str, paths: Vec<String>| FileCheck {
+                name: Some(name.to_owned()),
+                changed: OneOrMany(paths),
+                ..FileCheck::default()
+            };
+            let mut checks = Vec::new();
+            if self.switches.tests {
+                let tests = self.compiler.surroundings.tests.clone();
+                checks.push(changed("tests are part of the change", tests));
+            }
+            if self.switches.changelog {
+                let logs = CHANGELOGS.iter().map(|path| (*path).to_owned()).collect();
+                checks.push(changed("the changelog is part of the change", logs));
+            }
+            if !checks.is_empty() {
+                self.insert_before(index, "requirements", gate(place, checks, implementer));
+                index += 1;
+            }
+            index += 1;
+        }
+    }
+
+    fn hooks(&mut self, file: &WorkflowFile) {
+        for (hook, names) in &file.hooks.0 {
+            let (mut checks, mut lacking) = (Vec::new(), Vec::new());
+            for name in names {
+                match self.compiler.named_check(&name.value) {
+                    Some(check) => checks.push((name.value.clone(), check)),
+                    None => lacking.push(format!("`{}`", name.value)),
+                }
+            }
+            if !lacking.is_empty() {
+                let left_out = match lacking.len() {
+                    1 => "so it is left out",
+                    _ => "so they are left out",
+                };
+                self.compiler.notes.push(format!(
+                    "`hooks.{}`: no check {} is configured, {left_out}",
+                    hook.value,
+                    lacking.join(" or ")
+                ));
+            }
+            let known = ["pre_commit", "pre_review", "post_implement", "pre_publish"];
+            if !known.contains(&hook.value.as_str()) {
+                let message = format!("there is no hook `{}`", hook.value);
+                let fault = Fault::at(hook.place, message).maybe(meant(&hook.value, known));
+                if !self.compiler.faults.contains(&fault) {
+                    self.compiler.faults.push(fault);
+                }
+                continue;
+            }
+            if checks.is_empty() {
+                continue;
+            }
+            for (name, check) in &checks {
+                // By its name, so that the gate finds what was found here.
+                let timeout_seconds = Some(check.timeout_ms / 1_000);
+                let full = match &check.what {
+                    CheckKind::Command(command) => FileCheck {
+                        name: Some(check.name.clone()),
+                        command: Some(command.clone()),
+                        timeout_seconds,
+                        ..FileCheck::default()
+                    },
+                    _ => continue,
+                };
+                self.compiler
+                    .checks
+                    .insert(name.clone(), Either::Full(full));
+            }
+            self.hook(
+                &hook.value,
+                &checks.into_iter().map(|(name, _)| name).collect::<Vec<_>>(),
+            );
+        }
+    }
+
+    fn hook(&mut self, hook: &str, checks: &[String]) {
+        let suffix = hook.replace('_', "-");
+        let mut index = 0;
+        while index < self.len() {
+            let kind = self.kind(index);
+            let step = &mut self.graph.entries[index].1;
+            let mut leads_to_publish = false;
+            let fits = match hook {
+                "pre_commit" => step.commit.is_some(),
+                "pre_review" => kind == Some(Kind::Gatekeeper),
+                "post_implement" => kind == Some(Kind::Implementer),
+                _ => {
+                    let asks = step.person.is_some();
+                    let mut targets = Vec::new();
+                    each_target(step, &mut |target| targets.push(target.clone()));
+                    let published = self
+                        .graph
+                        .entries
+                        .iter()
+                        .filter(|(_, s)| s.publish.is_some());
+                    for (name, _) in published {
+                        leads_to_publish |= targets.contains(&name.value);
+                    }
+                    asks && leads_to_publish
+                }
+            };
+            if fits {
+                let place = self.name(index).place;
+                let list = checks.iter().map(|name| Either::Word(name.clone()));
+                let target = if hook == "post_implement" {
+                    Some(self.name(index).value)
+                } else {
+                    self.first_implementer()
+                };
+                let gate = FileStep {
+                    gate: Some(Placed {
+                        value: Either::Full(list.collect()),
+                        place,
+                    }),
+                    on_fail: target,
+                    ..FileStep::default()
+                };
+                if hook == "post_implement" {
+                    self.insert_after(index, &suffix, gate);
+                } else {
+                    self.insert_before(index, &suffix, gate);
+                }
+                index += 1;
+            }
+            index += 1;
+        }
+    }
+
+    /// `on_failure: ask_human`: after the last try a person says whether to try again.
+    fn help(&mut self) {
+        for index in 0..self.len() {
+            let name = self.name(index);
+            let step = &mut self.graph.entries[index].1;
+            let asks = step.retry.as_ref().is_some_and(|retry| {
+                matches!(&retry.value, Either::Full(policy)
+                    if policy.on_failure == Some(OnFailure::AskHuman))
+            });
+            if !asks || step.on_fail.is_some() {
+                continue;
+            }
+            let help = format!("{}-help", name.value);
+            step.on_fail = Some(help.clone());
+            let again = Either::Full(FileAnswer {
+                next: name.value.clone(),
+                rejects: false,
+                resets: true,
+            });
+            let place = name.place;
+            let asks = FileStep {
+                person: Some(format!(
+                    "`{}` failed again and again. Try once more?",
+                    name.value
+                )),
+                answers: answers(place, [("again", again), ("give_up", word("fail"))]),
+                ..FileStep::default()
+            };
+            self.graph
+                .entries
+                .push((Placed { value: help, place }, asks));
+        }
+    }
+
+    fn pull_request(&mut self) {
+        let asks = "pull_request-approval";
+        let mut place = Place::NONE;
+        for (name, step) in &mut self.graph.entries {
+            let ends = step.next.as_deref() == Some("done")
+                || (step.next.is_none() && step.commit.is_some());
+            if ends {
+                step.next = Some(asks.to_owned());
+                place = name.place;
+            }
+        }
+        let placed = |value: &str| Placed {
+            value: value.to_owned(),
+            place,
+        };
+        let person = FileStep {
+            person: Some("The work is done. Open a draft pull request for it?".to_owned()),
+            answers: answers(
+                place,
+                [("open", word("pull_request")), ("leave", word("done"))],
+            ),
+            ..FileStep::default()
+        };
+        let publish = FileStep {
+            publish: Some(PULL_REQUEST.to_owned()),
+            next: Some("done".to_owned()),
+            ..FileStep::default()
+        };
+        self.graph.entries.push((placed(asks), person));
+        self.graph.entries.push((placed("pull_request"), publish));
+    }
+}

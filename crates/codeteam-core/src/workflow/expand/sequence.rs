@@ -1,0 +1,160 @@
+//! The short form: roles in their order.
+
+use super::super::Rebound;
+use super::super::compile::Compiler;
+use super::super::file::{Commit, FileAnswer, FileStep, SequenceEntry, WorkflowFile};
+use super::super::graft::MAX_STEPS;
+use super::{Graph, answers, word};
+use crate::ids::StepId;
+use crate::role::Kind;
+use crate::yaml::{Either, Fault, Place, Placed};
+
+impl Compiler<'_> {
+    /// Roles in their order become steps: checks after every implementer, rejections to the
+    /// nearest implementer before, a commit at the end.
+    pub(in super::super) fn sequence(
+        &mut self,
+        file: &mut WorkflowFile,
+        graph: &mut Graph,
+        place: Place,
+    ) {
+        if !graph.entries.is_empty() {
+            let fault = Fault::at(place, "a workflow has `steps` or a `sequence`, not both");
+            self.faults.push(fault);
+            return;
+        }
+        if file.sequence.len() > MAX_STEPS {
+            let message = format!("a sequence has at most {MAX_STEPS} roles");
+            self.faults
+                .push(Fault::at(place, message).hint("divide it into several workflows"));
+            return;
+        }
+        file.max_iterations.get_or_insert(5);
+        let mut members: Vec<(Placed<String>, Kind, Placed<String>)> = Vec::new();
+        for entry in std::mem::take(&mut file.sequence) {
+            let place = entry.place;
+            let (role, said) = match entry.value {
+                Either::Word(role) => (role, None),
+                Either::Full(SequenceEntry { role, kind }) => (role, kind),
+            };
+            let role = Placed { value: role, place };
+            let Some(resolved) = self.role(&role) else {
+                continue;
+            };
+            let kind = resolved.role.kind;
+            if let Some(said) = said.filter(|said| *said != kind) {
+                let message = format!(
+                    "the role `{}` is {}, not {}",
+                    role.value,
+                    kind.with_article(),
+                    said.with_article()
+                );
+                self.fault(place, message);
+            }
+            let twice = members
+                .iter()
+                .filter(|(_, _, known)| known.value == role.value)
+                .count();
+            let plain = role.value.replace('/', "-");
+            let value = if twice == 0 {
+                plain
+            } else {
+                format!("{plain}-{}", twice + 1)
+            };
+            members.push((Placed { value, place }, kind, role));
+        }
+        let entries = self.members(file, &members);
+        graph.entries = entries;
+    }
+
+    fn members(
+        &mut self,
+        file: &WorkflowFile,
+        members: &[(Placed<String>, Kind, Placed<String>)],
+    ) -> Vec<(Placed<String>, FileStep)> {
+        let mut entries: Vec<(Placed<String>, FileStep)> = Vec::new();
+        let after = file.rebound.map(|rebound| rebound.after_failures);
+        let (mut implementer, mut designer): (Option<String>, Option<String>) = (None, None);
+        let mut offers = false;
+        for (name, kind, role) in members {
+            let mut step = FileStep {
+                role: Some(role.clone()),
+                ..FileStep::default()
+            };
+            if *kind == Kind::Gatekeeper {
+                let Some(implementer) = &implementer else {
+                    let message = format!("`{}` has nobody before it to go back to", name.value);
+                    let fault = Fault::at(name.place, message);
+                    self.faults
+                        .push(fault.hint("put an implementer before every gatekeeper"));
+                    continue;
+                };
+                step.on_reject = Some(implementer.clone());
+                step.rebound = rebound(after, designer.as_ref(), &mut offers);
+            }
+            if *kind == Kind::Designer && implementer.is_none() {
+                designer = Some(name.value.clone());
+            }
+            entries.push((name.clone(), step));
+            if *kind == Kind::Implementer {
+                implementer = Some(name.value.clone());
+                let verify = FileStep {
+                    gate: Some(Placed {
+                        value: Either::Word("project".to_owned()),
+                        place: name.place,
+                    }),
+                    on_fail: implementer.clone(),
+                    rebound: rebound(after, designer.as_ref(), &mut offers),
+                    ..FileStep::default()
+                };
+                let value = format!("{}-checks", name.value);
+                let place = name.place;
+                entries.push((Placed { value, place }, verify));
+            }
+        }
+        let place = members.last().map_or(Place::NONE, |(name, ..)| name.place);
+        let placed = |value: &str| Placed {
+            value: value.to_owned(),
+            place,
+        };
+        if implementer.is_some() {
+            let commit = FileStep {
+                commit: Some(Commit::Branch),
+                ..FileStep::default()
+            };
+            entries.push((placed("commit"), commit));
+        }
+        let names: Vec<String> = entries.iter().map(|(name, _)| name.value.clone()).collect();
+        for (index, (_, step)) in entries.iter_mut().enumerate() {
+            let next = names.get(index + 1).cloned();
+            step.next = Some(next.unwrap_or_else(|| "done".to_owned()));
+        }
+        if let (true, Some(designer), Some(implementer)) = (offers, designer, implementer) {
+            let again = Either::Full(FileAnswer {
+                next: designer.clone(),
+                rejects: false,
+                resets: true,
+            });
+            let question = format!(
+                "This was rejected several times. Should `{designer}` look at the approach again?"
+            );
+            let asks = FileStep {
+                person: Some(question),
+                answers: answers(place, [("yes", again), ("no", word(&implementer))]),
+                ..FileStep::default()
+            };
+            entries.push((placed("rebound"), asks));
+        }
+        entries
+    }
+}
+
+fn rebound(after: Option<u32>, designer: Option<&String>, offers: &mut bool) -> Option<Rebound> {
+    designer?;
+    let after = after?;
+    *offers = true;
+    Some(Rebound {
+        after,
+        to: StepId::from("rebound"),
+    })
+}

@@ -1,0 +1,133 @@
+//! A graph that steps are put into: before others, after others, or in their place.
+
+use super::super::compile::Compiler;
+use super::super::file::FileStep;
+use super::{Graph, Switches, each_target};
+use crate::role::Kind;
+use crate::yaml::Placed;
+
+pub(super) struct Writer<'a, 'b> {
+    pub(super) compiler: &'a mut Compiler<'b>,
+    pub(super) graph: &'a mut Graph,
+    pub(super) switches: &'a Switches,
+}
+
+impl Writer<'_, '_> {
+    pub(super) fn len(&self) -> usize {
+        self.graph.entries.len()
+    }
+
+    pub(super) fn name(&self, index: usize) -> Placed<String> {
+        self.graph.entries[index].0.clone()
+    }
+
+    pub(super) fn kind(&mut self, index: usize) -> Option<Kind> {
+        self.compiler.kind_of(&self.graph.entries[index].1)
+    }
+
+    /// The nearest implementer before a step, or any.
+    pub(super) fn implementer(&mut self, index: usize) -> Option<String> {
+        let before = (0..index).rev();
+        let others = index..self.len();
+        before
+            .chain(others)
+            .find(|i| self.kind(*i) == Some(Kind::Implementer))
+            .map(|i| self.name(i).value)
+    }
+
+    /// The one who does the work of this graph.
+    pub(super) fn first_implementer(&mut self) -> Option<String> {
+        let found = (0..self.len()).find(|i| self.kind(*i) == Some(Kind::Implementer));
+        found.map(|i| self.name(i).value)
+    }
+
+    /// Where the work of a step goes back to.
+    pub(super) fn redone_by(&mut self, index: usize) -> String {
+        let step = &self.graph.entries[index].1;
+        if let Some(said) = step.on_reject.clone().or(step.on_fail.clone()) {
+            return said;
+        }
+        match self.kind(index) {
+            Some(Kind::Gatekeeper) | None => {
+                let commits = self.graph.entries[index].1.commit.is_some();
+                let implementer = if commits {
+                    self.first_implementer()
+                } else {
+                    self.implementer(index)
+                };
+                let earlier = |writer: &mut Self| {
+                    let makes = [Kind::Planner, Kind::Designer, Kind::Analyst];
+                    let found = (0..index)
+                        .rev()
+                        .find(|i| writer.kind(*i).is_some_and(|kind| makes.contains(&kind)));
+                    found.map(|i| writer.name(i).value)
+                };
+                implementer
+                    .or_else(|| earlier(self))
+                    .unwrap_or_else(|| "fail".to_owned())
+            }
+            Some(_) => self.name(index).value,
+        }
+    }
+
+    pub(super) fn insert_after(&mut self, index: usize, suffix: &str, mut step: FileStep) -> usize {
+        let own = self.name(index);
+        let name = format!("{}-{suffix}", own.value);
+        let before = &mut self.graph.entries[index].1;
+        step.next = before.next.replace(name.clone());
+        step.when.clone_from(&before.when);
+        let name = Placed {
+            value: name,
+            place: own.place,
+        };
+        self.graph.entries.insert(index + 1, (name, step));
+        index + 1
+    }
+
+    pub(super) fn insert_before(&mut self, index: usize, suffix: &str, mut step: FileStep) {
+        let own = self.name(index);
+        let name = format!("{}-{suffix}", own.value);
+        for (_, other) in &mut self.graph.entries {
+            each_target(other, &mut |target| {
+                if *target == own.value {
+                    target.clone_from(&name);
+                }
+            });
+        }
+        if let Some(start) = self
+            .graph
+            .start
+            .as_mut()
+            .filter(|start| start.value == own.value)
+        {
+            start.value.clone_from(&name);
+        }
+        step.when.clone_from(&self.graph.entries[index].1.when);
+        step.next.get_or_insert_with(|| own.value.clone());
+        let name = Placed {
+            value: name,
+            place: own.place,
+        };
+        self.graph.entries.insert(index, (name, step));
+    }
+
+    pub(super) fn remove(&mut self, index: usize) {
+        let (name, step) = self.graph.entries.remove(index);
+        let follows = step.next.unwrap_or_else(|| "done".to_owned());
+        for (_, other) in &mut self.graph.entries {
+            each_target(other, &mut |target| {
+                if *target == name.value {
+                    target.clone_from(&follows);
+                }
+            });
+        }
+        if let Some(start) = self
+            .graph
+            .start
+            .as_mut()
+            .filter(|start| start.value == name.value)
+        {
+            start.value = follows;
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Whatever is put into a workflow or left out of it, the rest is reached in its order.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use proptest::prelude::*;
+use proptest::sample::{Index, subsequence};
+
+use crate::workflow::{Compiled, StepKind, Surroundings, Target, build};
+use crate::yaml::{Sources, read};
+
+/// What a step of the workflow below does.
+#[derive(Clone, Copy, Debug)]
+enum Does {
+    Work,
+    Check,
+    Ask,
+}
+
+/// A workflow of steps in a row, and one in which they are those of each task.
+#[derive(Clone, Debug)]
+struct Below {
+    steps: Vec<Does>,
+    inner: bool,
+    /// Whether steps say where they lead, or are gone through in their order.
+    says_next: bool,
+    says_start: bool,
+}
+
+impl Below {
+    fn text(&self) -> String {
+        let mut text = "roles: { maker: { kind: implementer } }\n".to_owned();
+        let mut margin = "  ";
+        if self.says_start && !self.inner {
+            text += "start: s0\n";
+        }
+        text += "steps:\n";
+        if self.inner {
+            text += "  tasks:\n    each: task\n    next: done\n";
+            if self.says_start {
+                text += "    start: s0\n";
+            }
+            text += "    steps:\n";
+            margin = "      ";
+        }
+        // Where steps say where they lead, only the first has its place in the file.
+        let mut order: Vec<(usize, &Does)> = self.steps.iter().enumerate().collect();
+        if self.says_next {
+            order[1..].reverse();
+        }
+        for (index, does) in order {
+            let next = match index + 1 {
+                end if end == self.steps.len() => "done".to_owned(),
+                next => format!("s{next}"),
+            };
+            let does = match does {
+                // Without `next` a person's answers cannot lead on in order.
+                Does::Ask if self.says_next => {
+                    format!("person: Go on?, answers: {{ yes: {next}, no: fail }}")
+                }
+                Does::Check if self.says_next => {
+                    format!("gate: [{{ command: make }}], on_fail: s0, next: {next}")
+                }
+                _ if self.says_next => format!("role: maker, next: {next}"),
+                Does::Check => "gate: [{ command: make }]".to_owned(),
+                _ => "role: maker".to_owned(),
+            };
+            let _ = writeln!(text, "{margin}s{index}: {{ {does} }}");
+        }
+        text
+    }
+}
+
+fn below() -> impl Strategy<Value = Below> {
+    let does = prop_oneof![Just(Does::Work), Just(Does::Check), Just(Does::Ask)];
+    let steps = prop::collection::vec(does, 2..8);
+    (steps, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
+        |(steps, inner, says_next, says_start)| Below {
+            steps,
+            inner,
+            says_next,
+            says_start,
+        },
+    )
+}
+
+/// A workflow, what is put into it (before or after which step), and what is left out.
+fn changed() -> impl Strategy<Value = (Below, Vec<(bool, usize)>, Vec<usize>)> {
+    below().prop_flat_map(|below| {
+        let count = below.steps.len();
+        let all: Vec<usize> = (0..count).collect();
+        let put = prop::collection::vec((any::<bool>(), any::<Index>()), 0..4);
+        let put = put.prop_map(move |put| {
+            let at = |(before, at): (bool, Index)| (before, at.index(count));
+            put.into_iter().map(at).collect()
+        });
+        (Just(below), put, subsequence(all, 0..count))
+    })
+}
+
+fn compiled(below: &Below, above: &str) -> Result<Compiled, String> {
+    let mut sources = Sources::default();
+    let node = read(&mut sources, "above.yml", above).unwrap();
+    let text = below.text();
+    let mut find = |name: &str, _: usize| {
+        let node = (name == "below").then(|| read(&mut sources, "below.yml", &text).unwrap());
+        Ok(node)
+    };
+    let built = build("above", node, &mut Surroundings::default(), &mut find);
+    built.map_err(|faults| format!("{}\n{above}\n{text}", sources.problems(faults)))
+}
+
+/// The steps in the order they are gone through if all is well.
+fn line(compiled: &Compiled) -> Vec<String> {
+    let workflow = &compiled.workflow;
+    let mut line = Vec::new();
+    let mut here = workflow.start.clone();
+    loop {
+        let step = &workflow.steps[&here];
+        if let StepKind::Each { start, .. } = &step.kind {
+            here.clone_from(start);
+            continue;
+        }
+        assert!(!line.contains(&here.0), "a circle: {line:?}");
+        line.push(here.0.clone());
+        let next = match &step.kind {
+            StepKind::Person { answers, .. } => answers[0].next.clone(),
+            _ => step.next.clone(),
+        };
+        match next {
+            Target::Step(next) => here = next,
+            Target::Done | Target::Fail => return line,
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_other_step_is_reached_in_its_order((below, put, out) in changed()) {
+        let mut above = "extends: below\n".to_owned();
+        let left_out: Vec<String> = out.iter().map(|step| format!("s{step}")).collect();
+        if !left_out.is_empty() {
+            let _ = writeln!(above, "disable: [{}]", left_out.join(", "));
+        }
+        if !put.is_empty() {
+            above += "steps:\n";
+        }
+        for (number, (before, at)) in put.iter().enumerate() {
+            let side = if *before { "before" } else { "after" };
+            let _ = writeln!(above, "  n{number}: {{ role: maker, position: {side} s{at} }}");
+        }
+        let compiled = compiled(&below, &above).map_err(TestCaseError::fail)?;
+        let line = line(&compiled);
+        // All of them, and those of the workflow below in their order.
+        let expected: Vec<String> = (0..below.steps.len())
+            .map(|step| format!("s{step}"))
+            .filter(|step| !left_out.contains(step))
+            .collect();
+        let kept: Vec<String> = line.iter().filter(|s| s.starts_with('s')).cloned().collect();
+        prop_assert_eq!(kept, expected, "{}\n{}", above, below.text());
+        let new: BTreeSet<String> = line.iter().filter(|s| s.starts_with('n')).cloned().collect();
+        prop_assert_eq!(new.len(), put.len(), "{}\n{}", above, below.text());
+        for (number, (before, at)) in put.iter().enumerate() {
+            let place = |name: String| line.iter().position(|step| *step == name);
+            if let Some(beside) = place(format!("s{at}")) {
+                let own = place(format!("n{number}"));
+                prop_assert!(own.is_some_and(|own| (own < beside) == *before), "{:?}\n{}", line, above);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_new_step_goes_where_it_is_led_to() {
+    let below = Below {
+        steps: vec![Does::Work, Does::Check],
+        inner: true,
+        says_next: true,
+        says_start: false,
+    };
+    let above = "extends: below\nstart: plan\nsteps:\n  plan: { role: maker, next: s0 }\n  \
+                 s1: { next: look }\n  look: { gate: [{ command: look }], next: done }\n";
+    let compiled = compiled(&below, above).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(line(&compiled), ["plan", "s0", "s1", "look"]);
+    let steps = &compiled.workflow.steps;
+    assert_eq!(steps[&"plan".into()].next.to_string(), "tasks");
+    assert_eq!(steps[&"look".into()].scope, Some("tasks".into()));
+}
+
+#[test]
+fn a_gate_that_only_says_who_does_it_does_what_it_did() {
+    let below = Below {
+        steps: vec![Does::Work, Does::Check],
+        inner: false,
+        says_next: true,
+        says_start: false,
+    };
+    let above = "extends: below\nsteps:\n  s1: { type: orchestrator_gate }\n";
+    let compiled = compiled(&below, above).unwrap_or_else(|error| panic!("{error}"));
+    let StepKind::Gate { checks } = &compiled.workflow.steps[&"s1".into()].kind else {
+        panic!("it is no gate");
+    };
+    assert_eq!(checks[0].name, "make");
+}

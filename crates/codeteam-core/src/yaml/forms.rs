@@ -1,0 +1,179 @@
+//! Forms that files have and plain types do not: a value with its place, one or many, a word or more.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{self, Deserialize, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+
+use super::source::Place;
+
+/// A value and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed<T> {
+    /// The value.
+    pub value: T,
+    /// Where.
+    pub place: Place,
+}
+
+/// One thing or a list of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OneOrMany<T>(pub Vec<T>);
+
+/// A single value or something larger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Either<T> {
+    /// A single value, as its text.
+    Word(String),
+    /// Something larger.
+    Full(T),
+}
+
+pub(super) const PLACED: &str = "$placed";
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Placed<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Written<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Written<T> {
+            type Value = Placed<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a value with its place")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Placed<T>, A::Error> {
+                let mut number = || {
+                    let number: Option<u32> = seq.next_element()?;
+                    Ok(number.unwrap_or_default())
+                };
+                let place = Place {
+                    source: number()?,
+                    line: number()?,
+                    column: number()?,
+                };
+                let value = seq.next_element()?;
+                let value = value.ok_or_else(|| de::Error::custom("a value is missing"))?;
+                Ok(Placed { value, place })
+            }
+        }
+        deserializer.deserialize_tuple_struct(PLACED, 4, Written(PhantomData))
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Written<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Written<T> {
+            type Value = OneOrMany<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("one of them or a list")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+                T::deserialize(text.into_deserializer()).map(|one| OneOrMany(vec![one]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(seq)).map(OneOrMany)
+            }
+        }
+        deserializer.deserialize_any(Written(PhantomData))
+    }
+}
+
+impl<T> Default for OneOrMany<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Either<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Written<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Written<T> {
+            type Value = Either<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a word, or more about it")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Either::Word(text.to_owned()))
+            }
+
+            fn visit_bool<E: de::Error>(self, truth: bool) -> Result<Self::Value, E> {
+                Ok(Either::Word(truth.to_string()))
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Self::Value, E> {
+                Ok(Either::Word(number.to_string()))
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Self::Value, E> {
+                Ok(Either::Word(number.to_string()))
+            }
+
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Self::Value, E> {
+                Ok(Either::Word(number.to_string()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+                T::deserialize(SeqAccessDeserializer::new(seq)).map(Either::Full)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(Either::Full)
+            }
+        }
+        deserializer.deserialize_any(Written(PhantomData))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Placed<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<T>()
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for OneOrMany<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("OneOrMany_{}", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let one = generator.subschema_for::<T>();
+        let many = generator.subschema_for::<Vec<T>>();
+        json_schema!({ "anyOf": [one, many] })
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Either<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("Either_{}", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let full = generator.subschema_for::<T>();
+        json_schema!({ "anyOf": [{ "type": ["string", "number", "boolean"] }, full] })
+    }
+}

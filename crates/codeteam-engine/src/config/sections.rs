@@ -1,0 +1,262 @@
+//! The sections of the configuration, each a type of its own. Field comments are what editors show.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use codeteam_core::role::Provider;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// The model of roles that name none.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Llm {
+    /// Who serves it.
+    pub provider: Option<Provider>,
+    /// The model.
+    pub model: Option<String>,
+}
+
+/// Settings of one role.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Agent {
+    /// How many tokens its log may have before it is summarized.
+    pub log_summarize_threshold: Option<u64>,
+}
+
+/// What codeteam writes for people.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Output {
+    /// Where the stories of runs are written.
+    pub runs_dir: Option<PathBuf>,
+    /// Whether what workers and checks say is shown.
+    pub verbose: Option<bool>,
+}
+
+/// Which roles may go on in the session of their last attempt.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Continuity {
+    /// What holds for roles that are not named.
+    pub default_mode: ContinuityMode,
+    /// Whether any role may.
+    pub allow_continuation: Option<bool>,
+    /// How often in a row; at most 3.
+    pub max_continuation_turns: Option<u32>,
+    /// Those that may.
+    pub continuation_roles: Vec<String>,
+}
+
+/// What holds for roles that are not named.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ContinuityMode {
+    /// Every attempt starts anew, unless the role says otherwise.
+    #[default]
+    Fresh,
+}
+
+/// When a person must approve.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ApprovalGate {
+    /// What must hold of a change: `file_count < 3`, `changes_auth_code`.
+    pub conditions: Vec<String>,
+    /// What happens then.
+    pub action: Option<ApprovalAction>,
+    /// How long to wait before going on.
+    pub timeout_minutes: Option<u64>,
+    /// How it is told.
+    pub notification: Option<String>,
+    /// Who may approve.
+    pub approvers: Vec<String>,
+    /// How many of them must.
+    pub min_approvers: Option<u32>,
+}
+
+/// What happens at an approval gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalAction {
+    /// Nothing is asked.
+    AutoApprove,
+    /// It is told, and after a while it goes on.
+    NotifyAndTimeout,
+    /// A person must approve.
+    RequireApproval,
+    /// Several must.
+    RequireMultiApproval,
+}
+
+/// A package of the repository.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Package {
+    /// Its name.
+    pub name: String,
+    /// Where it is.
+    pub path: PathBuf,
+    /// The roles that work on it.
+    #[serde(default)]
+    pub roles: Vec<String>,
+}
+
+/// What a package needs first.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Needs {
+    /// The packages.
+    pub depends_on: Vec<String>,
+}
+
+/// Whether workers are chosen by how they did before.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Adaptive {
+    /// Whether at all.
+    pub enabled: bool,
+    /// How many attempts it takes to judge.
+    pub min_samples_before_adapt: Option<u32>,
+    /// How often it is judged anew.
+    pub adaptation_interval_days: Option<u32>,
+    /// How far from the default it may go.
+    pub max_deviation_from_default: Option<f64>,
+    /// Roles whose worker is fixed.
+    pub locked_assignments: BTreeMap<String, String>,
+}
+
+/// What is taken out of what is kept and shown.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Redaction {
+    /// What looks like a secret and is none, as regular expressions.
+    pub allow: Vec<String>,
+}
+
+/// What is verified.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Verification {
+    /// Commands that must exit with 0: what `gate: project` runs.
+    pub commands: Vec<Command>,
+    /// Whether they find what they have built for earlier trees of the same task. Quicker, and
+    /// what a worker had its tests leave there is found too.
+    pub keep_worktree: bool,
+    /// Files of these patterns are tests.
+    pub test_paths: Vec<String>,
+    /// How long files and functions may be.
+    pub metrics: Option<Metrics>,
+}
+
+/// How long files and functions may be.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Metrics {
+    /// Lines of a file.
+    pub max_file_lines: Option<u64>,
+    /// Lines of a function.
+    #[serde(alias = "max_function_lines")]
+    pub max_method_lines: Option<u64>,
+}
+
+/// A command that must exit with 0.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Command {
+    /// Its name in reports; the command itself if it has none.
+    #[serde(default)]
+    pub name: String,
+    /// The command, for `sh -c`.
+    pub command: String,
+    /// How long it may take; 600 if left out.
+    #[serde(default)]
+    pub timeout_seconds: Option<u64>,
+}
+
+/// What may be used up by one run.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// US dollars.
+    pub max_cost_usd: Option<f64>,
+    /// Tokens, read and written.
+    pub max_tokens: Option<u64>,
+    /// Attempts of workers.
+    pub max_attempts: Option<u64>,
+    /// Minutes from start to end.
+    pub max_minutes: Option<u64>,
+    /// Megabytes of worktrees and bodies.
+    pub max_disk_mb: Option<u64>,
+    /// US dollars for each task.
+    pub max_task_cost_usd: Option<f64>,
+    /// Tokens for each task.
+    pub max_task_tokens: Option<u64>,
+    /// Tasks of a plan.
+    pub max_tasks: Option<usize>,
+    /// Seconds of one attempt, if its step does not say.
+    pub step_timeout_seconds: Option<u64>,
+    /// How often an attempt that failed is tried again, if its step does not say.
+    pub step_max_retries: Option<u32>,
+    /// Steps that a frame may enter, all together, if the workflow does not say.
+    pub workflow_max_steps: Option<u32>,
+    /// Seconds before the second try.
+    pub retry_base_delay_seconds: Option<f64>,
+    /// No wait between tries is longer.
+    pub retry_max_delay_seconds: Option<f64>,
+    /// How many times longer each wait is than the one before.
+    pub retry_exponential_base: Option<f64>,
+    /// Tokens of what a role is shown, if it does not say.
+    pub default_token_budget: Option<u64>,
+    /// Tokens that no role may go above.
+    pub max_token_budget: Option<u64>,
+}
+
+/// Branches and commits.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Git {
+    /// Where the work goes: a branch of its own, the branch you are on, or nowhere.
+    pub mode: GitMode,
+    /// What the branch's name begins with, in place of a pattern.
+    pub branch_prefix: Option<String>,
+    /// The branch's name. `{run}` is the run's id, `{stamp}` (or `{task_id}`) its time, `{date}` its
+    /// day, `{slug}` (or `{description}`) the goal in short.
+    pub branch_pattern: String,
+    /// How commit messages are put together.
+    pub commit_message_format: Option<String>,
+    /// Whether a run gets a branch of its own.
+    pub auto_branch: Option<bool>,
+    /// Whether what was judged is committed without asking.
+    pub auto_commit: Option<bool>,
+    /// Whether it is shown beforehand.
+    pub dry_run_preview: Option<bool>,
+}
+
+/// Where the work goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum GitMode {
+    /// A branch of its own.
+    #[default]
+    Branch,
+    /// The branch you are on, at the end.
+    Current,
+    /// Nowhere: a patch is left.
+    None,
+}
+
+impl Default for Git {
+    fn default() -> Self {
+        Self {
+            mode: GitMode::default(),
+            branch_prefix: None,
+            branch_pattern: "codeteam/{run}".to_owned(),
+            commit_message_format: None,
+            auto_branch: None,
+            auto_commit: None,
+            dry_run_preview: None,
+        }
+    }
+}
