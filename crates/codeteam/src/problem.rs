@@ -124,7 +124,8 @@ impl From<EngineError> for Problem {
                     None => problem.hint(format!("`codeteam {what} list` names those there are")),
                 }
             }
-            EngineError::Library(library::Error::Invalid(problems)) => Self::user(near(problems)),
+            EngineError::Library(library::Error::Invalid(problems))
+            | EngineError::Config(config::Error::Invalid(problems)) => Self::user(near(problems)),
             EngineError::NotCast(ref name, ref known) => {
                 let problem = Self::user(error.to_string());
                 match nearest(name, known.iter().map(String::as_str)) {
@@ -142,7 +143,6 @@ impl From<EngineError> for Problem {
                     .caused_by(&error)
                     .hint("`.codeteam` must be a folder, and its files must be yours to read")
             }
-            EngineError::Config(config::Error::Invalid(problems)) => Self::user(near(problems)),
             EngineError::Plan(problems) => Self::user(near(problems))
                 .hint("mend the plan and try again; nothing was started"),
             EngineError::Prompt(error) => error.into(),
