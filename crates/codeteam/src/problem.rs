@@ -214,6 +214,13 @@ fn no_sandbox(missing: &Missing) -> Problem {
 
 impl From<prompt::Error> for Problem {
     fn from(error: prompt::Error) -> Self {
+        let error = match error {
+            prompt::Error::Invalid(problems) => {
+                return Self::user(near(problems))
+                    .hint("mend the template and try again; nothing was started");
+            }
+            error => error,
+        };
         let problem = Self::user(error.to_string());
         match error {
             prompt::Error::Unknown {
@@ -223,10 +230,9 @@ impl From<prompt::Error> for Problem {
                 "a role's `template` is a file in `.codeteam/prompts/`, or one that is built in",
             ),
             prompt::Error::Read { .. } => problem.caused_by(&error),
-            prompt::Error::Invalid(_) => {
-                problem.hint("mend the template and try again; nothing was started")
+            prompt::Error::Invalid(_) | prompt::Error::TooLong(_) | prompt::Error::TooMany(_) => {
+                problem
             }
-            prompt::Error::TooLong(_) | prompt::Error::TooMany(_) => problem,
         }
     }
 }
