@@ -49,6 +49,9 @@ pub struct Places {
     pub project: Option<(PathBuf, PathBuf)>,
 }
 
+/// The name of the workflow that the configuration itself says, by changes or steps of its own.
+pub const CONFIGURED: &str = "project";
+
 /// A workflow that there is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
@@ -263,6 +266,11 @@ impl Library {
         Ok(resolved.map_err(|faults| self.sources.problems(faults))?)
     }
 
+    /// Whether there is a workflow of this name.
+    pub fn has_workflow(&self, name: &str) -> bool {
+        self.workflows().iter().any(|listed| listed.name == name)
+    }
+
     /// All workflows there are, each in its topmost layer, and the lower ones it hides.
     pub fn workflows(&self) -> Vec<Listed> {
         let mut found: BTreeMap<String, Listed> = BTreeMap::new();
@@ -366,7 +374,7 @@ impl Library {
         if own.iter().all(|key| node.get(key).is_none()) {
             node.set("extends", Node::text(Config::usual_workflow()));
         }
-        self.build("project", node, surroundings)
+        self.build(CONFIGURED, node, surroundings)
     }
 
     /// Compiles a workflow that is part of the configuration.

@@ -124,7 +124,8 @@ impl From<EngineError> for Problem {
                     None => problem.hint(format!("`codeteam {what} list` names those there are")),
                 }
             }
-            EngineError::Library(library::Error::Invalid(problems)) => Self::user(near(problems)),
+            EngineError::Library(library::Error::Invalid(problems))
+            | EngineError::Config(config::Error::Invalid(problems)) => Self::user(near(problems)),
             EngineError::NotCast(ref name, ref known) => {
                 let problem = Self::user(error.to_string());
                 match nearest(name, known.iter().map(String::as_str)) {
@@ -142,7 +143,6 @@ impl From<EngineError> for Problem {
                     .caused_by(&error)
                     .hint("`.codeteam` must be a folder, and its files must be yours to read")
             }
-            EngineError::Config(config::Error::Invalid(problems)) => Self::user(near(problems)),
             EngineError::Plan(problems) => Self::user(near(problems))
                 .hint("mend the plan and try again; nothing was started"),
             EngineError::Prompt(error) => error.into(),
@@ -214,6 +214,13 @@ fn no_sandbox(missing: &Missing) -> Problem {
 
 impl From<prompt::Error> for Problem {
     fn from(error: prompt::Error) -> Self {
+        let error = match error {
+            prompt::Error::Invalid(problems) => {
+                return Self::user(near(problems))
+                    .hint("mend the template and try again; nothing was started");
+            }
+            error => error,
+        };
         let problem = Self::user(error.to_string());
         match error {
             prompt::Error::Unknown {
@@ -223,10 +230,9 @@ impl From<prompt::Error> for Problem {
                 "a role's `template` is a file in `.codeteam/prompts/`, or one that is built in",
             ),
             prompt::Error::Read { .. } => problem.caused_by(&error),
-            prompt::Error::Invalid(_) => {
-                problem.hint("mend the template and try again; nothing was started")
+            prompt::Error::Invalid(_) | prompt::Error::TooLong(_) | prompt::Error::TooMany(_) => {
+                problem
             }
-            prompt::Error::TooLong(_) | prompt::Error::TooMany(_) => problem,
         }
     }
 }

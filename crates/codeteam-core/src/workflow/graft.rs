@@ -1,7 +1,7 @@
 //! Steps into a graph that another workflow has, and steps out of it. Every step that stays is
 //! reached as before. Works on trees, so that every part keeps the place it was written at.
 
-use crate::yaml::{Fault, Key, Node, Value, meant, merge};
+use crate::yaml::{Fault, Key, Node, Value, meant, merge, nearest};
 
 /// How many steps a workflow may have.
 pub(super) const MAX_STEPS: usize = 1_000;
@@ -47,6 +47,77 @@ pub(super) fn graft(workflow: &mut Node, graph: &mut Node, steps: Node) -> Resul
     }
     enter_by_owner(graph);
     Ok(())
+}
+
+/// How steps are said in a workflow that extends another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Said {
+    /// Under `steps`: new ones, and changes.
+    Steps,
+    /// Under `overrides`: changes, as a rule.
+    Overrides,
+}
+
+/// The new steps among those that are said which nothing will lead to unless another step does: as
+/// a rule their names are misspelt.
+pub(super) fn unplaced(graph: &Node, steps: &Node, said: Said) -> Vec<(Key, Said)> {
+    let known = names(graph);
+    if known.is_empty() {
+        return Vec::new();
+    }
+    let entries = steps.as_map().unwrap_or_default().iter();
+    let new =
+        entries.filter(|(key, step)| !known.contains(&key.name) && step.get("position").is_none());
+    new.map(|(key, _)| (key.clone(), said)).collect()
+}
+
+/// What is wrong with a new step that nothing leads to, in the graph that it has become part of.
+pub(super) fn stray(workflow: &Node, graph: &Node, key: &Key, said: Said) -> Option<Fault> {
+    let starts = ["start", "initial_step"].iter();
+    let mut starts = starts.filter_map(|key| workflow.get(key)?.as_text());
+    if starts.any(|start| start == key.name) || is_reached(graph, &key.name) {
+        return None;
+    }
+    let known = names(graph);
+    let others = known.iter().filter(|name| **name != key.name);
+    let near = nearest(&key.name, others.map(String::as_str));
+    let near = near.map(|near| format!("did you mean `{near}`?"));
+    let (message, hint) = match said {
+        Said::Overrides => (
+            format!("there is no step `{}` to change", key.name),
+            "`codeteam workflow graph` draws those there are",
+        ),
+        // Steps that say nowhere where they lead are gone through in their order.
+        Said::Steps if !says_next(graph) => return None,
+        Said::Steps => (
+            format!("nothing leads to the step `{}`", key.name),
+            "`position: after X` puts it behind another one",
+        ),
+    };
+    Some(Fault::at(key.place, message).hint(near.unwrap_or_else(|| hint.to_owned())))
+}
+
+/// Whether any step leads to a name.
+fn is_reached(graph: &Node, name: &str) -> bool {
+    let is = |node: Option<&Node>| node.and_then(Node::as_text) == Some(name);
+    let mut entries = graph.as_map().unwrap_or_default().iter();
+    entries.any(|(_, step)| {
+        leads(step, name)
+            || is(step.get("on_conflict"))
+            || is(step.get("start"))
+            || step
+                .get("steps")
+                .is_some_and(|inner| is_reached(inner, name))
+    })
+}
+
+/// Whether any step says where it leads.
+fn says_next(graph: &Node) -> bool {
+    let mut entries = graph.as_map().unwrap_or_default().iter();
+    entries.any(|(_, step)| {
+        let says = step.get("next").is_some() || step.get("answers").is_some();
+        says || step.get("steps").is_some_and(says_next)
+    })
 }
 
 /// The graph that a new step belongs to: the innermost with a step that leads to it, or this one.

@@ -1,7 +1,7 @@
 //! What a workflow is made of before it is compiled: what it extends, what it changes there, which
 //! steps it leaves out. Works on trees, so that every part keeps the place it was written at.
 
-use super::graft::{graft, leave_out};
+use super::graft::{self, Said, graft, leave_out};
 use crate::misplaced::Document;
 use crate::yaml::{Fault, Node, merge};
 
@@ -125,8 +125,18 @@ fn lay_over(below: &mut Node, mut own: Node) -> Result<(), Vec<Fault>> {
     let mut graph = below
         .take("steps")
         .unwrap_or_else(|| Node::empty(below.place));
-    for steps in [steps, overrides].into_iter().flatten() {
-        graft(below, &mut graph, steps)?;
+    let mut unplaced = Vec::new();
+    for (steps, said) in [(steps, Said::Steps), (overrides, Said::Overrides)] {
+        if let Some(steps) = steps {
+            unplaced.extend(graft::unplaced(&graph, &steps, said));
+            graft(below, &mut graph, steps)?;
+        }
+    }
+    let unplaced = unplaced.iter();
+    let strays = unplaced.filter_map(|(key, said)| graft::stray(below, &graph, key, *said));
+    let strays: Vec<Fault> = strays.collect();
+    if !strays.is_empty() {
+        return Err(strays);
     }
     if let Some(list) = &disable {
         let Some(names) = list.as_list() else {

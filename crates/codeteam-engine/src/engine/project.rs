@@ -20,7 +20,7 @@ use crate::config::{Config, Origins};
 use crate::dialect;
 use crate::env::Env;
 use crate::git::{self, Git, Head, Oid, Repo};
-use crate::library::{Library, Places};
+use crate::library::{CONFIGURED, Library, Places};
 use crate::workers::{self, Worker};
 
 /// A repository codeteam can work on.
@@ -308,9 +308,14 @@ fn compile(
 ) -> Result<Compiled, Error> {
     let mut surroundings = config.surroundings();
     surroundings.cast.clone_from(cast);
+    let flow = config.flow.as_ref();
+    let is_own = flow.is_some_and(|flow| flow.as_map().is_some());
     Ok(match name {
+        Some(CONFIGURED) if is_own && !library.has_workflow(CONFIGURED) => {
+            library.compile_configured(flow, surroundings)?
+        }
         Some(name) => library.compile(name, surroundings)?,
-        None => library.compile_configured(config.flow.as_ref(), surroundings)?,
+        None => library.compile_configured(flow, surroundings)?,
     })
 }
 

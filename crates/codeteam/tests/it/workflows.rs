@@ -155,6 +155,10 @@ cases:
     project.write(".codeteam/workflows/tests/project.yml", tests);
     let done = project.run(&["workflow", "test"]).expect(0);
     shows(&done, &["2 passed"]);
+    // A run takes it by that name, too.
+    let script = project.script("version: 1\nplays: []\n");
+    let run = ["run", "x", "--workflow", "project", "--script", &script];
+    project.run(&run).expect(1).says(&["planner"]);
 
     project.config("workflow:\n  overrides:\n    review: { role: qb }\n");
     project

@@ -202,3 +202,42 @@ fn a_gate_that_only_says_who_does_it_does_what_it_did() {
     };
     assert_eq!(checks[0].name, "make");
 }
+
+#[test]
+fn a_step_that_nothing_leads_to_is_refused_by_its_name() {
+    let mut below = Below {
+        steps: vec![Does::Work, Does::Check],
+        inner: true,
+        says_next: true,
+        says_start: false,
+    };
+    let refused = |below: &Below, above: &str| compiled(below, above).unwrap_err();
+    let misspelt = "extends: below\noverrides:\n  s11: { timeout_seconds: 3 }\n";
+    let error = refused(&below, misspelt);
+    assert!(
+        error.contains("there is no step `s11` to change (did you mean `s1`?)"),
+        "{error}"
+    );
+    let lost = "extends: below\nsteps:\n  far_away: { role: maker }\n";
+    let error = refused(&below, lost);
+    assert!(
+        error.contains("nothing leads to the step `far_away` (`position: after X`"),
+        "{error}"
+    );
+    // Another change may lead to it.
+    below.inner = false;
+    let led = "extends: below\nsteps:\n  far_away: { role: maker, next: done }\n\
+               overrides:\n  s1: { next: far_away }\n";
+    assert_eq!(
+        line(&compiled(&below, led).unwrap()),
+        ["s0", "s1", "far_away"]
+    );
+    // In a plain order the next one is the last; a change is still a change.
+    below.says_next = false;
+    assert_eq!(
+        line(&compiled(&below, lost).unwrap()),
+        ["s0", "s1", "far_away"]
+    );
+    let error = refused(&below, misspelt);
+    assert!(error.contains("to change"), "{error}");
+}

@@ -87,10 +87,11 @@ pub(super) fn found(survey: &Survey) -> String {
 
 /// What a person should know before they agree.
 pub(super) fn notes(survey: &Survey) -> String {
-    let notes = survey.notes.iter();
-    notes
-        .map(|note| format!("Note: {}\n", plain(note)))
-        .collect()
+    let mut text = String::new();
+    for note in &survey.notes {
+        let _ = writeln!(text, "Note: {}", plain(note));
+    }
+    text
 }
 
 fn list(text: &mut String, title: &str, found: &[Found]) {

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use codeteam_core::ids::RoleName;
 use codeteam_core::role::{Kind, Layer};
+use codeteam_core::workflow::StepKind;
 use codeteam_engine::engine;
 use codeteam_engine::library::{Library, STRATEGIES};
 use serde_json::json;
@@ -139,9 +141,16 @@ fn played(base: &Base, said: &Said) -> Option<String> {
         Base::Role(parent) => library.resolve(parent).ok()?.role.kind,
     };
     let compiled = said.ground.workflow(&said.config, &mut library).ok()?;
-    let mut roles = compiled.roles.into_values();
-    let fits = roles.find(|role| role.kind == kind)?;
-    Some(fits.name.0)
+    let steps = compiled.workflow.steps.values();
+    let mut slots: Vec<(bool, &RoleName)> = Vec::new();
+    for step in steps {
+        if let StepKind::Role(work) = &step.kind {
+            // Those who work on tasks first.
+            slots.extend(work.slots.iter().map(|role| (step.scope.is_none(), role)));
+        }
+    }
+    slots.retain(|(_, role)| compiled.roles.get(*role).is_some_and(|r| r.kind == kind));
+    slots.into_iter().min().map(|(_, role)| role.0.clone())
 }
 
 /// A prompt to begin with: what the role builds on says, to be changed.

@@ -11,16 +11,13 @@ use codeteam_core::workflow::{Compiled, Surroundings};
 use codeteam_core::yaml::{self, Key, Node, Place, Scalar, nearest};
 use codeteam_engine::config::{Config, Origins};
 use codeteam_engine::engine::{self, Engine, Project, Request};
-use codeteam_engine::library::{self, Listed, Places};
+use codeteam_engine::library::{self, CONFIGURED, Listed, Places};
 use codeteam_engine::{built_in, library::is_file};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::cli::Scene;
 use crate::problem::Problem;
-
-/// The name of the workflow that the configuration itself says, by changes or steps of its own.
-pub(super) const OWN: &str = "project";
 
 /// The workflows of a project, a user and codeteam.
 pub(super) struct Library {
@@ -154,9 +151,9 @@ impl Library {
     /// All workflows there are, that of the configuration first.
     pub(super) fn all(&self) -> Vec<Listed> {
         let mut all = self.known.borrow().workflows();
-        if let Some(own) = self.own(OWN) {
+        if let Some(own) = self.own(CONFIGURED) {
             let listed = Listed {
-                name: OWN.to_owned(),
+                name: CONFIGURED.to_owned(),
                 layer: Layer::Project,
                 file: self.own_file(own),
             };
@@ -168,7 +165,7 @@ impl Library {
     /// The name of what a run would follow if nothing is said.
     pub(super) fn usual_name(&self) -> String {
         match self.flow() {
-            Some(node) => node.as_text().unwrap_or(OWN).to_owned(),
+            Some(node) => node.as_text().unwrap_or(CONFIGURED).to_owned(),
             None => Config::usual_workflow(),
         }
     }
@@ -176,12 +173,12 @@ impl Library {
     /// What the workflow of the configuration changes, if it changes one.
     pub(super) fn changed(&self, name: &str) -> Option<String> {
         let own = self.own(name)?;
-        if own.get("steps").is_some() || own.get("sequence").is_some() {
-            return None;
-        }
         let said = own.get("extends").or_else(|| own.get("template"));
-        let said = said.and_then(Node::as_text).map(str::to_owned);
-        Some(said.unwrap_or_else(Config::usual_workflow))
+        let is_whole = own.get("steps").is_some() || own.get("sequence").is_some();
+        match said {
+            Some(said) => said.as_text().map(str::to_owned),
+            None => (!is_whole).then(Config::usual_workflow),
+        }
     }
 
     /// What the configuration says of the workflow.
@@ -192,14 +189,17 @@ impl Library {
     /// The workflow of the configuration, if it is meant by this name and no file has it.
     fn own(&self, name: &str) -> Option<&Node> {
         let flow = self.flow().filter(|node| node.as_map().is_some())?;
-        let known = self.known.borrow();
-        let is_free = name == OWN && !known.workflows().iter().any(|listed| listed.name == OWN);
+        let is_free = name == CONFIGURED && !self.known.borrow().has_workflow(CONFIGURED);
         is_free.then_some(flow)
     }
 
     fn own_file(&self, own: &Node) -> String {
         let known = self.known.borrow();
-        known.sources.file(own.place).unwrap_or(OWN).to_owned()
+        known
+            .sources
+            .file(own.place)
+            .unwrap_or(CONFIGURED)
+            .to_owned()
     }
 
     /// The files of the project's own tests.
