@@ -14,6 +14,7 @@ mod docs;
 mod exits;
 mod failing;
 mod files;
+mod hostile;
 mod init;
 mod kill;
 mod licences;

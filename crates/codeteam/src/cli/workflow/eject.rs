@@ -4,6 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 
 use codeteam_core::yaml::nearest;
+use codeteam_engine::engine::refuse_links;
 use serde_json::json;
 
 use super::load::{self, Library};
@@ -45,6 +46,7 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
             other.display()
         )));
     }
+    refuse_links(&library.folder, &file)?;
     fs::create_dir_all(&folder).map_err(|error| failed(&error))?;
     // Never over something that is there, even if it has just come.
     let made = OpenOptions::new().write(true).create_new(true).open(&file);

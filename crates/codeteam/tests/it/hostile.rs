@@ -1,0 +1,86 @@
+//! A repository that somebody else made: its `.codeteam` is read before anybody has vouched for it.
+
+use std::os::unix::fs::symlink;
+
+use crate::project::{Done, Project};
+
+/// A project whose `.codeteam/NAME` is a link.
+fn linked(name: &str, to: &str) -> Project {
+    let project = Project::new();
+    let path = project.path(".codeteam").join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let _ = std::fs::remove_file(&path);
+    symlink(to, path).unwrap();
+    project
+}
+
+fn prompt(project: &Project) -> Done {
+    project.run(&["role", "render", "coder"])
+}
+
+#[test]
+fn no_link_brings_a_file_of_the_user_into_a_prompt() {
+    let project = Project::new();
+    let secret = project.beside("notes.md", "only for Ada\n");
+    std::fs::create_dir_all(project.path(".codeteam/context")).unwrap();
+    symlink(&secret, project.path(".codeteam/context/a.md")).unwrap();
+    symlink("../../.git/config", project.path(".codeteam/context/b.md")).unwrap();
+    let done = prompt(&project).expect(0);
+    assert!(!done.stdout.contains("only for Ada"), "{}", done.stdout);
+    assert!(!done.stdout.contains("[core]"), "{}", done.stdout);
+
+    let project = Project::new();
+    let secret = project.beside("notes.md", "only for Ada {{ what }}\n");
+    std::fs::create_dir_all(project.path(".codeteam/prompts")).unwrap();
+    symlink(&secret, project.path(".codeteam/prompts/system.md.j2")).unwrap();
+    let done = prompt(&project).says(&["system.md.j2", "leads out of the repository"]);
+    done.lacks(&["only for Ada"]);
+}
+
+#[test]
+fn a_configuration_is_a_file_of_a_sensible_size_in_the_repository() {
+    for to in ["/dev/zero", "/etc/passwd"] {
+        let project = linked("config.yml", to);
+        let done = project.run(&["config", "show"]);
+        assert_ne!(done.code, Some(0));
+        done.says(&[".codeteam/config.yml", "leads out of the repository"])
+            .lacks(&["root:"]);
+    }
+}
+
+#[test]
+fn no_link_leads_what_is_written_out_of_the_repository() {
+    let cases = [
+        ("schema/role.json", "victim", &["role", "new", "x"][..]),
+        (
+            "schema/role.json",
+            "victim",
+            &["config", "schema", "--write"],
+        ),
+        ("roles", ".", &["role", "new", "x"]),
+        ("roles", ".", &["role", "eject", "coder"]),
+        ("workflows", ".", &["workflow", "eject", "solo"]),
+        (".gitignore", "new", &["role", "new", "x"]),
+        ("planning/feature-0001", ".", &["run", "x"]),
+        ("runs", ".", &["run", "x"]),
+        ("state.db", "new", &["run", "x"]),
+    ];
+    for (name, to, args) in cases {
+        let outside = tempfile::tempdir().unwrap();
+        std::fs::write(outside.path().join("victim"), "mine").unwrap();
+        let project = linked(name, outside.path().join(to).to_str().unwrap());
+        let script = project.script(crate::samples::THREE_TASKS);
+        let mut args = args.to_vec();
+        if args[0] == "run" {
+            args.extend(["--script", &script]);
+        }
+        let done = project.run(&args);
+        assert_ne!(done.code, Some(0), "{name} {args:?}");
+        done.says(&["is a symbolic link"]);
+        let left = std::fs::read_dir(outside.path()).unwrap();
+        let left: Vec<_> = left.map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(left, ["victim"], "{name} {args:?}");
+        let victim = std::fs::read_to_string(outside.path().join("victim")).unwrap();
+        assert_eq!(victim, "mine", "{name} {args:?}");
+    }
+}
