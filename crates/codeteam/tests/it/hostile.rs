@@ -84,3 +84,48 @@ fn no_link_leads_what_is_written_out_of_the_repository() {
         assert_eq!(victim, "mine", "{name} {args:?}");
     }
 }
+
+/// Nothing but text, and the line ends between it.
+#[track_caller]
+fn is_plain(text: &str) {
+    let acts = |c: char| c.is_control() && c != '\n' && c != '\t';
+    assert!(!text.contains(acts), "{text:?}");
+}
+
+#[test]
+fn no_text_of_the_repository_does_anything_to_a_terminal() {
+    let project = Project::new();
+    let role =
+        "description: \"a\\e[2Jb\\nbuilt-in\\r\\u009b2J\"\nkind: implementer\nprompt: \"x\\ey\"\n";
+    project.write(".codeteam/roles/evil\u{1b}[2J.yml", role);
+    project.write(".codeteam/roles/plain.yml", role);
+    let flow = "description: \"a\\e[2Jb\\nc\"\nstart: a\nsteps: { a: { person: \"\\e]0;x\\aGo?\", answers: { \"y\\e\": done } } }\n";
+    project.write(".codeteam/workflows/evil.yml", flow);
+    project.write(".codeteam/workflows/bad\u{1b}.yml", "a\u{1b}[2J: 1\n");
+    let calls = [
+        &["role", "list"][..],
+        &["role", "validate"],
+        &["role", "show", "evil\u{1b}[2J"],
+        &["role", "render", "evil\u{1b}[2J"],
+        &["role", "show", "plain"],
+        &["workflow", "list"],
+        &["workflow", "show", "evil"],
+        &["workflow", "graph", "evil"],
+        &["workflow", "validate", "bad\u{1b}"],
+        &["workflow", "validate"],
+        &["config", "validate"],
+        &["config", "show", "--origin"],
+        &["run", "x", "--workflow", "evil"],
+        &["status"],
+        &["show"],
+        &["log"],
+    ];
+    for call in calls {
+        let done = project.run(call);
+        is_plain(&done.stdout);
+        is_plain(&done.stderr);
+    }
+    let listed = project.run(&["role", "list"]).expect(0).stdout;
+    let mut plain = listed.lines().filter(|line| line.starts_with("plain "));
+    assert!(plain.next().unwrap().contains("b built-in"), "{listed}");
+}

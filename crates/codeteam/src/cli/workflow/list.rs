@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::load::Library;
 use crate::cli::Scene;
 use crate::exit::Exit;
-use crate::output::{self, out_line};
+use crate::output::{self, one_line, out_line};
 use crate::problem::Problem;
 
 /// Arguments of `workflow list`.
@@ -46,11 +46,11 @@ pub(super) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
         "NAME", "FROM"
     ))?;
     for (listed, compiled) in &rows {
-        let (name, from) = (&listed.name, listed.layer.as_str());
+        let (name, from) = (&one_line(&listed.name), listed.layer.as_str());
         let mark = if is_usual(name) { '*' } else { ' ' };
         let (steps, about) = if let Some(compiled) = compiled {
             let steps = compiled.workflow.steps.len();
-            (steps.to_string(), compiled.description.clone())
+            (steps.to_string(), one_line(&compiled.description))
         } else {
             let call = format!("`{} workflow validate {name}`", scene.calls.codeteam);
             ("-".to_owned(), format!("not valid: {call} says why"))
