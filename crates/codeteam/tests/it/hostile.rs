@@ -129,3 +129,20 @@ fn no_text_of_the_repository_does_anything_to_a_terminal() {
     let mut plain = listed.lines().filter(|line| line.starts_with("plain "));
     assert!(plain.next().unwrap().contains("b built-in"), "{listed}");
 }
+
+#[test]
+fn what_runs_on_the_host_is_shown_before_anybody_agrees_to_it() {
+    let project = Project::new();
+    let flow = "start: ask\nsteps:\n  ask: { person: Shall I tidy up?, answers: { \"yes\": tidy, \"no\": done } }\n  tidy: { publish: \"touch tidied\\n# \\e[8mmore\", next: done }\n";
+    project.write(".codeteam/workflows/nice.yml", flow);
+    let done = project.run(&["run", "x", "--workflow", "nice"]).expect(3);
+    let done = done.says(&[
+        "Shall I tidy up?",
+        "`yes` runs this on your machine, outside the sandbox: touch tidied\n    # \u{fffd}[8mmore",
+    ]);
+    is_plain(&done.stderr);
+    let shown = project.run(&["show"]).expect(0);
+    let all = format!("{}{}", shown.stdout, shown.stderr);
+    assert!(all.contains("touch tidied"), "{all}");
+    assert!(!project.path("tidied").exists());
+}
