@@ -205,9 +205,8 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
         answers: frame.outputs.answers.clone(),
         design: frame
             .outputs
-            .design
-            .clone()
-            .or_else(|| root?.outputs.design.clone()),
+            .whole_design()
+            .or_else(|| root?.outputs.whole_design()),
         plan: if frame.path.is_root() {
             run.plan.as_deref().cloned()
         } else {

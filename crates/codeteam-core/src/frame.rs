@@ -336,14 +336,60 @@ pub struct Outputs {
     pub requirements: Option<String>,
     /// Questions asked and what a person answered.
     pub answers: Vec<(Vec<String>, String)>,
-    /// The design.
+    /// The newest design ...
     pub design: Option<Design>,
+    /// ... the step it is of ...
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub designed: StepId,
+    /// ... and what other steps have designed before it, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub designs: Vec<(StepId, Design)>,
     /// What the last implementer said of its change.
     pub change: Option<Change>,
     /// The last text of a scribe: a commit message, a prompt.
     pub text: Option<String>,
     /// What the last gate found.
     pub checks: Vec<CheckResult>,
+}
+
+/// Whether it is no step at all.
+fn is_none(step: &StepId) -> bool {
+    step.0.is_empty()
+}
+
+impl Outputs {
+    /// Takes a step's design. It stands in place of what that step designed before, and beside what
+    /// other steps did: interfaces do not make the threats go away.
+    pub(crate) fn take_design(&mut self, step: &StepId, design: &Design) {
+        if let Some(before) = self.design.take()
+            && self.designed != *step
+        {
+            let of = std::mem::take(&mut self.designed);
+            self.designs.push((of, before));
+        }
+        self.designs.retain(|(of, _)| of != step);
+        self.design = Some(design.clone());
+        self.designed = step.clone();
+    }
+
+    /// All designs as one.
+    pub fn whole_design(&self) -> Option<Design> {
+        let newest = self.design.as_ref()?;
+        if self.designs.is_empty() {
+            return Some(newest.clone());
+        }
+        let mut whole = Design::default();
+        let earlier = self.designs.iter().map(|(step, design)| (step, design));
+        for (step, design) in earlier.chain([(&self.designed, newest)]) {
+            let gap = if whole.design.is_empty() { "" } else { "\n\n" };
+            let text = format!("{gap}### {step}\n\n{}", design.design);
+            whole.design.push_str(&text);
+            whole.patterns.extend_from_slice(&design.patterns);
+            whole.warnings.extend_from_slice(&design.warnings);
+            whole.interfaces.extend_from_slice(&design.interfaces);
+        }
+        Some(whole)
+    }
 }
 
 impl Frame {

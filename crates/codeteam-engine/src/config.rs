@@ -91,7 +91,7 @@ pub struct Config {
     pub output: Output,
     /// Which roles may go on in the session of their last attempt.
     pub continuity: Continuity,
-    /// Retry policies by name.
+    /// Retry policies by name; `default` is for steps that name none.
     pub policies: BTreeMap<String, FileRetry>,
     /// When a person must approve, by the risk of a change.
     pub approval_gates: BTreeMap<String, ApprovalGate>,
@@ -253,12 +253,17 @@ impl Config {
             backoff_multiplier: limits.retry_exponential_base,
             ..FileRetry::default()
         };
+        let below = retry::Policy::default();
+        let below = match self.policies.get("default") {
+            Some(own) => own.policy(&below),
+            None => below,
+        };
         Surroundings {
             checks: self.checks(),
             policies: self.policies.clone(),
             instances: self.verifier_instances.clone(),
             timeout_ms: limits.step_timeout_seconds.map(|s| s.saturating_mul(1_000)),
-            retry: Some(usual.policy(&retry::Policy::default())),
+            retry: Some(usual.policy(&below)),
             max_steps: limits.workflow_max_steps,
             tests: self.verification.test_paths.clone(),
             security_role: self.security_role.clone(),

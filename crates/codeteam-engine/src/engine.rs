@@ -32,6 +32,7 @@ use crate::config::{self, Config};
 use crate::confine::Missing;
 use crate::env::Env;
 use crate::git::{self, Head, Identity, Repo};
+use crate::inside;
 use crate::logins::Logins;
 use crate::process::Launcher;
 use crate::store::{self, Store};
@@ -453,7 +454,8 @@ pub const IGNORE: &str = "# Written by codeteam. What people write (configuratio
     # not ignored; what codeteam writes is.\n/*\n!/config.yml\n!/config.yaml\n!/roles/\n\
     !/agents/\n!/workflows/\n!/prompts/\n!/context/\n!/schema/\n";
 
-/// `.codeteam`, with a `.gitignore` that keeps what codeteam writes out of the user's commits.
+/// `.codeteam`, with a `.gitignore` that keeps what codeteam writes out of the user's commits. It
+/// and what codeteam writes in it must be where they seem to be.
 pub fn make_folder(folder: &Path) -> Result<(), Error> {
     let io = |doing, path: &Path| {
         let path = path.to_owned();
@@ -463,12 +465,38 @@ pub fn make_folder(folder: &Path) -> Result<(), Error> {
             source,
         }
     };
+    // Whoever made the repository may have put links where codeteam writes.
+    for place in [
+        "",
+        ".gitignore",
+        "state.db",
+        "runs",
+        "planning",
+        "reports",
+        "bodies",
+    ] {
+        let path = folder.join(place);
+        refuse_links(folder, &path)?;
+        let below = fs::read_dir(&path).into_iter().flatten().flatten();
+        for entry in below.filter(|_| ["planning", "reports", "bodies"].contains(&place)) {
+            refuse_links(folder, &entry.path())?;
+        }
+    }
     fs::create_dir_all(folder).map_err(io("make the folder", folder))?;
     let ignore = folder.join(".gitignore");
     if !ignore.exists() {
         fs::write(&ignore, IGNORE).map_err(io("write", &ignore))?;
     }
     Ok(())
+}
+
+/// Refuses to write a file below `.codeteam` if a link is on the way there.
+pub fn refuse_links(folder: &Path, path: &Path) -> Result<(), Error> {
+    inside::no_links(folder, path).map_err(|(path, source)| Error::Io {
+        doing: "write",
+        path,
+        source,
+    })
 }
 
 /// Where the workspaces of a repository are: outside of it, one folder per repository.

@@ -16,6 +16,7 @@ pub mod engine;
 pub mod env;
 mod gather;
 pub mod git;
+mod inside;
 pub mod library;
 pub mod logins;
 pub mod maintenance;

@@ -18,6 +18,7 @@ use codeteam_core::yaml::{self, Fault, Node, Place, Problem, Problems, Sources, 
 
 use crate::built_in;
 use crate::config::Config;
+use crate::inside;
 
 /// No file is longer.
 const MAX_BYTES: u64 = 1 << 20;
@@ -413,28 +414,16 @@ pub fn is_file(name: &str) -> bool {
     ending.is_some_and(|ending| ending == "yml" || ending == "yaml")
 }
 
-/// A file's text, if there is one. `inside` is a folder without links in its path. What belongs to a repository must not lead out of it: its
-/// roles are told to models.
+/// A file's text, if there is one. What belongs to a repository must not lead out of it: its roles
+/// are told to models.
 fn read(path: &Path, inside: Option<&Path>) -> Result<Option<String>, String> {
-    let metadata = match fs::metadata(path) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(format!("could not be read: {error}")),
-    };
-    if let Some(root) = inside {
-        let real = fs::canonicalize(path).map_err(|e| format!("could not be read: {e}"))?;
-        if !real.starts_with(root) {
-            return Err("leads out of the repository, so it is not read".to_owned());
+    inside::read(path, inside, MAX_BYTES).map_err(|error| {
+        if error.raw_os_error().is_none() && error.kind() == std::io::ErrorKind::Other {
+            error.to_string()
+        } else {
+            format!("could not be read: {error}")
         }
-    }
-    if !metadata.is_file() {
-        return Err("is no file".to_owned());
-    }
-    if metadata.len() > MAX_BYTES {
-        return Err(format!("is longer than {} KiB", MAX_BYTES >> 10));
-    }
-    let text = fs::read_to_string(path).map_err(|e| format!("could not be read: {e}"))?;
-    Ok(Some(text))
+    })
 }
 
 /// The YAML files of a folder by their names, in order.

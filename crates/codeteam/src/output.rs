@@ -1,5 +1,6 @@
 //! Where words go: results to standard output, everything else to standard error.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use serde::Serialize;
@@ -74,9 +75,48 @@ pub(crate) fn cut(text: &str, room: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// Writes to standard output.
+/// A text that does nothing to a terminal but appear there: names, prompts and what workers say are
+/// written by others. The colours of [`Style`] stay.
+pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
+    const OWN: [&str; 7] = ["0", "1", "2", "31", "32", "33", "36"];
+    let acts = |c: char| {
+        let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        (c.is_control() && !matches!(c, '\n' | '\t')) || turns
+    };
+    if !text.contains(acts) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let coloured = OWN
+            .iter()
+            .map(|code| format!("\u{1b}[{code}m"))
+            .find(|colour| rest.starts_with(colour));
+        let taken = if let Some(colour) = coloured {
+            shown.push_str(&colour);
+            colour.len()
+        } else if rest.starts_with("\r\n") {
+            shown.push('\n');
+            2
+        } else {
+            shown.push(if acts(c) { '\u{fffd}' } else { c });
+            c.len_utf8()
+        };
+        rest = &rest[taken..];
+    }
+    Cow::Owned(shown)
+}
+
+/// A text on one line, for lists.
+pub(crate) fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    harmless(&words.join(" ")).into_owned()
+}
+
+/// Writes text to standard output.
 pub(crate) fn out(text: &str) -> Result<(), Problem> {
-    out_bytes(text.as_bytes())
+    out_bytes(harmless(text).as_bytes())
 }
 
 /// Writes to standard output what need not be text. A reader that has gone away is no error.
@@ -99,10 +139,28 @@ pub(crate) fn out_line(text: &str) -> Result<(), Problem> {
 pub(crate) fn json(value: &impl Serialize) -> Result<(), Problem> {
     let text = serde_json::to_string(value)
         .map_err(|e| Problem::internal("a result cannot be written as JSON").caused_by(&e))?;
-    out_line(&text)
+    out_bytes(format!("{text}\n").as_bytes())
 }
 
 /// Says something to the person. If standard error is gone there is nobody to tell.
 pub(crate) fn say(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let _ = writeln!(io::stderr().lock(), "{}", harmless(text));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_wrote_only_appears() {
+        let coloured = Style { coloured: true }.red("error");
+        for same in ["a\n\tb é", &coloured] {
+            assert_eq!(harmless(same), same);
+        }
+        assert_eq!(
+            harmless("a\u{1b}[2Jb\rc\r\nd\u{9b}31m\u{202e}e\u{1b}]0;x\u{7}\u{1b}[8m"),
+            "a\u{fffd}[2Jb\u{fffd}c\nd\u{fffd}31m\u{fffd}e\u{fffd}]0;x\u{fffd}\u{fffd}[8m"
+        );
+        assert_eq!(one_line("a\n  b\u{1b}"), "a b\u{fffd}");
+    }
 }

@@ -5,7 +5,9 @@ use crate::event::{Entry, Event, Outcome};
 use crate::frame::{Frame, Level, Question, QuestionKind};
 use crate::ids::{AttemptId, FramePath, StepId};
 use crate::run::Run;
-use crate::workflow::{Condition, Exhausted, Over, Presence, StepKind, Target, glob_matches};
+use crate::workflow::{
+    Answer, Condition, Exhausted, Over, Presence, StepKind, Target, glob_matches,
+};
 
 impl Decider {
     /// Takes a frame where a step leads it, leaving out steps whose condition does not hold.
@@ -62,13 +64,14 @@ impl Decider {
         let kind = self.run.step(step).map(|s| s.kind.clone());
         match kind {
             Some(StepKind::Person { question, answers }) => {
+                let points = self.published_by(&answers);
                 let names = answers.into_iter().map(|a| a.name).collect();
                 let kind = if why == Entry::Rebound {
                     QuestionKind::Rebound
                 } else {
                     QuestionKind::Step
                 };
-                self.ask(frame, kind, question, Vec::new(), names);
+                self.ask(frame, kind, question, points, names);
             }
             Some(StepKind::Each { over, .. }) => {
                 let missing = match &self.run.plan {
@@ -82,6 +85,26 @@ impl Decider {
             }
             _ => {}
         }
+    }
+
+    /// What would run on the person's own machine, with all their rights, by which answer. The
+    /// question is the workflow's and may say anything; this is what it comes to.
+    fn published_by(&self, answers: &[Answer]) -> Vec<String> {
+        let command = |answer: &Answer| match &answer.next {
+            Target::Step(step) => match &self.run.step(step)?.kind {
+                StepKind::Publish { command } => Some(command.clone()),
+                _ => None,
+            },
+            Target::Done | Target::Fail => None,
+        };
+        let told = answers.iter().filter_map(|answer| {
+            let command = command(answer)?;
+            let name = &answer.name;
+            Some(format!(
+                "`{name}` runs this on your machine, outside the sandbox: {command}"
+            ))
+        });
+        told.collect()
     }
 
     /// Asks a person and stops the frame until they answer.

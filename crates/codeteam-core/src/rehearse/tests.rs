@@ -176,7 +176,7 @@ fn where_a_path_parts_is_shown_with_what_was_said_there() {
     ));
     expect_test::expect![[r#"
         `know` should have asked
-          but `accept` does: Take it?"#]]
+          but `accept` does: Take it? `approve` runs this on your machine, outside the sandbox: git push"#]]
     .assert_eq(&wrong("    asks: know\n"));
 }
 

@@ -468,7 +468,7 @@ fn receive(
         }
         match submission {
             Submission::Requirements(r) => f.outputs.requirements = Some(r.requirements.clone()),
-            Submission::Design(d) => f.outputs.design = Some(d.clone()),
+            Submission::Design(d) => f.outputs.take_design(&id.step, d),
             Submission::Text(t) => f.outputs.text = Some(t.message.clone()),
             Submission::Change(c) => {
                 f.outputs.change = Some(c.clone());

@@ -50,11 +50,18 @@ impl Graph {
         mermaid::write(self)
     }
 
-    /// An SVG that needs nothing else and goes with light and dark.
-    pub fn svg(&self) -> String {
-        svg::write(self)
+    /// An SVG that needs nothing else and goes with light and dark. `None` if there is so much of
+    /// it that nobody could read it, and that laying it out would take all memory there is.
+    pub fn svg(&self) -> Option<String> {
+        let (steps, ways) = self.root.count();
+        (steps <= MAX_STEPS && ways <= MAX_WAYS).then(|| svg::write(self))
     }
 }
+
+/// How many steps a picture may have.
+const MAX_STEPS: usize = 300;
+/// How many ways between them.
+const MAX_WAYS: usize = 1_000;
 
 /// The run's own steps, or those of an `each` step.
 #[derive(Clone, Debug)]
@@ -62,6 +69,17 @@ struct Scope {
     /// In the order of the flow; the first is where it starts.
     nodes: Vec<Node>,
     edges: Vec<Edge>,
+}
+
+impl Scope {
+    /// How many steps there are, and ways between them.
+    fn count(&self) -> (usize, usize) {
+        let inner = self.nodes.iter().filter_map(|node| node.inner.as_ref());
+        let own = (self.nodes.len(), self.edges.len());
+        inner
+            .map(Self::count)
+            .fold(own, |all, inner| (all.0 + inner.0, all.1 + inner.1))
+    }
 }
 
 /// A step.

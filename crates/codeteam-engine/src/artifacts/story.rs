@@ -74,6 +74,9 @@ fn submitted(
             replace(&root.join("requirements.md"), text.as_bytes())
         }
         Submission::Design(design) => {
+            let frame = run.frames.get(&id.frame);
+            let whole = frame.and_then(|frame| frame.outputs.whole_design());
+            let design = whole.as_ref().unwrap_or(design);
             let mut text = format!("# Design\n\n{}\n", design.design);
             list(&mut text, "Patterns", &design.patterns);
             list(&mut text, "Warnings", &design.warnings);

@@ -34,7 +34,7 @@ fn text(engine: &Engine, run: &Run) -> String {
     if let Some(requirements) = root.and_then(|f| f.outputs.requirements.as_ref()) {
         let _ = writeln!(out, "## Requirements\n{requirements}\n");
     }
-    if let Some(design) = root.and_then(|f| f.outputs.design.as_ref()) {
+    if let Some(design) = root.and_then(|f| f.outputs.whole_design()) {
         let _ = writeln!(out, "## Design\n{}\n", design.design);
     }
     tasks(&mut out, run);

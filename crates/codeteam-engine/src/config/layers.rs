@@ -1,7 +1,6 @@
 //! The layers of the configuration: built-in, the user's, the project's, the environment, the
 //! command line. Put together as trees, so that every value knows where it was said.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use codeteam_core::misplaced::Document;
@@ -12,6 +11,10 @@ use codeteam_core::yaml::{
 use super::{Config, Error, later};
 use crate::built_in;
 use crate::env::Env;
+use crate::inside;
+
+/// No file is longer.
+const MAX_BYTES: u64 = 1 << 20;
 
 /// Where the configuration comes from.
 #[derive(Clone, Debug, Default)]
@@ -98,8 +101,9 @@ fn gather(origins: &Origins, sources: &mut Sources) -> Result<(Node, Node), Trou
         .config_home
         .as_ref()
         .map(|home| home.join("codeteam"));
-    let user = read(layer(sources, user.as_deref()))?;
-    let mut project = read(layer(sources, origins.project.as_deref()))?;
+    let user = read(layer(sources, user.as_deref(), None))?;
+    let folder = origins.project.as_deref();
+    let mut project = read(layer(sources, folder, folder.and_then(Path::parent)))?;
     let mine = project.clone();
     sandbox_in_full(&mut project);
     let mut below = merge(built_in, user.clone());
@@ -173,14 +177,18 @@ fn said(sources: &mut Sources, source: &str, path: &str, value: &str) -> Result<
     Ok(node)
 }
 
-/// The configuration file of a folder.
-fn layer(sources: &mut Sources, folder: Option<&Path>) -> Result<Node, Trouble> {
+/// The configuration file of a folder; if it is a repository's, it stays in there.
+fn layer(
+    sources: &mut Sources,
+    folder: Option<&Path>,
+    root: Option<&Path>,
+) -> Result<Node, Trouble> {
     for name in ["config.yml", "config.yaml"] {
         let Some(path) = folder.map(|folder| folder.join(name)) else {
             break;
         };
-        match fs::read_to_string(&path) {
-            Ok(text) => {
+        match inside::read(&path, root, MAX_BYTES) {
+            Ok(Some(text)) => {
                 let node = yaml::read(sources, &path.display().to_string(), &text)?;
                 if node.as_map().is_none() {
                     let message = format!("expected a mapping, found {}", node.kind());
@@ -194,7 +202,7 @@ fn layer(sources: &mut Sources, folder: Option<&Path>) -> Result<Node, Trouble> 
                     Err(Trouble::Faults(faults))
                 };
             }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Ok(None) => {}
             Err(source) => return Err(Trouble::Io(Error::Read { path, source })),
         }
     }

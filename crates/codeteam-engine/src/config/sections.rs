@@ -197,7 +197,8 @@ pub struct Limits {
     pub max_tasks: Option<usize>,
     /// Seconds of one attempt, if its step does not say.
     pub step_timeout_seconds: Option<u64>,
-    /// How often an attempt that failed is tried again, if its step does not say.
+    /// How often an attempt that failed is tried again, if its step does not say; as
+    /// `policies.default` says if left out, like the three waits below.
     pub step_max_retries: Option<u32>,
     /// Steps that a frame may enter, all together, if the workflow does not say.
     pub workflow_max_steps: Option<u32>,

@@ -222,3 +222,25 @@ fn the_schemas_know_every_key_and_refuse_others() {
         );
     }
 }
+
+#[test]
+fn the_default_policy_is_the_one_of_steps_that_name_none() {
+    let retry = |text: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let project = folder.path().join(".codeteam");
+        std::fs::create_dir(&project).unwrap();
+        std::fs::write(project.join("config.yml"), text).unwrap();
+        let origins = Origins {
+            project: Some(project),
+            ..Origins::default()
+        };
+        let config = Config::load(&origins).unwrap();
+        config.surroundings().retry.unwrap()
+    };
+    let policy = "policies: { default: { max_attempts: 7, initial_delay_seconds: 0 } }\n";
+    let said = retry(policy);
+    assert_eq!((said.max_attempts, said.initial_delay_ms), (7, 0));
+    assert_eq!(said.max_delay_ms, 30_000, "the rest is the built-in one's");
+    let said = retry(&format!("{policy}limits: {{ step_max_retries: 1 }}\n"));
+    assert_eq!((said.max_attempts, said.initial_delay_ms), (2, 0));
+}

@@ -7,7 +7,7 @@ use codeteam_context::redact::Redactor;
 use codeteam_core::workflow::Compiled;
 use codeteam_core::yaml::Sources;
 
-use super::{Error, Request, make_folder, project, redactor};
+use super::{Error, Request, make_folder, project, redactor, refuse_links};
 use crate::config::{self, Config, Layers, Origins, Schema, schema};
 use crate::env::Env;
 use crate::git;
@@ -72,8 +72,12 @@ impl Ground {
 
     /// The templates of prompts that there are here.
     pub fn templates(&self) -> Result<Templates, Error> {
-        let folders = [self.project(), self.user()].into_iter().flatten();
-        let folders: Vec<PathBuf> = folders.map(|folder| folder.join("prompts")).collect();
+        let project = self.project().zip(Some(self.root.as_deref()));
+        let user = self.user().map(|folder| (folder, None));
+        let folders = [project, user].into_iter().flatten();
+        let folders: Vec<_> = folders
+            .map(|(folder, root)| (folder.join("prompts"), root))
+            .collect();
         Ok(Templates::load(&folders)?)
     }
 
@@ -120,6 +124,7 @@ impl Ground {
     fn make_room(&self, path: &Path) -> Result<(), Error> {
         let project = self.project();
         if let Some(folder) = project.filter(|folder| path.starts_with(folder)) {
+            refuse_links(&folder, path)?;
             make_folder(&folder)?;
         }
         let folder = path.parent().unwrap_or(path);

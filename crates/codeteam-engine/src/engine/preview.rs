@@ -28,9 +28,10 @@ pub struct Preview {
 impl Project {
     /// The user's and the project's templates over the built-in ones.
     pub fn templates(&self) -> Result<Templates, Error> {
-        let mut folders = vec![self.folder.join("prompts")];
+        let root = self.repo.top_level();
+        let mut folders = vec![(self.folder.join("prompts"), Some(root))];
         if let Some(config) = &self.env.config_home {
-            folders.push(config.join("codeteam/prompts"));
+            folders.push((config.join("codeteam/prompts"), None));
         }
         Ok(Templates::load(&folders)?)
     }

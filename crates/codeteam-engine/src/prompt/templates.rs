@@ -11,6 +11,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 
 use super::{Error, filters, tags};
+use crate::inside;
 
 /// What every worker is told it is.
 pub(super) const SYSTEM: &str = "system.md.j2";
@@ -62,10 +63,11 @@ struct Own {
 }
 
 impl Templates {
-    /// Those in the folders; what an earlier one has counts.
-    pub fn load(folders: &[PathBuf]) -> Result<Self, Error> {
+    /// Those in the folders; what an earlier one has counts. A folder that belongs to a repository
+    /// comes with it: its templates must not lead out of there.
+    pub fn load(folders: &[(PathBuf, Option<&Path>)]) -> Result<Self, Error> {
         let mut own = BTreeMap::new();
-        for folder in folders {
+        for (folder, root) in folders {
             for (name, path) in files(folder)? {
                 let read = |source| Error::Read {
                     path: path.clone(),
@@ -78,7 +80,8 @@ impl Templates {
                 if is_long {
                     return Err(Error::TooLong(path));
                 }
-                let text = fs::read_to_string(&path).map_err(read)?;
+                let text = inside::read(&path, *root, MAX_BYTES).map_err(read)?;
+                let Some(text) = text else { continue };
                 let file = path.display().to_string();
                 own.insert(name, Own { text, file });
             }

@@ -213,7 +213,7 @@ pub(crate) fn ask(style: Style, run: &Run, question: &codeteam_core::frame::Ques
         question.text
     ));
     for point in &question.points {
-        say(&format!("  - {point}"));
+        say(&format!("  - {}", point.trim().replace('\n', "\n    ")));
     }
     let several = open_questions(run).len() > 1;
     let which = if several {

@@ -13,6 +13,8 @@ use codeteam_core::Event;
 use codeteam_core::frame::Work;
 use codeteam_core::ids::AttemptId;
 
+use crate::output::one_line;
+
 /// How often the time moves on.
 const TICK: Duration = Duration::from_millis(250);
 
@@ -125,7 +127,7 @@ impl Line {
         if self.active.is_empty() {
             return;
         }
-        let text = self.text();
+        let text = one_line(&self.text());
         let width = rustix::termios::tcgetwinsize(io::stderr()).map_or(80, |size| size.ws_col);
         let fits: String = text.chars().take(usize::from(width.max(20)) - 1).collect();
         let mut stderr = io::stderr().lock();

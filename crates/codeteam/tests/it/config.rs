@@ -26,17 +26,13 @@ fn every_value_is_shown_with_the_place_it_was_said_at() {
     let args = [&args[..], &["--set", "limits.max_cost_usd=4"]].concat();
     let done = with(&project, &[("CODETEAM_LIMITS__MAX_TOKENS", "3")], &args).expect(0);
     expect![[r"
-        step_timeout_seconds: 1800   # built-in configuration:29
-        step_max_retries: 2          # built-in configuration:30
-        retry_base_delay_seconds: 2  # built-in configuration:31
-        retry_max_delay_seconds: 30  # built-in configuration:32
-        retry_exponential_base: 2    # built-in configuration:33
-        workflow_max_steps: 100      # built-in configuration:34
-        max_tasks: 1000              # built-in configuration:35
-        max_minutes: 1               # ~/.config/codeteam/config.yml:2
-        max_disk_mb: 2               # .codeteam/config.yml:3
-        max_tokens: 3                # $CODETEAM_LIMITS__MAX_TOKENS
-        max_cost_usd: 4              # command line (`--set`)
+        step_timeout_seconds: 1800  # built-in configuration:29
+        workflow_max_steps: 100     # built-in configuration:30
+        max_tasks: 1000             # built-in configuration:31
+        max_minutes: 1              # ~/.config/codeteam/config.yml:2
+        max_disk_mb: 2              # .codeteam/config.yml:3
+        max_tokens: 3               # $CODETEAM_LIMITS__MAX_TOKENS
+        max_cost_usd: 4             # command line (`--set`)
     "]]
     .assert_eq(&done.stdout);
     assert_eq!(done.stderr, "");

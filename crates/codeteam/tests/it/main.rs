@@ -6,6 +6,7 @@
 mod bad_input;
 mod bad_workflows;
 mod branches;
+mod built_in;
 mod command_line;
 mod config;
 mod containers;
@@ -14,6 +15,7 @@ mod docs;
 mod exits;
 mod failing;
 mod files;
+mod hostile;
 mod init;
 mod kill;
 mod licences;

@@ -4,7 +4,7 @@ use super::tasks::{follow_schedule, is_over, note, set_status};
 use super::with;
 use crate::event::{Entry, Outcome};
 use crate::frame::{Frame, Item, Slot, SlotState, Stage, Tip, Work};
-use crate::ids::{AttemptId, FramePath, StepId, TaskId};
+use crate::ids::{AttemptId, Commit, FramePath, StepId, TaskId};
 use crate::run::Run;
 use crate::schedule::Status;
 use crate::workflow::{Step, StepKind};
@@ -136,6 +136,10 @@ pub(super) fn end_frame(run: &mut Run, path: &FramePath, outcome: &Outcome) {
         }
     }
     if frame.parent.is_none() {
+        let commits = frame.commits.clone();
+        if *outcome == Outcome::Completed {
+            complete_all(run, &commits);
+        }
         return;
     }
     let Some(frame) = run.frames.remove(path) else {
@@ -162,6 +166,22 @@ pub(super) fn end_frame(run: &mut Run, path: &FramePath, outcome: &Outcome) {
     if !status.satisfies() {
         // Its counts go on if it is taken up again, so that no attempt has the name of another.
         run.failed.insert_mut(path.clone(), frame);
+    }
+}
+
+/// Where no step takes tasks one by one, the run has carried the plan out as a whole.
+fn complete_all(run: &mut Run, commits: &[Commit]) {
+    let mut steps = run.workflow.steps.values();
+    if steps.any(|step| matches!(step.kind, StepKind::Each { .. })) {
+        return;
+    }
+    let tasks = run.plan.iter().flat_map(|plan| &plan.tasks);
+    let tasks: Vec<TaskId> = tasks.map(|task| task.id.clone()).collect();
+    for task in tasks {
+        note(run, &Item::Task(task), |record| {
+            record.status = Status::Completed;
+            record.commits = commits.to_vec();
+        });
     }
 }
 

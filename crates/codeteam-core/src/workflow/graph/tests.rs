@@ -120,7 +120,7 @@ fn text_stays_within_eighty_columns() {
 
 #[test]
 fn everything_a_workflow_names_is_in_the_picture() {
-    let svg = graph(FLOW).svg();
+    let svg = graph(FLOW).svg().unwrap();
     for word in [
         "ask",
         "think",
@@ -318,7 +318,7 @@ fn nasty_names_stay_names() {
 
 fn escapes(text: &str) {
     let graph = Graph::of(&hostile(text));
-    let svg = graph.svg();
+    let svg = graph.svg().unwrap();
     let words = without_tags(&svg);
     let known = ["&amp;", "&lt;", "&gt;", "&quot;", "&#39;"];
     for (at, _) in words.match_indices('&') {
@@ -467,4 +467,27 @@ proptest! {
         let ends = layout.lines.iter().filter_map(|l| l.runs.last());
         prop_assert!(ends.clone().all(|(x, _, y)| x.is_finite() && y.is_finite()));
     }
+}
+
+#[test]
+fn what_nobody_could_read_is_not_laid_out() {
+    let flow = |steps: usize| {
+        let mut text = String::from("start: s0\nsteps:\n");
+        for i in 0..steps {
+            let (next, back) = (i + 1, i * 7 % steps);
+            let end = if next == steps {
+                "done".to_owned()
+            } else {
+                format!("s{next}")
+            };
+            text += &format!(
+                "  s{i}: {{ gate: [{{ name: c, exists: a }}], next: {end}, on_fail: s{back} }}\n"
+            );
+        }
+        graph(&text)
+    };
+    assert!(flow(50).svg().is_some());
+    let large = flow(5_000);
+    assert!(large.svg().is_none());
+    assert!(large.mermaid().contains("s4999"));
 }

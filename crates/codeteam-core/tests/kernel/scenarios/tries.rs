@@ -420,7 +420,7 @@ fn less_is_asked_for_and_a_person_decides_whether_that_will_do() {
           `verify` passed on README.md=0,a.rs=half
           run: verify approved
           run at ship.1 (next)
-          run:ship.1.0.1#11 asks: Publish it? [publish, stop]
+          run:ship.1.0.1#11 asks: Publish it? `publish` runs this on your machine, outside the sandbox: git push [publish, stop]
     "#]].assert_eq(&transcript);
 }
 

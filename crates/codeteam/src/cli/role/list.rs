@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::cli::Scene;
 use crate::cli::config::Said;
 use crate::exit::Exit;
-use crate::output::{self, cut, out_line, say, width};
+use crate::output::{self, cut, one_line, out_line, say, width};
 use crate::problem::Problem;
 use crate::progress::Detail;
 
@@ -131,11 +131,11 @@ fn cells(row: &Row) -> [String; 5] {
         (None, None) => row.description.clone(),
     };
     [
-        row.name.clone(),
+        one_line(&row.name),
         row.kind.unwrap_or("?").to_owned(),
         row.layer.to_owned(),
-        extends,
-        description,
+        one_line(&extends),
+        one_line(&description),
     ]
 }
 

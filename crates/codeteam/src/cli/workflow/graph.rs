@@ -73,7 +73,10 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let drawn = match format {
         Format::Text => graph.text(),
         Format::Mermaid => graph.mermaid(),
-        Format::Svg => graph.svg(),
+        Format::Svg => graph.svg().ok_or_else(|| {
+            Problem::user(format!("`{name}` is too large for a picture"))
+                .hint("`--format text` and `--format mermaid` draw workflows of any size")
+        })?,
     };
     if let Some(file) = &args.output {
         let file = scene.folder.join(file);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::load::Library;
 use crate::cli::Scene;
 use crate::exit::Exit;
-use crate::output::{self, out_line};
+use crate::output::{self, one_line, out_line};
 use crate::problem::Problem;
 
 /// Arguments of `workflow list`.
@@ -47,7 +47,7 @@ pub(super) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
         "NAME", "LAYER"
     ))?;
     for (listed, compiled) in &rows {
-        let (name, from) = (&listed.name, listed.layer.as_str());
+        let (name, from) = (&one_line(&listed.name), listed.layer.as_str());
         let mark = if is_usual(name) { '*' } else { ' ' };
         let (steps, about) = if let Some(compiled) = compiled {
             let steps = compiled.workflow.steps.len();
@@ -55,7 +55,7 @@ pub(super) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
                 Some(other) if compiled.description.is_empty() => {
                     format!("`{other}`, with what the configuration changes")
                 }
-                _ => compiled.description.clone(),
+                _ => one_line(&compiled.description),
             };
             (steps.to_string(), about)
         } else {
