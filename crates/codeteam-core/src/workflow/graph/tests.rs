@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use proptest::prelude::*;
 
 use super::layers::{Down, Layout, Line, Rect, Size};
@@ -480,9 +482,8 @@ fn what_nobody_could_read_is_not_laid_out() {
             } else {
                 format!("s{next}")
             };
-            text += &format!(
-                "  s{i}: {{ gate: [{{ name: c, exists: a }}], next: {end}, on_fail: s{back} }}\n"
-            );
+            let step = "gate: [{ name: c, exists: a }]";
+            writeln!(text, "  s{i}: {{ {step}, next: {end}, on_fail: s{back} }}").unwrap();
         }
         graph(&text)
     };
