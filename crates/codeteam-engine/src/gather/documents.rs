@@ -60,11 +60,11 @@ pub(super) fn read(
         let bytes = place.repo.blob(&file.id)?;
         add(path, &bytes, bytes.len(), &mut room, attached);
     }
-    let root = place.repo.top_level();
+    let top = place.repo.top_level();
     for path in context(place.folder) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let name = format!(".codeteam/context/{name}");
-        let is_own = inside::stays(&path, root).is_ok();
+        let is_own = inside::stays(&path, top).is_ok();
         match beginning(&path).filter(|_| is_own) {
             Some((bytes, length)) => add(name, &bytes, length, &mut room, attached),
             None => attached.unshown.push(name),

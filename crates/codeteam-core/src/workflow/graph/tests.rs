@@ -480,9 +480,10 @@ fn what_nobody_could_read_is_not_laid_out() {
             } else {
                 format!("s{next}")
             };
-            text += &format!(
+            let step = format!(
                 "  s{i}: {{ gate: [{{ name: c, exists: a }}], next: {end}, on_fail: s{back} }}\n"
             );
+            text.push_str(&step);
         }
         graph(&text)
     };
