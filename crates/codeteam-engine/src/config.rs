@@ -59,6 +59,9 @@ pub struct Config {
     /// What is said and not yet in force.
     #[serde(skip)]
     pub notes: Vec<String>,
+    /// Where all of it was read.
+    #[serde(skip)]
+    pub sources: Sources,
     /// What carries out roles that name no worker. If left out, `scripted` if there is a `script`,
     /// else the first of `claude`, `codex` and `gemini` that is installed and logged in.
     pub worker: Option<String>,
