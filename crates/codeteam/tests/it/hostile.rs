@@ -165,3 +165,16 @@ fn a_workflow_of_the_repository_builds_on_no_file_of_the_user() {
     done.says(&["leads out of the repository"])
         .lacks(&["only for Ada"]);
 }
+
+#[test]
+fn the_repository_cannot_show_workers_where_keys_are() {
+    let project = Project::new();
+    project.config(
+        "worker: scripted\nsandbox: { caches: [ { path: ~/.ssh } ], toolchains: [ \"~\" ] }\n",
+    );
+    project.run(&["run", "x"]).expect(2).says(&[
+        ".codeteam/config.yml:2",
+        "`sandbox.caches` shows `~/.ssh` to workers, so the repository cannot say it",
+        "`sandbox.toolchains` shows `~` to workers",
+    ]);
+}
