@@ -21,7 +21,7 @@ pub use self::shown::concealed;
 pub use self::workers::{Price, Worker};
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 use codeteam_core::budget;
 use codeteam_core::retry;
@@ -64,6 +64,9 @@ pub struct Config {
     /// What is said and not yet in force.
     #[serde(skip)]
     pub notes: Vec<String>,
+    /// Where all of it was read.
+    #[serde(skip)]
+    pub sources: Sources,
     /// What carries out roles that name no worker. If left out, `scripted` if there is a `script`,
     /// else the first of `claude`, `codex` and `gemini` that is installed and logged in.
     pub worker: Option<String>,
@@ -209,6 +212,15 @@ impl Config {
                 );
                 refuse(mine, "sandbox.hosts", message, MINE);
             }
+            let caches = own.sandbox.caches.iter().map(|c| ("caches", &c.path));
+            let tools = own.sandbox.toolchains.iter().map(|t| ("toolchains", t));
+            for (key, path) in caches.chain(tools).filter(|(_, path)| is_private(path)) {
+                let message = format!(
+                    "`sandbox.{key}` shows `{}` to workers, so the repository cannot say it",
+                    path.display()
+                );
+                refuse(mine, &format!("sandbox.{key}"), message, MINE);
+            }
             for (name, worker) in &own.workers {
                 if let Some(key) = worker.presumption() {
                     let message = format!(
@@ -318,6 +330,43 @@ impl Limits {
             task_tokens: self.max_task_tokens,
         }
     }
+}
+
+/// Whether a folder is one that nobody shows to strangers: a home as a whole, or what holds keys
+/// and logins.
+fn is_private(path: &Path) -> bool {
+    const KEPT: [&str; 14] = [
+        ".ssh",
+        ".gnupg",
+        ".aws",
+        ".azure",
+        ".config",
+        ".kube",
+        ".docker",
+        ".netrc",
+        ".claude",
+        ".codex",
+        ".gemini",
+        ".password-store",
+        ".mozilla",
+        "keyrings",
+    ];
+    let parts: Vec<Component<'_>> = path.components().collect();
+    let kept = |part: &Component<'_>| {
+        let name = part.as_os_str();
+        *part == Component::ParentDir || KEPT.iter().any(|kept| name == *kept)
+    };
+    let is_home = match parts.as_slice() {
+        [Component::Normal(first)] => *first == "~",
+        [Component::RootDir] => true,
+        [Component::RootDir, Component::Normal(top), rest @ ..] => {
+            (*top == "root" && rest.is_empty())
+                || (*top == "home" && rest.len() < 2)
+                || *top == "etc"
+        }
+        _ => false,
+    };
+    is_home || parts.iter().any(kept)
 }
 
 /// US dollars in millionths.

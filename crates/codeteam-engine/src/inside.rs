@@ -12,9 +12,7 @@ use std::path::{Component, Path, PathBuf};
 pub(crate) fn read(path: &Path, root: Option<&Path>, max: u64) -> io::Result<Option<String>> {
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            return Ok(None);
-        }
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
     if let Some(root) = root {

@@ -336,6 +336,24 @@ impl Library {
 
     /// Compiles a workflow: by its name, or from its file.
     pub fn compile(&mut self, name: &str, surroundings: Surroundings) -> Result<Compiled, Error> {
+        self.compile_named(name, surroundings, is_file(name))
+    }
+
+    /// Whether a file is not the repository's: what it refers to is read wherever it is.
+    fn is_trusted(&self, file: &str) -> bool {
+        let project = self.places.project.as_ref();
+        project.is_none_or(|(folder, _)| !Path::new(file).starts_with(folder))
+    }
+
+    fn compile_named(
+        &mut self,
+        name: &str,
+        surroundings: Surroundings,
+        trusts: bool,
+    ) -> Result<Compiled, Error> {
+        if !trusts && let Some(why) = self.refusal(name) {
+            return Err(Problems::one(Problem::of(name, why)).into());
+        }
         let Some((file, text)) = self.workflow_text(name, 0)? else {
             let known = self.workflows();
             let near = nearest(name, known.iter().map(|listed| listed.name.as_str()));
@@ -354,7 +372,16 @@ impl Library {
         } else {
             name.into()
         };
-        self.build(&name, node, surroundings)
+        let trusts = trusts || self.is_trusted(&file);
+        self.build_from(&name, node, surroundings, trusts)
+    }
+
+    /// Why a file is not read that the repository names.
+    fn refusal(&self, name: &str) -> Option<String> {
+        let (_, root) = self.places.project.as_ref().filter(|_| is_file(name))?;
+        let path = Path::new(name);
+        let refused = path.exists().then(|| inside::stays(path, root).err())?;
+        refused.map(|error| error.to_string())
     }
 
     /// Compiles the workflow that the configuration says: a name, changes to one, or one of its
@@ -367,15 +394,17 @@ impl Library {
         let Some(node) = flow else {
             return self.compile(&Config::usual_workflow(), surroundings);
         };
+        let said_in = self.sources.file(node.place).unwrap_or_default();
+        let trusts = self.is_trusted(said_in);
         if let Some(name) = node.as_text() {
-            return self.compile(name, surroundings);
+            return self.compile_named(name, surroundings, trusts);
         }
         let mut node = node.clone();
         let own = ["steps", "sequence", "extends", "template"];
         if own.iter().all(|key| node.get(key).is_none()) {
             node.set("extends", Node::text(Config::usual_workflow()));
         }
-        self.build(CONFIGURED, node, surroundings)
+        self.build_from(CONFIGURED, node, surroundings, trusts)
     }
 
     /// Compiles a workflow that is part of the configuration.
@@ -383,11 +412,25 @@ impl Library {
         &mut self,
         name: &str,
         node: Node,
+        surroundings: Surroundings,
+    ) -> Result<Compiled, Error> {
+        self.build_from(name, node, surroundings, true)
+    }
+
+    /// The same. What the repository says must not lead out of it.
+    fn build_from(
+        &mut self,
+        name: &str,
+        node: Node,
         mut surroundings: Surroundings,
+        trusts: bool,
     ) -> Result<Compiled, Error> {
         surroundings.book = self.book.clone();
         let mut sources = std::mem::take(&mut self.sources);
         let mut find = |name: &str, below: usize| {
+            if !trusts && let Some(why) = self.refusal(name) {
+                return Err(vec![Fault::at(Place::NONE, format!("`{name}` {why}"))]);
+            }
             let found = self.workflow_text(name, below);
             let found = found.map_err(|problems| {
                 let said = problems.to_string();

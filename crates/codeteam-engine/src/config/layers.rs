@@ -70,6 +70,7 @@ pub(super) fn read(origins: &Origins) -> Result<(Config, Layers), Error> {
     config.flow = flow.filter(|node| !node.is_null());
     config.roles = roles;
     config.notes = later::notes(&node, &sources);
+    config.sources = sources.clone();
     let source_of = Layers { sources, node };
     Ok((config, source_of))
 }

@@ -244,3 +244,25 @@ fn the_default_policy_is_the_one_of_steps_that_name_none() {
     let said = retry(&format!("{policy}limits: {{ step_max_retries: 1 }}\n"));
     assert_eq!((said.max_attempts, said.initial_delay_ms), (2, 0));
 }
+
+#[test]
+fn the_repository_shows_nobody_the_users_own() {
+    let private = [
+        "~",
+        "~/.ssh",
+        "/",
+        "/home/ada",
+        "/home/ada/.aws/x",
+        "~/x/../.netrc",
+        "/etc/x",
+    ];
+    assert!(private.iter().all(|path| is_private(Path::new(path))));
+    let usual = [
+        "~/.cargo/registry",
+        "~/.npm",
+        "/opt/jdk",
+        "/home/ada/.m2/repository",
+        "~/meet",
+    ];
+    assert!(!usual.iter().any(|path| is_private(Path::new(path))));
+}

@@ -321,14 +321,11 @@ fn compile(
 
 /// All roles and workflows there are for a project.
 pub(super) fn library(config: &Config, env: &Env, folder: &Path, root: &Path) -> Library {
-    let origins = Origins::of(env, folder);
-    // The configuration is read again for the places of what it says of roles.
-    let sources = Config::layers(&origins).map(|(_, layers)| layers.sources);
     let places = Places {
         user: env.config_home.as_ref().map(|home| home.join("codeteam")),
         project: Some((folder.to_owned(), root.to_owned())),
     };
-    Library::read(places, sources.unwrap_or_default(), config.roles.as_ref())
+    Library::read(places, config.sources.clone(), config.roles.as_ref())
 }
 
 /// The repository that `start` is in.

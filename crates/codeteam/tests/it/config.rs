@@ -412,3 +412,16 @@ fn the_environment_counts_and_a_wrong_variable_is_named() {
         ],
     );
 }
+
+#[test]
+fn what_is_wrong_with_a_value_of_the_command_line_is_said_of_the_command_line() {
+    let project = Project::new();
+    let sets = [
+        "roles.coder.knd=planner",
+        "workflow.settings.require_tets=true",
+    ];
+    for set in sets {
+        let done = project.run(&["run", "x", "--set", set]).expect(2);
+        done.says(&["error: command line (`--set`): ", "did you mean"]);
+    }
+}

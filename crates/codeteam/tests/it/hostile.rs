@@ -146,3 +146,35 @@ fn what_runs_on_the_host_is_shown_before_anybody_agrees_to_it() {
     assert!(all.contains("touch tidied"), "{all}");
     assert!(!project.path("tidied").exists());
 }
+
+#[test]
+fn a_workflow_of_the_repository_builds_on_no_file_of_the_user() {
+    let project = Project::new();
+    let secret = project.beside("secrets.yaml", "password: only for Ada\n");
+    let base = "start: a\nsteps: { a: { person: Go?, answers: { y: done } } }\n";
+    let own = project.workflow(base);
+    project.write(".codeteam/workflows/x.yml", &format!("extends: {secret}\n"));
+    let done = project.run(&["workflow", "validate", "x"]).expect(2);
+    done.says(&["leads out of the repository"])
+        .lacks(&["only for Ada"]);
+    // What the user names builds on what it likes.
+    let mine = project.beside("mine.yml", &format!("extends: {own}\n"));
+    project.run(&["workflow", "validate", &mine]).expect(0);
+    project.config(&format!("worker: scripted\nworkflow: {secret}\n"));
+    let done = project.run(&["run", "x"]).expect(2);
+    done.says(&["leads out of the repository"])
+        .lacks(&["only for Ada"]);
+}
+
+#[test]
+fn the_repository_cannot_show_workers_where_keys_are() {
+    let project = Project::new();
+    project.config(
+        "worker: scripted\nsandbox: { caches: [ { path: ~/.ssh } ], toolchains: [ \"~\" ] }\n",
+    );
+    project.run(&["run", "x"]).expect(2).says(&[
+        ".codeteam/config.yml:2",
+        "`sandbox.caches` shows `~/.ssh` to workers, so the repository cannot say it",
+        "`sandbox.toolchains` shows `~` to workers",
+    ]);
+}
