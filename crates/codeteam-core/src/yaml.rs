@@ -15,7 +15,7 @@ mod write;
 use serde::de::DeserializeOwned;
 
 pub use self::de::{typed, typed_by_key};
-pub use self::forms::{Either, OneOrMany, Placed};
+pub use self::forms::{Either, Entries, OneOrMany, Placed};
 pub use self::merge::{REPLACED, merge};
 pub use self::node::{Key, Node, Scalar, Value};
 pub use self::read::read;

@@ -1,16 +1,13 @@
 //! The file of a rehearsal: strict keys, and every problem with its line.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 
 use super::{Case, File};
 use crate::plan;
-use crate::yaml::{self, Fault, Placed, Problems, Sources, read, typed};
+use crate::yaml::{self, Entries, Fault, Placed, Problems, Sources, read, typed};
 
 /// As many tasks as a plan of a rehearsal may have.
 pub(super) const MAX_TASKS: usize = 100;
@@ -218,35 +215,4 @@ struct RawCase {
 
 fn goal() -> String {
     "Reach the goal".to_owned()
-}
-
-/// A YAML mapping whose order and places matter.
-struct Entries<T>(Vec<(Placed<String>, T)>);
-
-impl<T> Default for Entries<T> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Entries<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct EntriesVisitor<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for EntriesVisitor<T> {
-            type Value = Entries<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a mapping")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries<T>, A::Error> {
-                let mut entries = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    entries.push(entry);
-                }
-                Ok(Entries(entries))
-            }
-        }
-        deserializer.deserialize_map(EntriesVisitor(PhantomData))
-    }
 }

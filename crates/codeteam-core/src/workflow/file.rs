@@ -3,17 +3,17 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::de::{Deserializer, Visitor};
 use serde_json::Value;
 
 use super::{Condition, Exhausted, Join, Over, Rebound};
 use crate::findings::Severity;
 use crate::retry;
 use crate::role::{Kind, RoleFile};
+pub(super) use crate::yaml::Entries;
 use crate::yaml::{Either, OneOrMany, Placed};
 
 /// A workflow: a graph of steps, or a sequence of roles, or changes to another workflow.
@@ -393,49 +393,4 @@ pub(crate) enum OnTaskFailure {
 pub(crate) enum Commit {
     /// On the run's branch.
     Branch,
-}
-
-/// A mapping whose order and places matter.
-pub(crate) struct Entries<T>(pub(super) Vec<(Placed<String>, T)>);
-
-impl<T> Default for Entries<T> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Entries<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Written<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Written<T> {
-            type Value = Entries<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a mapping")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries<T>, A::Error> {
-                let mut entries = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    entries.push(entry);
-                }
-                Ok(Entries(entries))
-            }
-        }
-        deserializer.deserialize_map(Written(PhantomData))
-    }
-}
-
-impl<T: JsonSchema> JsonSchema for Entries<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        format!("Entries_{}", T::schema_name()).into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        generator.subschema_for::<BTreeMap<String, T>>()
-    }
 }
