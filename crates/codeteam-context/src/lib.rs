@@ -1,8 +1,14 @@
 //! Turns a repository into what a role needs to see, and owns the one redactor.
 //!
-//! So far it holds the latter, [`redact`], which everything goes through that a worker prints, that a
-//! check prints and that a worker is told, before it is stored or shown; and [`tokens`], which says
-//! how long a text is.
+//! - [`files`]: the files of a tree, wherever they lie.
+//! - [`tokens`]: how long a text is for a model.
+//! - [`language`] and [`outline`]: what a source file defines, refers to and imports.
+//! - [`cache`]: what was worked out before.
+//! - [`redact`]: takes secrets out of whatever a worker prints, a check prints or a worker is told.
 
+pub mod cache;
+pub mod files;
+pub mod language;
+pub mod outline;
 pub mod redact;
 pub mod tokens;
