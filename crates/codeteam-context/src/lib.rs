@@ -1,6 +1,7 @@
 //! Turns a repository into what a role needs to see, and owns the one redactor.
 //!
 //! - [`files`]: the files of a tree, wherever they lie.
+//! - [`tree`]: those of a folder, as git sees it, read without being led astray.
 //! - [`tokens`]: how long a text is for a model.
 //! - [`language`] and [`outline`]: what a source file defines, refers to and imports.
 //! - [`cache`]: what was worked out before.
@@ -12,3 +13,4 @@ pub mod language;
 pub mod outline;
 pub mod redact;
 pub mod tokens;
+pub mod tree;
