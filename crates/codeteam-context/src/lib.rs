@@ -4,6 +4,7 @@
 //! - [`tree`]: those of a folder, as git sees it, read without being led astray.
 //! - [`tokens`]: how long a text is for a model.
 //! - [`language`] and [`outline`]: what a source file defines, refers to and imports.
+//! - [`pack`]: a whole repository as one text.
 //! - [`cache`]: what was worked out before.
 //! - [`redact`]: takes secrets out of whatever a worker prints, a check prints or a worker is told.
 
@@ -11,6 +12,7 @@ pub mod cache;
 pub mod files;
 pub mod language;
 pub mod outline;
+pub mod pack;
 pub mod redact;
 pub mod tokens;
 pub mod tree;

@@ -253,7 +253,7 @@ mod tests {
         let mut text = String::from("[\n{a\n\\\n!\n/\n**\\\n");
         for n in 0..10_000 {
             use std::fmt::Write as _;
-            write!(text, "**/a{n}/**/*b?[c-d]{n}*/**/e\n").unwrap();
+            writeln!(text, "**/a{n}/**/*b?[c-d]{n}*/**/e").unwrap();
         }
         text.push_str("*.last\n");
         let rules = rules(&text, "");
