@@ -116,7 +116,9 @@ fn candidates(index: &Index, ranks: &Ranks, options: Options) -> (Vec<Candidate>
         }
         let definitions = index.definitions(file);
         for (definition, (defined, score)) in definitions.iter().zip(scores).enumerate() {
-            if defined.reachable() && (defined.public || *score > 0.0) {
+            // A name of one letter says nothing to anyone.
+            let said = index.name(defined.name).len() > 1;
+            if said && defined.reachable() && (defined.public || *score > 0.0) {
                 all.push(Candidate {
                     file,
                     definition,
