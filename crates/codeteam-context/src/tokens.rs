@@ -35,7 +35,7 @@ pub struct Counter {
 }
 
 /// How many pieces a counter remembers at most.
-const MET: usize = 1 << 14;
+const MET: usize = 1 << 15;
 /// Where the count of a piece is.
 const COUNT: u32 = 124;
 /// A block, and enough after it to read a key from any place of it.
