@@ -4,13 +4,17 @@
 //! - [`tree`]: those of a folder, as git sees it, read without being led astray.
 //! - [`tokens`]: how long a text is for a model.
 //! - [`language`] and [`outline`]: what a source file defines, refers to and imports.
+//! - [`index`], [`graph`] and [`map`]: the outlines of a tree, which files matter, and their best parts.
 //! - [`pack`]: a whole repository as one text.
 //! - [`cache`]: what was worked out before.
 //! - [`redact`]: takes secrets out of whatever a worker prints, a check prints or a worker is told.
 
 pub mod cache;
 pub mod files;
+pub mod graph;
+pub mod index;
 pub mod language;
+pub mod map;
 pub mod outline;
 pub mod pack;
 pub mod redact;
