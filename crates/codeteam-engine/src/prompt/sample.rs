@@ -86,6 +86,9 @@ pub fn first(role: &Role, asked: Asked) -> Assignment {
         change: None,
         checks: Vec::new(),
         text: None,
+        context: role.context.clone(),
+        scope: Vec::new(),
+        before: None,
     }
 }
 
