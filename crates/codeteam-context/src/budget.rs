@@ -4,6 +4,7 @@
 //! the part above it. What is shortened or left out comes back where there is room after all, the
 //! highest first. Whoever asks hears of everything that is not shown as it is.
 
+use std::cell::OnceCell;
 use std::fmt::Write as _;
 
 use crate::language::Language;
@@ -114,9 +115,10 @@ fn sizes(parts: &[(String, usize, usize)]) -> String {
     let mut said = String::new();
     let mut least = 0;
     for (name, whole, short) in parts {
-        let _ = match short == whole {
-            true => write!(said, "{name} {whole}, "),
-            false => write!(said, "{name} {whole} (shortened {short}), "),
+        let _ = if short == whole {
+            write!(said, "{name} {whole}, ")
+        } else {
+            write!(said, "{name} {whole} (shortened {short}), ")
         };
         least += short;
     }
@@ -136,8 +138,8 @@ enum Shown {
 struct Weighed {
     item: Item,
     tokens: usize,
-    /// The shortened text with its size, once it is known; `None` in it if there is none.
-    short: Option<Option<(String, usize)>>,
+    /// The shortened text with its size, if it has one; made when it is first asked for.
+    short: OnceCell<Option<(String, usize)>>,
     shown: Shown,
 }
 
@@ -146,15 +148,15 @@ impl Weighed {
         Self {
             tokens: weigh(&item.name, &item.text),
             item,
-            short: None,
+            short: OnceCell::new(),
             shown: Shown::Whole,
         }
     }
 
     /// How long it is shortened, if that helps.
-    fn shortened(&mut self) -> Option<usize> {
+    fn shortened(&self) -> Option<usize> {
         let (item, tokens) = (&self.item, self.tokens);
-        let short = self.short.get_or_insert_with(|| {
+        let short = self.short.get_or_init(|| {
             let text = shorten(&item.text, &item.short)?;
             let size = weigh(&item.name, &text);
             (size < tokens).then_some((text, size))
@@ -163,7 +165,7 @@ impl Weighed {
     }
 
     fn size(&self) -> usize {
-        match (self.shown, &self.short) {
+        match (self.shown, self.short.get()) {
             (Shown::Not, _) => 0,
             (Shown::Shortened, Some(Some((_, size)))) => *size,
             _ => self.tokens,
@@ -191,7 +193,7 @@ pub fn fit(parts: Vec<Part>, fixed: &[(&str, usize)], budget: usize) -> Result<F
         shrink(&mut weighed, budget, &mut total);
     }
     if total > budget {
-        return Err(cannot_fit(&mut weighed, fixed, budget));
+        return Err(cannot_fit(&weighed, fixed, budget));
     }
     restore(&mut weighed, budget, &mut total);
     let parts = weighed
@@ -261,7 +263,7 @@ fn settled(name: String, items: Vec<Weighed>) -> FittedPart {
             shortened,
             ..
         } = weighed.item;
-        match (weighed.shown, weighed.short) {
+        match (weighed.shown, weighed.short.into_inner()) {
             (Shown::Not, _) => part.dropped.push(name),
             (Shown::Shortened, Some(Some((text, _)))) => part.items.push(FittedItem {
                 name,
@@ -279,7 +281,7 @@ fn settled(name: String, items: Vec<Weighed>) -> FittedPart {
 }
 
 fn cannot_fit(
-    parts: &mut [(String, Need, Vec<Weighed>)],
+    parts: &[(String, Need, Vec<Weighed>)],
     fixed: &[(&str, usize)],
     budget: usize,
 ) -> CannotFit {
@@ -287,7 +289,7 @@ fn cannot_fit(
         .iter()
         .map(|(name, size)| ((*name).to_owned(), *size, *size));
     let needed = parts
-        .iter_mut()
+        .iter()
         .filter(|(_, need, items)| *need != Need::Wanted && !items.is_empty())
         .map(|(name, _, items)| {
             let whole = items.iter().map(|item| item.tokens).sum();

@@ -6,10 +6,12 @@
 //! - [`cache`]: what was worked out before.
 //! - [`redact`]: takes secrets out of whatever a worker prints, a check prints or a worker is told.
 
+pub mod assemble;
 pub mod budget;
 pub mod cache;
 pub mod files;
 pub mod language;
+pub mod listing;
 pub mod outline;
 pub mod redact;
 pub mod strategy;
