@@ -99,6 +99,8 @@ pub struct FittedItem {
     pub text: String,
     /// Whether that is less than the whole.
     pub shortened: bool,
+    /// Whether it is so for want of room.
+    pub squeezed: bool,
 }
 
 /// What is needed is too long.
@@ -269,11 +271,13 @@ fn settled(name: String, items: Vec<Weighed>) -> FittedPart {
                 name,
                 text,
                 shortened: true,
+                squeezed: true,
             }),
             _ => part.items.push(FittedItem {
                 name,
                 text,
                 shortened,
+                squeezed: false,
             }),
         }
     }

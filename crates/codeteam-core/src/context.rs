@@ -106,8 +106,15 @@ impl Packed {
         if secrets > 0 {
             let files: Vec<&str> = self.redacted.keys().take(3).map(String::as_str).collect();
             let more = self.redacted.len().saturating_sub(3);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            said.push(format!("secrets taken out: {secrets}, in {}{more}", files.join(", ")));
+            let more = if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            };
+            said.push(format!(
+                "secrets taken out: {secrets}, in {}{more}",
+                files.join(", ")
+            ));
         }
         let size = format!("context of {} tokens (limit {})", self.tokens, self.budget);
         (!said.is_empty()).then(|| format!("{size}; {}", said.join("; ")))

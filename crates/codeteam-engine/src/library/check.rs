@@ -12,15 +12,6 @@ use crate::config::Config;
 use crate::prompt::{self, Templates};
 use crate::workers::Worker;
 
-/// How the files that a role is shown may be chosen.
-pub const STRATEGIES: [&str; 5] = [
-    "planner_docset",
-    "implementer_targeted",
-    "reviewer_diff",
-    "security_audit",
-    "investigator_wide",
-];
-
 impl Library {
     /// Everything that is wrong with a role and what it builds on. Workers and servers are those of
     /// the configuration, if it can be read.
@@ -29,13 +20,13 @@ impl Library {
             return faults.clone();
         }
         match self.book.resolve(name) {
-            Ok(resolved) => unknown(&resolved.node, config),
+            Ok(resolved) => self.unknown(&resolved.node, config),
             Err(mut faults) => {
                 // What it builds on may be what is wrong; that does not hide what it says itself.
                 let own = self.layers_of(name).into_iter();
                 for node in own.filter_map(|layer| self.book.said(name, layer)) {
                     let form = typed_by_key::<RoleFile>(node).err().unwrap_or_default();
-                    let own = form.into_iter().chain(unknown(node, config));
+                    let own = form.into_iter().chain(self.unknown(node, config));
                     for fault in own {
                         if faults.iter().all(|known| known.place != fault.place) {
                             faults.push(fault);
@@ -135,16 +126,19 @@ fn unknown_workers(node: &Node, key: &str, config: &Config) -> Vec<Fault> {
     faults
 }
 
+impl Library {
 /// What a role names and nobody knows.
-fn unknown(node: &Node, config: Option<&Config>) -> Vec<Fault> {
+fn unknown(&self, node: &Node, config: Option<&Config>) -> Vec<Fault> {
     let mut faults = Vec::new();
     let context = node.get("context");
     if let Some(strategy) = context.and_then(|context| context.get("strategy"))
         && let Some(name) = strategy.as_text()
-        && !STRATEGIES.contains(&name)
+        && !self.strategies().contains(name)
     {
         let message = format!("there is no context strategy `{name}`");
-        faults.push(Fault::at(strategy.place, message).maybe(meant(name, STRATEGIES)));
+        let known = self.strategies();
+        let known = known.iter().map(String::as_str);
+        faults.push(Fault::at(strategy.place, message).maybe(meant(name, known)));
     }
     let Some(config) = config else {
         return faults;
@@ -162,6 +156,7 @@ fn unknown(node: &Node, config: Option<&Config>) -> Vec<Fault> {
         }
     }
     faults
+}
 }
 
 /// One text, or those of a list, with their places.
