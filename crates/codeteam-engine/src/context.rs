@@ -9,9 +9,14 @@
 //! role's budget, and both the prompt and the log say so.
 
 mod documents;
+mod objects;
+mod sight;
 pub mod strategies;
 mod told;
 
+pub(crate) use self::objects::Objects;
+pub(crate) use self::sight::Sight;
+pub use self::told::Error;
 pub(crate) use self::told::{Asked, Told, told};
 
 use std::path::Path;

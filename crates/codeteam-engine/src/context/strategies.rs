@@ -37,7 +37,6 @@ pub(crate) struct StrategyFile {
     /// Its name; that of the file if left out.
     name: Option<Placed<String>>,
     /// What it is for.
-    #[expect(dead_code, reason = "for people who read the file")]
     description: String,
     /// How many tokens a prompt may be, if the role does not say.
     #[serde(alias = "token_budget")]
@@ -222,7 +221,11 @@ impl Strategies {
     pub fn budget(&self, role: &Role, default: u64, most: u64) -> u64 {
         let strategy = role.context.strategy.as_deref();
         let strategy = strategy.and_then(|name| self.get(name)?.budget);
-        role.context.budget.or(strategy).unwrap_or(default).min(most)
+        role.context
+            .budget
+            .or(strategy)
+            .unwrap_or(default)
+            .min(most)
     }
 }
 
@@ -231,7 +234,10 @@ fn files(folder: &Path) -> Vec<(String, PathBuf)> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let mut found: Vec<(String, PathBuf)> = paths
-        .filter(|path| path.extension().is_some_and(|end| end == "yml" || end == "yaml"))
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|end| end == "yml" || end == "yaml")
+        })
         .filter_map(|path| Some((path.file_stem()?.to_str()?.to_owned(), path)))
         .collect();
     found.sort();
@@ -239,12 +245,7 @@ fn files(folder: &Path) -> Vec<(String, PathBuf)> {
 }
 
 /// Reads a strategy.
-fn read(
-    sources: &mut Sources,
-    file: &str,
-    name: &str,
-    text: &str,
-) -> Result<Strategy, Vec<Fault>> {
+fn read(sources: &mut Sources, file: &str, name: &str, text: &str) -> Result<Strategy, Vec<Fault>> {
     let node = yaml::read(sources, file, text).map_err(|fault| vec![fault])?;
     let misplaced = Document::Strategy.misplaced(&node);
     if !misplaced.is_empty() {
@@ -318,9 +319,8 @@ fn part_of(part: Placed<Either<PartFile>>, before: &[Part]) -> Result<Part, Faul
     }
     if !is_special && include.is_empty() {
         let fault = Fault::at(place, format!("the part `{name}` has no `include`"));
-        let hint = meant(&name, SPECIAL).unwrap_or_else(|| {
-            format!("say which files, or name one of {}", SPECIAL.join(", "))
-        });
+        let hint = meant(&name, SPECIAL)
+            .unwrap_or_else(|| format!("say which files, or name one of {}", SPECIAL.join(", ")));
         return Err(fault.hint(hint));
     }
     for word in &include {

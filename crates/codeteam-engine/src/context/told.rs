@@ -67,7 +67,7 @@ pub(crate) struct Told {
 
 /// Why nothing can be told.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
+pub enum Error {
     /// A template is wrong.
     #[error(transparent)]
     Prompt(#[from] prompt::Error),
@@ -91,7 +91,12 @@ pub(crate) fn told(asked: &Asked<'_>) -> Result<Told, Error> {
     let mut assembled = parts(asked, &needs)?;
     let render = |attached: &Attached| -> Result<Prompt, Error> {
         let (assignment, templates) = (asked.assignment, asked.templates);
-        Ok(prompt::render(assignment, attached, templates, asked.redactor)?)
+        Ok(prompt::render(
+            assignment,
+            attached,
+            templates,
+            asked.redactor,
+        )?)
     };
     let bare = render(&fixed)?;
     let sizes = [
@@ -356,7 +361,9 @@ fn attached(
     }
     if !assembled.unreadable.is_empty() {
         let names = assembled.unreadable.clone();
-        attached.left_out.push(("no text, or too long".to_owned(), names));
+        attached
+            .left_out
+            .push(("no text, or too long".to_owned(), names));
     }
     attached
 }
@@ -382,7 +389,12 @@ fn packed(asked: &Asked<'_>, fitted: &Fitted, assembled: &Assembled, tokens: usi
     });
     let redacted: BTreeMap<String, u32> = assembled.redacted.clone();
     Packed {
-        strategy: asked.assignment.context.strategy.clone().unwrap_or_default(),
+        strategy: asked
+            .assignment
+            .context
+            .strategy
+            .clone()
+            .unwrap_or_default(),
         budget: asked.budget,
         tokens: tokens as u64,
         parts: parts.collect(),

@@ -1,13 +1,12 @@
 //! Prompts as they would be, for a person to read: nothing runs, and nothing is written.
 
-use std::path::PathBuf;
-
 use codeteam_core::ids::{StepId, TaskId, Tree};
 use codeteam_core::plan::Plan;
 use codeteam_core::role::Role;
 
 use super::{Error, Project, redactor};
-use crate::gather::{Place, gather};
+use crate::context::strategies::Strategies;
+use crate::context::{self, Objects, Place, Sight};
 use crate::prompt::{self, Asked, Prompt, Templates};
 
 /// What a prompt is wanted for.
@@ -59,32 +58,38 @@ impl Project {
         let assignment = prompt::first(role, asked);
         let templates = self.templates()?;
         templates.check([role])?;
-        let place = Place {
-            repo: &self.repo,
-            base: tree,
-            folder: &self.folder,
-        };
-        let names = || Ok::<_, Error>(self.repo.ls_tree_paths(tree)?);
-        let read = |path: &str, room: usize| self.text_of(path, room);
-        let needs = templates.needs(&assignment);
-        let attached = gather(&assignment, &needs, &place, names, read)?;
-        let redactor = redactor(&self.env, &self.config)?;
-        Ok(prompt::render(
-            &assignment,
-            &attached,
-            &templates,
-            &redactor,
-        )?)
+        let strategies = self.strategies()?;
+        strategies.check(role)?;
+        let files = Objects::new(&self.repo, tree)?;
+        let sight = Sight::new(&files);
+        let told = context::told(&context::Asked {
+            assignment: &assignment,
+            templates: &templates,
+            strategies: &strategies,
+            place: Place {
+                repo: &self.repo,
+                base: tree,
+                folder: &self.folder,
+            },
+            project: &sight,
+            map: &|tokens| sight.map(tokens),
+            redactor: &redactor(&self.env, &self.config)?,
+            diff: None,
+            changes: None,
+            printed: Vec::new(),
+            budget: self.config.token_budget(role, &strategies),
+        })?;
+        Ok(told.prompt)
     }
 
-    /// A plain file of the checkout's commit, if it is a text that fits.
-    fn text_of(&self, path: &str, room: usize) -> Option<String> {
-        let paths = [PathBuf::from(path)];
-        let found = self.repo.files_of(&self.head.tree, &paths).ok()?;
-        let file = found.first()?;
-        let fits = usize::try_from(file.bytes).is_ok_and(|length| length <= room);
-        let bytes = fits.then(|| self.repo.blob(&file.id).ok()).flatten()?;
-        String::from_utf8(bytes).ok()
+    /// The context strategies there are: the project's over the user's over the built-in ones.
+    pub fn strategies(&self) -> Result<Strategies, Error> {
+        let root = self.repo.top_level();
+        let user = self.env.config_home.as_ref();
+        let user = user.map(|home| (home.join("codeteam"), None));
+        let project = (self.folder.clone(), Some(root));
+        let folders: Vec<_> = user.into_iter().chain([project]).collect();
+        Ok(Strategies::load(&folders)?)
     }
 }
 

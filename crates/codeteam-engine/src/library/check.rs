@@ -127,36 +127,36 @@ fn unknown_workers(node: &Node, key: &str, config: &Config) -> Vec<Fault> {
 }
 
 impl Library {
-/// What a role names and nobody knows.
-fn unknown(&self, node: &Node, config: Option<&Config>) -> Vec<Fault> {
-    let mut faults = Vec::new();
-    let context = node.get("context");
-    if let Some(strategy) = context.and_then(|context| context.get("strategy"))
-        && let Some(name) = strategy.as_text()
-        && !self.strategies().contains(name)
-    {
-        let message = format!("there is no context strategy `{name}`");
-        let known = self.strategies();
-        let known = known.iter().map(String::as_str);
-        faults.push(Fault::at(strategy.place, message).maybe(meant(name, known)));
-    }
-    let Some(config) = config else {
-        return faults;
-    };
-    for key in ["worker", "workers"] {
-        faults.extend(unknown_workers(node, key, config));
-    }
-    for (name, place) in texts(node.get("mcp_servers")) {
-        if !config.mcp_servers.contains_key(name) {
-            let message = format!("no MCP server `{name}` is configured");
-            let hint = meant(name, config.mcp_servers.keys().map(String::as_str));
-            let hint =
-                hint.unwrap_or("name it under `mcp_servers:` in the configuration".to_owned());
-            faults.push(Fault::at(place, message).hint(hint));
+    /// What a role names and nobody knows.
+    fn unknown(&self, node: &Node, config: Option<&Config>) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        let context = node.get("context");
+        if let Some(strategy) = context.and_then(|context| context.get("strategy"))
+            && let Some(name) = strategy.as_text()
+            && !self.strategies().contains(name)
+        {
+            let message = format!("there is no context strategy `{name}`");
+            let known = self.strategies();
+            let known = known.iter().map(String::as_str);
+            faults.push(Fault::at(strategy.place, message).maybe(meant(name, known)));
         }
+        let Some(config) = config else {
+            return faults;
+        };
+        for key in ["worker", "workers"] {
+            faults.extend(unknown_workers(node, key, config));
+        }
+        for (name, place) in texts(node.get("mcp_servers")) {
+            if !config.mcp_servers.contains_key(name) {
+                let message = format!("no MCP server `{name}` is configured");
+                let hint = meant(name, config.mcp_servers.keys().map(String::as_str));
+                let hint =
+                    hint.unwrap_or("name it under `mcp_servers:` in the configuration".to_owned());
+                faults.push(Fault::at(place, message).hint(hint));
+            }
+        }
+        faults
     }
-    faults
-}
 }
 
 /// One text, or those of a list, with their places.

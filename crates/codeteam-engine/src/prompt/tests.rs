@@ -91,7 +91,10 @@ fn what_workers_are_told() {
             },
         ],
         squeezed: vec![("imports".to_owned(), vec!["a.rs".to_owned(); 52])],
-        left_out: vec![("my_docs".to_owned(), vec!["b.md".to_owned(), "c.md".to_owned()])],
+        left_out: vec![(
+            "my_docs".to_owned(),
+            vec!["b.md".to_owned(), "c.md".to_owned()],
+        )],
         ..Attached::default()
     };
     let again = json(&format!(

@@ -21,7 +21,12 @@ fn the_built_in_ones_are_there() {
         ]
     );
     assert!(strategies.to_pin().is_empty());
-    assert!(strategies.known.values().all(|strategy| strategy.budget.is_some()));
+    assert!(
+        strategies
+            .known
+            .values()
+            .all(|strategy| strategy.budget.is_some())
+    );
 }
 
 #[test]
@@ -30,7 +35,11 @@ fn the_last_folder_counts_most_and_is_pinned() {
     for (folder, budget) in [(&user, 1_000), (&project, 2_000)] {
         let folder = folder.path().join("strategies");
         fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join("mine.yml"), format!("budget: {budget}\nparts: [diff]\n")).unwrap();
+        fs::write(
+            folder.join("mine.yml"),
+            format!("budget: {budget}\nparts: [diff]\n"),
+        )
+        .unwrap();
         fs::write(folder.join("notes.txt"), "no strategy").unwrap();
     }
     let folders = [
@@ -50,7 +59,10 @@ fn the_last_folder_counts_most_and_is_pinned() {
     assert_eq!(strategies.budget(&role, 10, 500), 500);
     strategies.check(&role).unwrap();
     let said = Strategies::load(&[]).unwrap().check(&role).unwrap_err();
-    assert_eq!(said.to_string(), "role `coder`: there is no context strategy `mine`");
+    assert_eq!(
+        said.to_string(),
+        "role `coder`: there is no context strategy `mine`"
+    );
 }
 
 #[test]
@@ -61,7 +73,11 @@ fn parts_are_ordered_by_their_priority() {
          priority_order: [system_prompt, task_description, target_file, imports]\n",
     )
     .unwrap();
-    let names: Vec<&str> = strategy.parts.iter().map(|part| part.name.as_str()).collect();
+    let names: Vec<&str> = strategy
+        .parts
+        .iter()
+        .map(|part| part.name.as_str())
+        .collect();
     assert_eq!(names, ["target", "imports", "diff", "tree"]);
     assert_eq!(strategy.budget, Some(25_000));
     assert_eq!(strategy.parts[1].limit, Some(3));
@@ -73,15 +89,39 @@ fn mistakes_are_told_with_their_place() {
     for (text, said) in [
         ("budget: 1\n", "a strategy has `parts`"),
         ("parts: [dif]\n", "did you mean `diff`?"),
-        ("parts: [diff, git_diff]\n", "wide.yml:1:15: there are two parts `diff`"),
-        ("parts: [system]\n", "`system` is always there, and comes first"),
-        ("parts: [{name: diff, include: a}]\n", "the part `diff` is not made of files"),
-        ("parts: [{name: a, include: [$TARGT]}]\n", "did you mean `$TARGET`?"),
-        ("parts: [{name: a, include: ['a[']}]\n", "wide.yml:1:29: `a[` is no pattern of files"),
+        (
+            "parts: [diff, git_diff]\n",
+            "wide.yml:1:15: there are two parts `diff`",
+        ),
+        (
+            "parts: [system]\n",
+            "`system` is always there, and comes first",
+        ),
+        (
+            "parts: [{name: diff, include: a}]\n",
+            "the part `diff` is not made of files",
+        ),
+        (
+            "parts: [{name: a, include: [$TARGT]}]\n",
+            "did you mean `$TARGET`?",
+        ),
+        (
+            "parts: [{name: a, include: ['a[']}]\n",
+            "wide.yml:1:29: `a[` is no pattern of files",
+        ),
         ("parts: [{name: a, include: a, froms: whole}]\n", "froms"),
-        ("parts: [diff]\npriority_order: [target]\n", "wide.yml:2:18: there is no part `target`"),
-        ("name: other\nparts: [diff]\n", "wide.yml:1:7: the file is called `wide`, the strategy `other`"),
-        ("algorithm: {}\nparts: [diff]\n", "a context strategy has no `algorithm`"),
+        (
+            "parts: [diff]\npriority_order: [target]\n",
+            "wide.yml:2:18: there is no part `target`",
+        ),
+        (
+            "name: other\nparts: [diff]\n",
+            "wide.yml:1:7: the file is called `wide`, the strategy `other`",
+        ),
+        (
+            "algorithm: {}\nparts: [diff]\n",
+            "a context strategy has no `algorithm`",
+        ),
         ("tasks: []\n", "a context strategy has no `tasks`"),
     ] {
         let error = parsed(text).unwrap_err();
