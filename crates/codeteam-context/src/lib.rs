@@ -3,11 +3,13 @@
 //! - [`files`]: the files of a tree, wherever they lie.
 //! - [`tokens`]: how long a text is for a model.
 //! - [`language`] and [`outline`]: what a source file defines, refers to and imports.
+//! - [`imports`]: which file imports which.
 //! - [`cache`]: what was worked out before.
 //! - [`redact`]: takes secrets out of whatever a worker prints, a check prints or a worker is told.
 
 pub mod cache;
 pub mod files;
+pub mod imports;
 pub mod language;
 pub mod outline;
 pub mod redact;
