@@ -5,6 +5,7 @@
 //! - [`tokens`]: how long a text is for a model.
 //! - [`language`] and [`outline`]: what a source file defines, refers to and imports.
 //! - [`pack`]: a whole repository as one text.
+//! - [`imports`]: which file imports which.
 //! - [`cache`]: what was worked out before.
 //! - [`redact`]: takes secrets out of whatever a worker prints, a check prints or a worker is told.
 
@@ -12,6 +13,7 @@ pub mod assemble;
 pub mod budget;
 pub mod cache;
 pub mod files;
+pub mod imports;
 pub mod language;
 pub mod listing;
 pub mod outline;
