@@ -8,6 +8,7 @@
 
 pub mod cache;
 pub mod files;
+pub mod find;
 pub mod language;
 pub mod outline;
 pub mod redact;
