@@ -1,6 +1,6 @@
 //! The files of a tree, wherever they lie: in a folder, or in git's objects.
 
-use std::io;
+use std::{fmt, io};
 
 /// A file's name and size.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,6 +42,54 @@ pub enum Content {
     Unreadable(io::Error),
 }
 
+/// Something that is there and was not taken.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Skipped {
+    /// Where it is, as in [`File::path`]; folders end with `/`.
+    pub path: String,
+    /// Why.
+    pub why: Why,
+}
+
+/// Why something was not taken.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Why {
+    /// It has a NUL, or is not UTF-8; what is in UTF-16 is neither.
+    Binary,
+    /// It is larger than files may be.
+    TooLarge,
+    /// It is a link, which nobody follows.
+    Link,
+    /// It is a pipe, a socket or a device.
+    Special,
+    /// It is a repository of its own: a submodule, or one that lies here.
+    Repository,
+    /// Its path is longer than paths may be.
+    TooDeep,
+    /// It was gone when it was to be read.
+    Gone,
+    /// It was changed while it was read.
+    Changed,
+    /// The system does not let it be read, and says why.
+    Unreadable(String),
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Binary => "binary, or not UTF-8",
+            Self::TooLarge => "too large",
+            Self::Link => "a link",
+            Self::Special => "no plain file",
+            Self::Repository => "a repository of its own",
+            Self::TooDeep => "too deep",
+            Self::Gone => "gone when it was read",
+            Self::Changed => "changed while it was read",
+            Self::Unreadable(error) => return write!(f, "cannot be read: {error}"),
+        })
+    }
+}
+
 /// Files, in the order of their paths, each of which can be read.
 pub trait Files: Sync {
     /// All of them.
@@ -49,4 +97,9 @@ pub trait Files: Sync {
 
     /// Reads one, by its place in the list.
     fn read(&self, at: usize) -> Content;
+
+    /// What is there and not in the list, in the order of the paths.
+    fn skipped(&self) -> &[Skipped] {
+        &[]
+    }
 }

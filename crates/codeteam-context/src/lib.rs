@@ -1,8 +1,10 @@
 //! Turns a repository into what a role needs to see, and owns the one redactor.
 //!
 //! - [`files`]: the files of a tree, wherever they lie.
+//! - [`tree`]: those of a folder, as git sees it, read without being led astray.
 //! - [`tokens`]: how long a text is for a model.
 //! - [`language`] and [`outline`]: what a source file defines, refers to and imports.
+//! - [`pack`]: a whole repository as one text.
 //! - [`cache`]: what was worked out before.
 //! - [`redact`]: takes secrets out of whatever a worker prints, a check prints or a worker is told.
 
@@ -11,5 +13,7 @@ pub mod files;
 pub mod find;
 pub mod language;
 pub mod outline;
+pub mod pack;
 pub mod redact;
 pub mod tokens;
+pub mod tree;

@@ -1,0 +1,267 @@
+//! Which files are taken, and how much of each.
+//!
+//! With a budget the files are put in the order of their usefulness (see `rank`). If they are too
+//! many, each is, from the least useful on, cut down to its signatures, or left out if it has none;
+//! then those cut down are left out in the same order; what says what the repository is goes last.
+//! What room is left at the end is given back, the most useful first.
+
+use super::counts::Known;
+use super::make::{Form, Made, Maker, Planned};
+use super::ordered::ordered;
+use super::rank::{Kind, kind, rank};
+use super::{Error, Packed, head};
+use crate::files::{Files, Skipped, Why};
+use crate::language::Language;
+use crate::tokens;
+use crate::tree::Progress;
+
+/// How deep the tree is drawn, if it is too long; none at the last.
+const DEPTHS: [usize; 7] = [usize::MAX, 8, 6, 4, 3, 2, 1];
+/// How many files are cut down at once.
+const TOGETHER: usize = 256;
+
+/// What is to be written.
+pub(super) struct Plan {
+    pub(super) head: String,
+    pub(super) files: Vec<Planned>,
+    pub(super) dropped: Vec<Packed>,
+    pub(super) skipped: Vec<Skipped>,
+    /// How many tokens what stands after the files may have.
+    pub(super) for_end: Option<usize>,
+}
+
+/// All files, without a budget.
+pub(super) fn everything(maker: &Maker<'_, impl Files>) -> Plan {
+    let (files, options) = (maker.files, maker.options);
+    let form = if options.compress {
+        Form::Signatures
+    } else {
+        Form::Whole
+    };
+    let all = (0..files.list().len()).map(|at| Planned {
+        at,
+        form,
+        found: None,
+    });
+    Plan {
+        head: head(files, options, options.tree.then_some(usize::MAX), None),
+        files: all.collect(),
+        dropped: Vec::new(),
+        skipped: Vec::new(),
+        for_end: None,
+    }
+}
+
+/// What fits into a budget.
+pub(super) fn choose(
+    maker: &Maker<'_, impl Files>,
+    budget: usize,
+    progress: &(dyn Fn(Progress) + Sync),
+) -> Result<Plan, Error> {
+    let (files, options) = (maker.files, maker.options);
+    let form = if options.compress {
+        Form::Signatures
+    } else {
+        Form::Whole
+    };
+    let all: Vec<usize> = (0..files.list().len()).collect();
+    let (mut weighed, mut skipped) = (Vec::new(), Vec::new());
+    let mut read = 0;
+    weigh(maker, &all, form, |at, made| {
+        let file = &files.list()[at];
+        read += file.bytes;
+        progress(Progress::Read {
+            files: at + 1,
+            of: all.len(),
+            bytes: read,
+        });
+        match made {
+            Ok(made) => weighed.push(Weighed::new(at, &file.path, &made)),
+            Err(why) => skipped.push(Skipped {
+                path: file.path.clone(),
+                why,
+            }),
+        }
+    });
+    maker.keep(weighed.iter().filter_map(|file| file.found).collect());
+    let note = format!(
+        "This pack was made for at most {budget} tokens: some files may be left out, and some have \
+         only their signatures."
+    );
+    let mut start = head(files, options, None, Some(&note));
+    if options.tree {
+        let room = budget / 10 + tokens::count(&start);
+        let trees = DEPTHS
+            .iter()
+            .map(|depth| head(files, options, Some(*depth), Some(&note)));
+        start = { trees }
+            .find(|head| tokens::count(head) <= room)
+            .unwrap_or(start);
+    }
+    // What is left out must be named, too.
+    let for_end = (budget / 20).clamp(30, 2_000);
+    let needed = tokens::count(&start) + for_end;
+    let Some(room) = budget.checked_sub(needed) else {
+        return Err(Error::Budget { budget, needed });
+    };
+    fit(maker, &mut weighed, room);
+    let mut dropped = Vec::new();
+    let mut taken = Vec::new();
+    for file in weighed {
+        match file.choice {
+            Some(form) => taken.push(Planned {
+                at: file.at,
+                form,
+                found: file.found,
+            }),
+            None => dropped.push(Packed {
+                path: files.list()[file.at].path.clone(),
+                bytes: files.list()[file.at].bytes,
+                tokens: Some(file.tokens),
+                redactions: 0,
+                compressed: false,
+            }),
+        }
+    }
+    Ok(Plan {
+        head: start,
+        files: taken,
+        dropped,
+        skipped,
+        for_end: Some(for_end),
+    })
+}
+
+/// A file, what it costs and what was chosen.
+struct Weighed {
+    at: usize,
+    kind: Kind,
+    tokens: usize,
+    /// What is written of it, in tokens.
+    whole: usize,
+    /// The same of its signatures, as far as that was asked for and there are any.
+    signatures: Option<usize>,
+    whole_form: Form,
+    choice: Option<Form>,
+    found: Option<Known>,
+}
+
+impl Weighed {
+    fn new(at: usize, path: &str, made: &Made) -> Self {
+        Self {
+            at,
+            kind: kind(path),
+            tokens: made.tokens,
+            whole: made.written,
+            signatures: None,
+            whole_form: made.form,
+            choice: Some(made.form),
+            found: made.known,
+        }
+    }
+
+    fn cost(&self, choice: Option<Form>) -> usize {
+        match choice {
+            None => 0,
+            Some(form) if form == self.whole_form => self.whole,
+            Some(_) => self.signatures.unwrap_or(self.whole),
+        }
+    }
+}
+
+/// Chooses until what is chosen fits.
+fn fit(maker: &Maker<'_, impl Files>, files: &mut [Weighed], room: usize) {
+    let list = maker.files.list();
+    let mut order: Vec<usize> = (0..files.len()).collect();
+    order.sort_by_key(|&n| rank(&list[files[n].at].path, files[n].tokens));
+    let mut total: usize = files.iter().map(|file| file.whole).sum();
+    if total <= room {
+        return;
+    }
+    let change = |file: &mut Weighed, choice: Option<Form>, total: &mut usize| {
+        *total = *total - file.cost(file.choice) + file.cost(choice);
+        file.choice = choice;
+    };
+    let cut: Vec<usize> = order
+        .iter()
+        .rev()
+        .copied()
+        .filter(|&n| files[n].kind != Kind::Key)
+        .collect();
+    for some in cut.chunks(TOGETHER) {
+        if total <= room {
+            break;
+        }
+        cut_down(maker, files, some);
+        for &n in some {
+            if total > room {
+                let choice = files[n].signatures.map(|_| Form::Signatures);
+                change(&mut files[n], choice, &mut total);
+            }
+        }
+    }
+    for &n in order.iter().rev() {
+        if total > room {
+            change(&mut files[n], None, &mut total);
+        }
+    }
+    for &n in &order {
+        let file = &mut files[n];
+        let spent = total - file.cost(file.choice);
+        let whole = Some(file.whole_form);
+        if file.choice != whole && spent + file.whole <= room {
+            change(file, whole, &mut total);
+        } else if file.choice.is_none() && file.signatures.is_some_and(|cost| spent + cost <= room)
+        {
+            change(file, Some(Form::Signatures), &mut total);
+        }
+    }
+}
+
+/// Finds out what the signatures of some files cost.
+fn cut_down(maker: &Maker<'_, impl Files>, files: &mut [Weighed], some: &[usize]) {
+    let list = maker.files.list();
+    let can = |n: &&usize| {
+        let file = &files[**n];
+        file.whole_form == Form::Whole && Language::of(&list[file.at].path).is_some()
+    };
+    let can: Vec<usize> = some.iter().filter(can).copied().collect();
+    let places: Vec<usize> = can.iter().map(|&n| files[n].at).collect();
+    let mut costs = Vec::new();
+    weigh(maker, &places, Form::Signatures, |_, made| costs.push(made));
+    for (&n, made) in can.iter().zip(costs) {
+        let made = made.ok().filter(|made| made.form == Form::Signatures);
+        files[n].signatures = made
+            .map(|made| made.written)
+            .filter(|cost| *cost < files[n].whole);
+    }
+}
+
+/// Makes files only to see what they cost; their texts are let go.
+fn weigh(
+    maker: &Maker<'_, impl Files>,
+    places: &[usize],
+    form: Form,
+    mut take: impl FnMut(usize, Result<Made, Why>),
+) {
+    let sizes: Vec<u64> = places
+        .iter()
+        .map(|&at| maker.files.list()[at].bytes)
+        .collect();
+    let made = |n: usize| {
+        let made = maker.written(&Planned {
+            at: places[n],
+            form,
+            found: None,
+        });
+        made.map(|made| Made {
+            text: String::new(),
+            ..made
+        })
+    };
+    let all: Result<(), std::convert::Infallible> = ordered(&sizes, made, |n, made| {
+        take(places[n], made);
+        Ok(())
+    });
+    let Ok(()) = all;
+}

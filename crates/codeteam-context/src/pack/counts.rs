@@ -1,0 +1,292 @@
+//! How many tokens contents have, and whether they have secrets, as counted before.
+//!
+//! Kept by a hash of the content that also covers everything the answer depends on: the redactor and
+//! its rules, and how tokens are counted. So an answer can be out of use, but never wrong.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::de::{Error as _, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::cache;
+use crate::redact::Redactor;
+
+/// The name of the file.
+const NAME: &str = "counts";
+/// How it is laid out.
+const VERSION: u32 = 1;
+/// The most that is kept.
+const MOST: usize = 200_000;
+/// What was not asked for in so many packs that changed something is dropped.
+const OLDEST: u32 = 50;
+
+/// What is known of a content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Known {
+    /// The sum it is found by.
+    pub(super) sum: Sum,
+    /// How many tokens it has, without its secrets.
+    pub(super) tokens: u32,
+    /// How many it has as a JSON string, if that was asked for.
+    pub(super) in_json: Option<u32>,
+    /// How many secrets were in it.
+    pub(super) hits: u32,
+}
+
+/// A sum of a content.
+pub(super) type Sum = [u8; 16];
+
+/// How contents are summed.
+#[derive(Clone, Copy)]
+pub(super) struct Summer([u8; 32]);
+
+impl Summer {
+    pub(super) fn new(redactor: &Redactor) -> Self {
+        let mut hasher = blake3::Hasher::new_derive_key("codeteam counts of contents");
+        hasher.update(env!("CODETEAM_CONTEXT_RULES").as_bytes());
+        hasher.update(&redactor.fingerprint());
+        Self(*hasher.finalize().as_bytes())
+    }
+
+    pub(super) fn sum(&self, content: &str) -> Sum {
+        let whole = blake3::keyed_hash(&self.0, content.as_bytes());
+        let mut sum = Sum::default();
+        sum.copy_from_slice(&whole.as_bytes()[..16]);
+        sum
+    }
+}
+
+/// All that is known.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    path: PathBuf,
+    /// How often something was added.
+    age: u32,
+    /// In the order of their sums.
+    records: Vec<u8>,
+}
+
+/// A record: the sum, three numbers, and when it was asked for last.
+const RECORD: usize = 32;
+
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    age: u32,
+    records: Bytes,
+}
+
+impl Counts {
+    /// Reads what was kept in a folder, if anything.
+    pub(super) fn load(folder: &Path) -> Self {
+        let path = folder.join(NAME);
+        let kept = cache::load::<Kept>(&path, VERSION);
+        let kept = kept.filter(|kept| kept.records.0.len().is_multiple_of(RECORD));
+        kept.map_or_else(
+            || Self {
+                path: path.clone(),
+                ..Self::default()
+            },
+            |kept| Self {
+                path: path.clone(),
+                age: kept.age,
+                records: kept.records.0,
+            },
+        )
+    }
+
+    /// What is known of a content.
+    pub(super) fn get(&self, sum: &Sum) -> Option<Known> {
+        let (records, _) = self.records.as_chunks::<RECORD>();
+        let at = records
+            .binary_search_by(|record| record[..16].cmp(sum))
+            .ok()?;
+        Some(read(&records[at]))
+    }
+
+    /// Keeps what a pack asked for and what it found out, if that is anything new.
+    pub(super) fn save(&self, mut asked: Vec<Known>) -> io::Result<()> {
+        let new = |known: &Known| self.get(&known.sum) != Some(*known);
+        if !asked.iter().any(new) {
+            return Ok(());
+        }
+        let age = self.age.wrapping_add(1);
+        asked.sort_unstable_by_key(|known| (known.sum, known.in_json));
+        // Of two that differ in what they know, the later knows more.
+        asked.reverse();
+        asked.dedup_by_key(|known| known.sum);
+        let mut all: Vec<[u8; RECORD]> = asked.iter().map(|known| write(known, age)).collect();
+        let (old, _) = self.records.as_chunks::<RECORD>();
+        let asked_for = |record: &[u8; RECORD]| {
+            asked
+                .binary_search_by(|known| record[..16].cmp(&known.sum))
+                .is_ok()
+        };
+        let young = |record: &[u8; RECORD]| age.wrapping_sub(number(record, 28)) <= OLDEST;
+        all.extend(
+            old.iter()
+                .filter(|record| young(record) && !asked_for(record)),
+        );
+        if all.len() > MOST {
+            all.sort_unstable_by_key(|record| age.wrapping_sub(number(record, 28)));
+            all.truncate(MOST);
+        }
+        all.sort_unstable();
+        let kept = Kept {
+            age,
+            records: Bytes(all.into_flattened()),
+        };
+        cache::save(&self.path, VERSION, &kept)
+    }
+}
+
+fn number(record: &[u8; RECORD], at: usize) -> u32 {
+    let mut bytes = [0; 4];
+    bytes.copy_from_slice(&record[at..at + 4]);
+    u32::from_le_bytes(bytes)
+}
+
+fn read(record: &[u8; RECORD]) -> Known {
+    let mut sum = Sum::default();
+    sum.copy_from_slice(&record[..16]);
+    Known {
+        sum,
+        tokens: number(record, 16),
+        in_json: Some(number(record, 20)).filter(|n| *n != u32::MAX),
+        hits: number(record, 24),
+    }
+}
+
+fn write(known: &Known, age: u32) -> [u8; RECORD] {
+    let mut record = [0; RECORD];
+    record[..16].copy_from_slice(&known.sum);
+    let numbers = [
+        known.tokens,
+        known.in_json.unwrap_or(u32::MAX),
+        known.hits,
+        age,
+    ];
+    for (at, number) in numbers.into_iter().enumerate() {
+        record[16 + 4 * at..20 + 4 * at].copy_from_slice(&number.to_le_bytes());
+    }
+    record
+}
+
+/// Bytes that are read and written as a whole.
+struct Bytes(Vec<u8>);
+
+impl Serialize for Bytes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Whole;
+        impl Visitor<'_> for Whole {
+            type Value = Bytes;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("bytes")
+            }
+
+            fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<Bytes, E> {
+                if bytes.len() > MOST * RECORD {
+                    return Err(E::custom("too long"));
+                }
+                Ok(Bytes(bytes.to_vec()))
+            }
+        }
+        deserializer
+            .deserialize_bytes(Whole)
+            .map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(n: u32) -> Known {
+        let mut sum = Sum::default();
+        sum[..4].copy_from_slice(&n.wrapping_mul(2_654_435_761).to_be_bytes());
+        Known {
+            sum,
+            tokens: n,
+            in_json: None,
+            hits: n % 3,
+        }
+    }
+
+    #[test]
+    fn what_was_counted_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let all: Vec<_> = (0..1_000).map(known).collect();
+        let empty = Counts::load(folder.path());
+        assert_eq!(empty.get(&known(1).sum), None);
+        empty.save(all.clone()).unwrap();
+        let counts = Counts::load(folder.path());
+        for known in &all {
+            assert_eq!(counts.get(&known.sum), Some(*known));
+        }
+        assert_eq!(counts.get(&known(1_000).sum), None);
+        // Nothing new: nothing is written.
+        std::fs::remove_file(folder.path().join(NAME)).unwrap();
+        counts.save(all[..10].to_vec()).unwrap();
+        assert!(!folder.path().join(NAME).exists());
+        // What is learnt of the same content is added, and the rest stays.
+        let more = Known {
+            in_json: Some(7),
+            ..known(3)
+        };
+        counts.save(vec![known(3), more, known(3)]).unwrap();
+        let counts = Counts::load(folder.path());
+        assert_eq!(counts.get(&more.sum), Some(more));
+        assert_eq!(counts.get(&known(999).sum), Some(known(999)));
+    }
+
+    #[test]
+    fn what_nobody_asks_for_is_dropped() {
+        let folder = tempfile::tempdir().unwrap();
+        Counts::load(folder.path())
+            .save(vec![known(0), known(1)])
+            .unwrap();
+        for n in 2..=OLDEST + 2 {
+            Counts::load(folder.path())
+                .save(vec![known(1), known(n)])
+                .unwrap();
+        }
+        let counts = Counts::load(folder.path());
+        assert_eq!(counts.get(&known(0).sum), None);
+        for n in 1..=OLDEST + 2 {
+            assert!(counts.get(&known(n).sum).is_some(), "{n}");
+        }
+    }
+
+    #[test]
+    fn there_is_an_end_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let most = u32::try_from(MOST).unwrap();
+        Counts::load(folder.path())
+            .save((0..most).map(known).collect())
+            .unwrap();
+        Counts::load(folder.path())
+            .save((most - 10..most + 10).map(known).collect())
+            .unwrap();
+        let counts = Counts::load(folder.path());
+        assert_eq!(counts.records.len(), MOST * RECORD);
+        assert!((most - 10..most + 10).all(|n| counts.get(&known(n).sum).is_some()));
+    }
+
+    #[test]
+    fn the_redactor_is_part_of_the_sum() {
+        let one = Summer::new(&Redactor::new([])).sum("text");
+        assert_eq!(one, Summer::new(&Redactor::new([])).sum("text"));
+        let known = Redactor::new(["correct horse battery".to_owned()]);
+        let allowing = Redactor::new([]).allow(["hunter2"]).unwrap();
+        for other in [known, allowing] {
+            assert_ne!(one, Summer::new(&other).sum("text"));
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! One file, from the disk to what is written of it.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use super::Options;
+use super::counts::{Counts, Known, Summer};
+use super::style::{Entry, Style};
+use crate::files::{Content, Files, Why};
+use crate::language::Language;
+use crate::outline;
+use crate::redact::Redactor;
+use crate::tokens;
+
+/// How much of a file is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// All of it.
+    Whole,
+    /// Its signatures, if it has any.
+    Signatures,
+}
+
+/// A file that is to be written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Planned {
+    /// Its place in the list.
+    pub(super) at: usize,
+    pub(super) form: Form,
+    /// What was found when it was read before; it must not have changed since.
+    pub(super) found: Option<Known>,
+}
+
+/// A file as it is written.
+#[derive(Debug)]
+pub(super) struct Made {
+    pub(super) open: String,
+    pub(super) text: String,
+    pub(super) close: String,
+    /// Bytes and tokens of its content, in the form it has, before the style had its way with it.
+    pub(super) bytes: u64,
+    pub(super) tokens: usize,
+    /// Tokens of all that is written.
+    pub(super) written: usize,
+    pub(super) redactions: usize,
+    pub(super) form: Form,
+    pub(super) known: Option<Known>,
+}
+
+/// What makes files into what is written.
+pub(super) struct Maker<'m, F> {
+    pub(super) files: &'m F,
+    pub(super) options: &'m Options,
+    /// Whether tokens are counted.
+    pub(super) counts: bool,
+    redactor: &'m Redactor,
+    summer: Summer,
+    cache: Option<Counts>,
+}
+
+impl<'m, F: Files> Maker<'m, F> {
+    pub(super) fn new(
+        files: &'m F,
+        options: &'m Options,
+        redactor: &'m Redactor,
+        cache: Option<&Path>,
+    ) -> Self {
+        let counts = options.tokens || options.budget.is_some();
+        Self {
+            files,
+            options,
+            counts,
+            redactor,
+            summer: Summer::new(redactor),
+            cache: cache.filter(|_| counts).map(Counts::load),
+        }
+    }
+
+    /// Keeps what was found out. That it cannot be kept only costs time.
+    pub(super) fn keep(&self, asked: Vec<Known>) {
+        if let Some(cache) = &self.cache {
+            let _ = cache.save(asked);
+        }
+    }
+
+    /// Makes a file that was planned.
+    pub(super) fn written(&self, planned: &Planned) -> Result<Made, Why> {
+        let original = self.read(planned.at)?;
+        let path = self.files.list()[planned.at].path.as_str();
+        if !self.counts {
+            let redacted = self.redactor.redact(&original);
+            let redactions = redacted.hits.values().sum();
+            let text = owned(redacted.text, &original).unwrap_or(original);
+            return Ok(self.finish(path, text, planned.form, redactions, None));
+        }
+        let sum = self.summer.sum(&original);
+        let known = match planned.found {
+            Some(found) if found.sum != sum => return Err(Why::Changed),
+            Some(found) => Some(found),
+            None => self.cache.as_ref().and_then(|cache| cache.get(&sum)),
+        };
+        // Nothing was found in just this content before.
+        let (text, redactions) = if known.is_some_and(|known| known.hits == 0) {
+            (original, 0)
+        } else {
+            let redacted = self.redactor.redact(&original);
+            let hits = redacted.hits.values().sum();
+            (owned(redacted.text, &original).unwrap_or(original), hits)
+        };
+        let known = known.unwrap_or_else(|| Known {
+            sum,
+            tokens: small(tokens::count(&text)),
+            in_json: None,
+            hits: small(redactions),
+        });
+        Ok(self.finish(path, text, planned.form, redactions, Some(known)))
+    }
+
+    /// Gives a content its form and style, and counts what must be.
+    fn finish(
+        &self,
+        path: &str,
+        whole: String,
+        form: Form,
+        redactions: usize,
+        mut known: Option<Known>,
+    ) -> Made {
+        let shorter = (form == Form::Signatures)
+            .then(|| signatures(path, &whole))
+            .flatten();
+        let (text, form) = match shorter {
+            Some(shorter) => (shorter, Form::Signatures),
+            None => (whole, Form::Whole),
+        };
+        let compressed = form == Form::Signatures;
+        let style = self.options.style;
+        let piece = style.file(&Entry {
+            path,
+            text: &text,
+            compressed,
+        });
+        let (open, close) = (piece.open, piece.close);
+        let styled = match piece.body {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(styled) => Some(styled),
+        };
+        let (mut own, mut written) = (0, 0);
+        if self.counts {
+            own = match known {
+                Some(known) if !compressed => known.tokens as usize,
+                _ => tokens::count(&text),
+            };
+            let body = match (&styled, &mut known) {
+                (None, _) => own,
+                (Some(styled), Some(known)) if style == Style::Json && !compressed => {
+                    let counted = || small(tokens::count(styled));
+                    *known.in_json.get_or_insert_with(counted) as usize
+                }
+                (Some(styled), _) => tokens::count(styled),
+            };
+            written = tokens::count(&open) + body + tokens::count(&close);
+        }
+        Made {
+            open,
+            close,
+            bytes: text.len() as u64,
+            text: styled.unwrap_or(text),
+            tokens: own,
+            written,
+            redactions,
+            form,
+            known,
+        }
+    }
+
+    fn read(&self, at: usize) -> Result<String, Why> {
+        match self.files.read(at) {
+            Content::Text(text) => Ok(text),
+            Content::Binary => Err(Why::Binary),
+            Content::TooLarge => Err(Why::TooLarge),
+            Content::Other => Err(Why::Special),
+            Content::Gone => Err(Why::Gone),
+            Content::Unreadable(error) => Err(Why::Unreadable(error.to_string())),
+        }
+    }
+}
+
+/// Its signatures, if its language is known and they are shorter than all of it.
+fn signatures(path: &str, text: &str) -> Option<String> {
+    let short = outline::signatures(text, Language::of(path)?)?;
+    (short.len() < text.len()).then_some(short)
+}
+
+/// A text that is another one than the original.
+fn owned(text: Cow<'_, str>, original: &str) -> Option<String> {
+    match text {
+        Cow::Borrowed(text) => {
+            debug_assert_eq!(text.len(), original.len(), "what is borrowed is all of it");
+            None
+        }
+        Cow::Owned(text) => Some(text),
+    }
+}
+
+fn small(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}

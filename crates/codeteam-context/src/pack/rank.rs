@@ -1,0 +1,207 @@
+//! How useful a file is to someone who wants to know a repository, by its name and size.
+
+/// What kind of file it is, the most useful first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    /// What says what the repository is: a README, a manifest, instructions for agents.
+    Key,
+    /// Source.
+    Source,
+    /// Tests.
+    Test,
+    /// Documents.
+    Document,
+    /// Configuration, data, whatever else.
+    Other,
+    /// What a program wrote or nobody reads: lock files, fixtures, snapshots, vendored and minified
+    /// files.
+    Ballast,
+}
+
+const MANIFESTS: &[&str] = &[
+    "agents.md",
+    "build.gradle",
+    "build.gradle.kts",
+    "cargo.toml",
+    "claude.md",
+    "dockerfile",
+    "gemini.md",
+    "gemfile",
+    "go.mod",
+    "makefile",
+    "package.json",
+    "pom.xml",
+    "pyproject.toml",
+    "requirements.txt",
+    "setup.cfg",
+    "setup.py",
+];
+
+const LOCKS: &[&str] = &[
+    "cargo.lock",
+    "composer.lock",
+    "gemfile.lock",
+    "go.sum",
+    "go.work.sum",
+    "npm-shrinkwrap.json",
+    "package-lock.json",
+    "pdm.lock",
+    "pipfile.lock",
+    "pnpm-lock.yaml",
+    "poetry.lock",
+    "uv.lock",
+    "yarn.lock",
+    "bun.lock",
+    "flake.lock",
+];
+
+const SOURCES: &[&str] = &[
+    "astro", "bash", "c", "cc", "clj", "cljs", "cpp", "cs", "cts", "cxx", "dart", "el", "elm",
+    "erl", "ex", "exs", "fs", "go", "graphql", "groovy", "h", "hh", "hpp", "hs", "java", "jl",
+    "js", "jsx", "kt", "kts", "lua", "m", "mjs", "cjs", "ml", "mli", "mm", "mts", "nim", "nix",
+    "php", "pl", "pm", "proto", "ps1", "py", "pyi", "pyx", "r", "rb", "rs", "scala", "sh", "sol",
+    "sql", "svelte", "swift", "tf", "ts", "tsx", "v", "vue", "zig",
+];
+
+const DOCUMENTS: &[&str] = &["adoc", "md", "mdx", "org", "rst", "tex", "txt"];
+
+const BALLAST: &[&str] = &[
+    "csv", "geojson", "ipynb", "lock", "map", "min.css", "min.js", "po", "pot", "snap", "svg",
+    "tsv",
+];
+
+/// Folders whose files nobody wrote for this repository, or only to be compared with.
+const SET_ASIDE: &[&str] = &[
+    "__fixtures__",
+    "__snapshots__",
+    "dist",
+    "fixtures",
+    "golden",
+    "locale",
+    "node_modules",
+    "snapshots",
+    "testdata",
+    "third_party",
+    "vendor",
+];
+
+const TESTS: &[&str] = &["__tests__", "spec", "specs", "test", "tests", "e2e"];
+
+/// What kind of file a path names.
+pub(super) fn kind(path: &str) -> Kind {
+    let lower = path.to_ascii_lowercase();
+    let mut folders = lower.split('/');
+    let name = folders.next_back().unwrap_or_default();
+    let folders: Vec<&str> = folders.collect();
+    let is_in = |names: &[&str]| folders.iter().any(|folder| names.contains(folder));
+    let ends = |ends: &[&str]| {
+        let mut rest = name;
+        std::iter::from_fn(|| {
+            rest = rest.split_once('.')?.1;
+            Some(rest)
+        })
+        .any(|end| ends.contains(&end))
+    };
+    if LOCKS.contains(&name) || ends(BALLAST) || is_in(SET_ASIDE) {
+        return Kind::Ballast;
+    }
+    let is_test = is_in(TESTS) || tests_by_name(name);
+    if !is_test && (name.starts_with("readme") || MANIFESTS.contains(&name)) {
+        Kind::Key
+    } else if is_test {
+        Kind::Test
+    } else if ends(SOURCES) {
+        Kind::Source
+    } else if ends(DOCUMENTS) || is_in(&["doc", "docs"]) {
+        Kind::Document
+    } else {
+        Kind::Other
+    }
+}
+
+/// Whether a name is one of tests in the languages that have such names.
+fn tests_by_name(name: &str) -> bool {
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    stem.starts_with("test_")
+        || ["_test", ".test", "_spec", ".spec", "_tests"]
+            .iter()
+            .any(|end| stem.ends_with(end))
+        || matches!(stem, "tests" | "conftest")
+        || name.ends_with("test.java")
+        || name.ends_with("tests.java")
+}
+
+/// Where a file comes in the order of usefulness: its kind; for what says what the repository is, how
+/// deep it lies; how long it is; its path.
+pub(super) fn rank(path: &str, tokens: usize) -> (Kind, usize, usize, &str) {
+    let kind = kind(path);
+    let depth = match kind {
+        Kind::Key => path.matches('/').count(),
+        _ => 0,
+    };
+    (kind, depth, tokens, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_go_by_names() {
+        let all = [
+            (
+                Kind::Key,
+                &["README.md", "Cargo.toml", "web/package.json", "AGENTS.md"][..],
+            ),
+            (
+                Kind::Source,
+                &[
+                    "src/a.rs",
+                    "lib/x.py",
+                    "a/b.d.ts",
+                    "latest.go",
+                    "contest.py",
+                ],
+            ),
+            (
+                Kind::Test,
+                &[
+                    "tests/a.rs",
+                    "src/a_test.go",
+                    "x.spec.ts",
+                    "test_a.py",
+                    "tests/README.md",
+                    "src/test/java/ATests.java",
+                ],
+            ),
+            (
+                Kind::Document,
+                &["docs/guide.md", "CHANGELOG.rst", "docs/conf"],
+            ),
+            (Kind::Other, &["ci.yml", "LICENSE", "data.json"]),
+            (
+                Kind::Ballast,
+                &[
+                    "Cargo.lock",
+                    "web/yarn.lock",
+                    "tests/fixtures/a.json",
+                    "a.min.js",
+                    "x.snap",
+                    "vendor/x.go",
+                ],
+            ),
+        ];
+        for (expected, paths) in all {
+            for path in paths {
+                assert_eq!(kind(path), expected, "{path}");
+            }
+        }
+    }
+
+    #[test]
+    fn small_comes_before_large_and_shallow_before_deep() {
+        assert!(rank("a.rs", 1) < rank("b.rs", 2) && rank("z.rs", 1) < rank("b.rs", 2));
+        assert!(rank("README.md", 900) < rank("a/README.md", 1));
+        assert!(rank("a/Cargo.toml", 900) < rank("a.rs", 1));
+    }
+}

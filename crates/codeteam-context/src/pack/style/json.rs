@@ -1,0 +1,51 @@
+//! JSON.
+
+use std::borrow::Cow;
+
+use serde_json::json;
+
+use super::{End, Entry, Head, Piece};
+
+pub(super) const START: &str = "{\"made_by\":\"codeteam pack\"";
+
+pub(super) fn head(head: &Head<'_>) -> String {
+    let tree = head
+        .tree
+        .map_or_else(String::new, |tree| format!(",\"tree\":{}", string(tree)));
+    let (name, about) = (string(head.name), string(&head.about()));
+    format!("{START},\"name\":{name},\"about\":{about}{tree},\"files\":[")
+}
+
+pub(super) fn file<'t>(entry: &Entry<'t>) -> Piece<'t> {
+    let compressed = if entry.compressed {
+        ",\"compressed\":\"signatures\""
+    } else {
+        ""
+    };
+    Piece {
+        open: format!(
+            "\n{{\"path\":{}{compressed},\"content\":",
+            string(entry.path)
+        ),
+        body: Cow::Owned(string(entry.text)),
+        close: "}".to_owned(),
+    }
+}
+
+pub(super) fn end(end: &End<'_>) -> String {
+    let left_out: Vec<_> = end
+        .left_out
+        .iter()
+        .map(|(path, why)| json!({"path": path, "why": why}))
+        .collect();
+    let more = if end.more > 0 {
+        format!(",\"left_out_more\":{}", end.more)
+    } else {
+        String::new()
+    };
+    format!("\n],\"left_out\":{}{more}}}\n", json!(left_out))
+}
+
+fn string(text: &str) -> String {
+    json!(text).to_string()
+}

@@ -1,0 +1,1 @@
+//! Packs of made-up files.

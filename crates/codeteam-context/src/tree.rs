@@ -1,0 +1,201 @@
+//! The files of a folder, as git sees it, without asking git.
+//!
+//! - What `.gitignore`, `.git/info/exclude` and the user's own excludes leave out is left out, tracked
+//!   or not; so is what `.codeteamignore` names, which is asked first and can also take back in.
+//!   Hidden files are files. It need not be a repository.
+//! - **Nothing outside the folder is read**, whatever links are in it or are put there meanwhile:
+//!   links are never followed, and each file is opened by a path that stays below the folder.
+//! - **Nothing is waited for** but the disk: what is no plain file is not read.
+
+mod names;
+mod place;
+mod rules;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
+
+use rustix::fs::{AtFlags, Mode, OFlags};
+
+use self::place::Place;
+use self::rules::Wanted;
+use self::walk::{All, Walk};
+use crate::files::{Content, File, Files, Skipped};
+
+/// Which files are wanted.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Only files that match one of these, if there are any. Written as in `.gitignore`; a folder
+    /// means all that is below it.
+    pub include: Vec<String>,
+    /// No files that match one of these.
+    pub exclude: Vec<String>,
+    /// Larger files are skipped.
+    pub max_file_bytes: u64,
+    /// Whether the user's own excludes count: `core.excludesFile` of git.
+    pub user_excludes: bool,
+    /// Files that are taken as not being there, such as the one that is about to be written.
+    pub never: Vec<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            include: Vec::new(),
+            exclude: Vec::new(),
+            max_file_bytes: 1 << 20,
+            user_excludes: true,
+            never: Vec::new(),
+        }
+    }
+}
+
+/// How far something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Files are being found.
+    Walked {
+        /// How many so far.
+        files: usize,
+    },
+    /// Files are being read.
+    Read {
+        /// How many so far.
+        files: usize,
+        /// Of how many.
+        of: usize,
+        /// How long they were together.
+        bytes: u64,
+    },
+}
+
+/// Why a folder's files cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It is not there, or cannot be read.
+    #[error("could not read `{}`", path.display())]
+    Read {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A pattern is none.
+    #[error("`{pattern}` is no pattern that can be used")]
+    Pattern {
+        /// The pattern.
+        pattern: String,
+        /// What is wrong with it.
+        source: ignore::Error,
+    },
+}
+
+/// The files of a folder.
+#[derive(Debug)]
+pub struct Tree {
+    place: Place,
+    files: Vec<File>,
+    skipped: Vec<Skipped>,
+    /// The names on the disk of files that are shown otherwise, by their place in the list.
+    raw: BTreeMap<usize, Vec<u8>>,
+    max_file_bytes: u64,
+}
+
+impl Tree {
+    /// Finds the files of a folder; or the one file that `root` names, whatever patterns say of it.
+    pub fn walk(
+        root: &Path,
+        options: &Options,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Self, Error> {
+        let wanted = Wanted::new(&options.include, &options.exclude)
+            .map_err(|(pattern, source)| Error::Pattern { pattern, source })?;
+        let failed = |source| Error::Read {
+            path: root.to_owned(),
+            source,
+        };
+        let real = fs::canonicalize(root).map_err(failed)?;
+        if !real.is_dir() {
+            return Self::one(&real, options).map_err(failed);
+        }
+        let place = Place::new(open_folder(&real).map_err(failed)?);
+        let never = options.never.iter();
+        let never =
+            never.filter_map(|path| Some(path.metadata().ok()?).map(|it| (it.dev(), it.ino())));
+        let walk = Walk {
+            place: &place,
+            wanted,
+            max_bytes: options.max_file_bytes,
+            never: never.collect(),
+            progress,
+            walked: AtomicUsize::new(0),
+        };
+        let all = walk
+            .run(walk::from_above(&real, options.user_excludes))
+            .map_err(failed)?;
+        Ok(Self::new(place, all, options))
+    }
+
+    fn new(place: Place, all: All, options: &Options) -> Self {
+        let (mut files, mut raw) = (Vec::with_capacity(all.found.len()), BTreeMap::new());
+        for (at, found) in all.found.into_iter().enumerate() {
+            files.push(found.file);
+            raw.extend(found.raw.map(|name| (at, name)));
+        }
+        Self {
+            place,
+            files,
+            skipped: all.skipped,
+            raw,
+            max_file_bytes: options.max_file_bytes,
+        }
+    }
+
+    /// A tree of one file.
+    fn one(path: &Path, options: &Options) -> io::Result<Self> {
+        let name = path.file_name().ok_or(io::ErrorKind::NotFound)?;
+        let folder = open_folder(path.parent().unwrap_or(Path::new("/")))?;
+        let stat = rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let bytes = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
+        let all = All {
+            found: vec![walk::found(name.as_bytes().to_vec(), bytes, &stat)],
+            skipped: Vec::new(),
+        };
+        Ok(Self::new(Place::new(folder), all, options))
+    }
+}
+
+fn open_folder(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?)
+}
+
+impl Files for Tree {
+    fn list(&self) -> &[File] {
+        &self.files
+    }
+
+    fn read(&self, at: usize) -> Content {
+        let Some(file) = self.files.get(at) else {
+            return Content::Gone;
+        };
+        let path = self
+            .raw
+            .get(&at)
+            .map_or(file.path.as_bytes(), Vec::as_slice);
+        self.place.read(path, self.max_file_bytes)
+    }
+
+    fn skipped(&self) -> &[Skipped] {
+        &self.skipped
+    }
+}

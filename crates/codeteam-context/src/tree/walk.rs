@@ -1,0 +1,380 @@
+//! Goes through a folder, by several threads, and finds what is in it.
+
+use std::ffi::CString;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::{io, thread};
+
+use rustix::fs::{AtFlags, FileType, RawDir, Stat};
+use rustix::io::Errno;
+
+use super::place::{self, Place};
+use super::rules::{GIT, LONGEST, OWN, Patterns, Rules, Wanted};
+use super::{Progress, names};
+use crate::files::{File, Skipped, Stamp, Why};
+
+/// The longest path that is gone into.
+const DEEPEST: usize = 32 << 10;
+/// How much of a folder is read at once.
+const BUFFER: usize = 32 << 10;
+
+/// A file that was found, and its name on the disk if it is shown otherwise.
+pub(super) struct Found {
+    pub(super) file: File,
+    pub(super) raw: Option<Vec<u8>>,
+}
+
+/// What was found.
+#[derive(Default)]
+pub(super) struct All {
+    pub(super) found: Vec<Found>,
+    pub(super) skipped: Vec<Skipped>,
+}
+
+/// What a walk goes by.
+pub(super) struct Walk<'w> {
+    pub(super) place: &'w Place,
+    pub(super) wanted: Wanted,
+    /// Larger files are skipped.
+    pub(super) max_bytes: u64,
+    /// Files that are not there for the walk: device and inode.
+    pub(super) never: Vec<(u64, u64)>,
+    pub(super) progress: &'w (dyn Fn(Progress) + Sync),
+    pub(super) walked: AtomicUsize,
+}
+
+/// A folder to be gone through.
+struct Job {
+    path: Vec<u8>,
+    rules: Arc<Rules>,
+}
+
+impl Walk<'_> {
+    /// Finds everything below the place.
+    pub(super) fn run(&self, rules: Arc<Rules>) -> io::Result<All> {
+        // What is wrong with the top is wrong with all of it.
+        let top = self.place.folder(b"")?;
+        let mut all = All::default();
+        let job = Job {
+            path: Vec::new(),
+            rules,
+        };
+        let queue = Queue::new(self.folder(&job, &top, &mut all)?);
+        let threads = thread::available_parallelism()
+            .map_or(1, usize::from)
+            .min(8);
+        let others = thread::scope(|scope| {
+            let work = || scope.spawn(|| self.work(&queue));
+            let others: Vec<_> = (1..threads).map(|_| work()).collect();
+            let own = self.work(&queue);
+            let ended = others.into_iter().map(|other| match other.join() {
+                Ok(all) => all,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            ended.chain([own]).collect::<Vec<_>>()
+        });
+        for other in others {
+            all.found.extend(other.found);
+            all.skipped.extend(other.skipped);
+        }
+        all.found
+            .sort_unstable_by(|a, b| a.file.path.cmp(&b.file.path));
+        all.skipped.sort_unstable();
+        Ok(all)
+    }
+
+    fn work(&self, queue: &Queue) -> All {
+        let mut all = All::default();
+        while let Some(job) = queue.next() {
+            let opened = self.place.folder(&job.path);
+            let found = opened.and_then(|folder| self.folder(&job, &folder, &mut all));
+            let more = found.unwrap_or_else(|error| {
+                let why = match Errno::from_io_error(&error) {
+                    Some(Errno::NOENT) => Why::Gone,
+                    Some(Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => Why::Changed,
+                    _ => Why::Unreadable(error.to_string()),
+                };
+                all.skip_folder(&job.path, why);
+                Vec::new()
+            });
+            queue.done(more);
+        }
+        all
+    }
+
+    /// Goes through one folder, and names those in it.
+    fn folder(&self, job: &Job, folder: &OwnedFd, all: &mut All) -> io::Result<Vec<Job>> {
+        let entries = entries(folder)?;
+        let named = |name: &[u8]| entries.iter().any(|(entry, _)| entry.as_bytes() == name);
+        if !job.path.is_empty() && named(b".git") {
+            all.skip_folder(&job.path, Why::Repository);
+            return Ok(Vec::new());
+        }
+        let mut patterns = |name: &str| {
+            if !named(name.as_bytes()) {
+                return Patterns::default();
+            }
+            match place::read_in(folder.as_fd(), name, LONGEST) {
+                Ok(bytes) => Patterns::parse(&bytes),
+                // A link, a pipe, or too much: its patterns say nothing, and that is told.
+                Err(error) => {
+                    let path = join(&job.path, name.as_bytes());
+                    all.skip(
+                        &path,
+                        Why::Unreadable(format!("its patterns are not used: {error}")),
+                    );
+                    Patterns::default()
+                }
+            }
+        };
+        let rules = if named(GIT.as_bytes()) || named(OWN.as_bytes()) {
+            let (git, own) = (patterns(GIT), patterns(OWN));
+            Arc::new(Rules::below(&job.rules, &job.path, git, own))
+        } else {
+            Arc::clone(&job.rules)
+        };
+        let mut below = Vec::new();
+        let before = all.found.len();
+        for (name, kind) in &entries {
+            let path = join(&job.path, name.as_bytes());
+            if path == b".git" {
+                continue;
+            }
+            let (kind, stat) = match look(folder, name, *kind) {
+                Ok(looked) => looked,
+                Err(why) => {
+                    all.skip(&path, why);
+                    continue;
+                }
+            };
+            if kind == FileType::Directory {
+                if rules.leave_out(&path, true) || self.wanted.excludes_folder(&path) {
+                } else if path.len() > DEEPEST {
+                    all.skip_folder(&path, Why::TooDeep);
+                } else {
+                    let rules = Arc::clone(&rules);
+                    below.push(Job { path, rules });
+                }
+            } else if !rules.leave_out(&path, false) && self.wanted.file(&path) {
+                self.entry(path, kind, stat, all);
+            }
+        }
+        let files = all.found.len() - before;
+        let files = files + self.walked.fetch_add(files, Ordering::Relaxed);
+        (self.progress)(Progress::Walked { files });
+        Ok(below)
+    }
+
+    /// Takes a file, or says why not.
+    fn entry(&self, path: Vec<u8>, kind: FileType, stat: Option<Stat>, all: &mut All) {
+        let why = match (kind, stat) {
+            (FileType::RegularFile, Some(stat)) => {
+                let bytes = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
+                if self.never.contains(&(stat.st_dev, stat.st_ino)) {
+                    return;
+                }
+                if bytes <= self.max_bytes {
+                    all.found.push(found(path, bytes, &stat));
+                    return;
+                }
+                Why::TooLarge
+            }
+            (FileType::Symlink, _) => Why::Link,
+            _ => Why::Special,
+        };
+        all.skip(&path, why);
+    }
+}
+
+/// What something is. What is no plain file need not be asked for.
+fn look(folder: &OwnedFd, name: &CString, kind: FileType) -> Result<(FileType, Option<Stat>), Why> {
+    if !matches!(kind, FileType::RegularFile | FileType::Unknown) {
+        return Ok((kind, None));
+    }
+    match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok((FileType::from_raw_mode(stat.st_mode), Some(stat))),
+        Err(Errno::NOENT) => Err(Why::Gone),
+        Err(error) => Err(Why::Unreadable(io::Error::from(error).to_string())),
+    }
+}
+
+/// A file as it is listed.
+pub(super) fn found(raw: Vec<u8>, bytes: u64, stat: &Stat) -> Found {
+    let path = names::shown(&raw);
+    let nanos = |seconds, nanos| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
+    #[allow(clippy::useless_conversion, reason = "these differ by machine")]
+    let stamp = Stamp {
+        modified: nanos(
+            i64::from(stat.st_mtime),
+            i64::try_from(stat.st_mtime_nsec).unwrap_or(0),
+        ),
+        changed: nanos(
+            i64::from(stat.st_ctime),
+            i64::try_from(stat.st_ctime_nsec).unwrap_or(0),
+        ),
+        inode: stat.st_ino,
+    };
+    Found {
+        raw: (path.as_bytes() != raw).then_some(raw),
+        file: File {
+            path,
+            bytes,
+            stamp: Some(stamp),
+        },
+    }
+}
+
+impl All {
+    fn skip(&mut self, path: &[u8], why: Why) {
+        let path = names::shown(path);
+        self.skipped.push(Skipped { path, why });
+    }
+
+    fn skip_folder(&mut self, path: &[u8], why: Why) {
+        self.skip(&join(path, b""), why);
+    }
+}
+
+/// The names in a folder, and what the system says they are.
+fn entries(folder: &OwnedFd) -> io::Result<Vec<(CString, FileType)>> {
+    let mut buffer = Vec::with_capacity(BUFFER);
+    let mut entries = RawDir::new(folder, buffer.spare_capacity_mut());
+    let mut all = Vec::new();
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        let name = entry.file_name();
+        if !matches!(name.to_bytes(), b"." | b"..") {
+            all.push((name.to_owned(), entry.file_type()));
+        }
+    }
+    Ok(all)
+}
+
+fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
+    if folder.is_empty() {
+        return name.to_vec();
+    }
+    let mut path = Vec::with_capacity(folder.len() + 1 + name.len());
+    path.extend_from_slice(folder);
+    path.push(b'/');
+    path.extend_from_slice(name);
+    path
+}
+
+/// The patterns that come from above a folder: the user's, the repository's own, and those of the
+/// folders between its top and here.
+pub(super) fn from_above(root: &Path, user: bool) -> Arc<Rules> {
+    let read = |path: &Path| {
+        let bytes = place::read_at(path, LONGEST).unwrap_or_default();
+        Patterns::parse(&bytes)
+    };
+    let mut above = root.ancestors();
+    let top = above.find(|folder| folder.join(".git").symlink_metadata().is_ok());
+    let prefix = |from: &Path| {
+        let below = root.strip_prefix(from).unwrap_or(Path::new(""));
+        below.as_os_str().as_encoded_bytes().to_vec()
+    };
+    let from = prefix(top.unwrap_or(root));
+    let users = user
+        .then(ignore::gitignore::gitconfig_excludes_path)
+        .flatten();
+    let users = users.map_or_else(Patterns::default, |path| read(&path));
+    let mut rules = Arc::new(Rules::outside(None, &from, users, Patterns::default()));
+    let Some(top) = top else { return rules };
+    let exclude = read(&git_folder(top).join("info/exclude"));
+    rules = Arc::new(Rules::outside(
+        Some(rules),
+        &from,
+        exclude,
+        Patterns::default(),
+    ));
+    let between = root
+        .ancestors()
+        .skip(1)
+        .take_while(|folder| folder.starts_with(top));
+    for folder in between.collect::<Vec<_>>().into_iter().rev() {
+        let read = |name: &str| {
+            let opened = std::fs::File::open(folder);
+            let bytes = opened.and_then(|folder| place::read_in(folder.as_fd(), name, LONGEST));
+            Patterns::parse(&bytes.unwrap_or_default())
+        };
+        let (git, own) = (read(GIT), read(OWN));
+        rules = Arc::new(Rules::outside(Some(rules), &prefix(folder), git, own));
+    }
+    rules
+}
+
+/// Where git keeps what belongs to all work trees of a repository.
+fn git_folder(top: &Path) -> PathBuf {
+    let own = top.join(".git");
+    let first_line = |path: &Path| {
+        let bytes = place::read_at(path, 64 << 10).ok()?;
+        let text = String::from_utf8(bytes).ok()?;
+        Some(text.lines().next()?.to_owned())
+    };
+    let Some(line) = first_line(&own) else {
+        return own;
+    };
+    let Some(linked) = line.strip_prefix("gitdir: ") else {
+        return own;
+    };
+    let linked = top.join(linked);
+    match first_line(&linked.join("commondir")) {
+        Some(common) => linked.join(common),
+        None => linked,
+    }
+}
+
+/// Folders still to be gone through.
+struct Queue {
+    inner: Mutex<Inner>,
+    changed: Condvar,
+}
+
+struct Inner {
+    jobs: Vec<Job>,
+    /// How many threads are at one, and may find more.
+    busy: usize,
+}
+
+impl Queue {
+    fn new(jobs: Vec<Job>) -> Self {
+        Self {
+            inner: Mutex::new(Inner { jobs, busy: 0 }),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next folder; none if there will be no more.
+    fn next(&self) -> Option<Job> {
+        let mut inner = self.lock();
+        loop {
+            if let Some(job) = inner.jobs.pop() {
+                inner.busy += 1;
+                return Some(job);
+            }
+            if inner.busy == 0 {
+                return None;
+            }
+            inner = self
+                .changed
+                .wait(inner)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Ends one folder, in which others were found.
+    fn done(&self, found: Vec<Job>) {
+        let mut inner = self.lock();
+        inner.busy -= 1;
+        inner.jobs.extend(found);
+        drop(inner);
+        self.changed.notify_all();
+    }
+}
