@@ -62,9 +62,14 @@ fn main() -> Outcome<()> {
         value
     };
     let most = option("--commits").map_or(Ok(200), |n| n.parse())?;
-    let mut dump = option("--dump").map(|path| File::create(path).map(BufWriter::new)).transpose()?;
+    let mut dump = option("--dump")
+        .map(|path| File::create(path).map(BufWriter::new))
+        .transpose()?;
     let mut rows = Vec::new();
-    println!("{:<24}{:>7}{:>9}{:>9}{:>8}{:>22}", "", "tasks", "BM25", "ours", "ratio", "ours, no history");
+    println!(
+        "{:<24}{:>7}{:>9}{:>9}{:>8}{:>22}",
+        "", "tasks", "BM25", "ours", "ratio", "ours, no history"
+    );
     for path in &args {
         let row = measure(Path::new(path), most, dump.as_mut())?;
         show(&row);
@@ -100,9 +105,15 @@ fn summary(rows: &[Row]) {
     };
     show(&row);
     let ratio = mean(|row| row.ours / row.bm25);
-    let least = rows.iter().map(|row| row.ours / row.bm25).fold(f64::MAX, f64::min);
+    let least = rows
+        .iter()
+        .map(|row| row.ours / row.bm25)
+        .fold(f64::MAX, f64::min);
     let ok = |met: bool| if met { "ok" } else { "MISSED" };
-    println!("mean of the ratios {ratio:.3}, goal 1.15: {}", ok(ratio >= 1.15));
+    println!(
+        "mean of the ratios {ratio:.3}, goal 1.15: {}",
+        ok(ratio >= 1.15)
+    );
     println!("least ratio {least:.3}, goal 1: {}", ok(least >= 1.0));
 }
 
@@ -116,12 +127,20 @@ fn measure(path: &Path, most: usize, mut dump: Option<&mut BufWriter<File>>) -> 
     for task in &tasks {
         let tree = clone.tree(&task.parent)?;
         let paths: Vec<&str> = tree.iter().map(|(path, _)| path.as_str()).collect();
-        let truth: HashSet<&str> = task.files.iter().map(String::as_str).filter(|file| paths.binary_search(file).is_ok()).collect();
+        let truth: HashSet<&str> = task
+            .files
+            .iter()
+            .map(String::as_str)
+            .filter(|file| paths.binary_search(file).is_ok())
+            .collect();
         if truth.is_empty() {
             continue;
         }
         counted += 1;
-        let files: Vec<Candidate<'_>> = tree.iter().map(|(path, sketch)| Candidate { path, sketch }).collect();
+        let files: Vec<Candidate<'_>> = tree
+            .iter()
+            .map(|(path, sketch)| Candidate { path, sketch })
+            .collect();
         let started = Instant::now();
         let history = History::new(clone.before(&task.parent), paths.iter().copied());
         let mut corpus = Corpus {
@@ -130,7 +149,10 @@ fn measure(path: &Path, most: usize, mut dump: Option<&mut BufWriter<File>>) -> 
             ..Corpus::default()
         };
         let limit = if dump.is_some() { usize::MAX } else { AT };
-        let options = Options { limit, ..Options::default() };
+        let options = Options {
+            limit,
+            ..Options::default()
+        };
         let ours = rank(&task.text, &corpus, &options);
         spent += started.elapsed();
         if let Some(out) = &mut dump {
@@ -139,15 +161,26 @@ fn measure(path: &Path, most: usize, mut dump: Option<&mut BufWriter<File>>) -> 
         corpus.history = None;
         let plain = rank(&task.text, &corpus, &options);
         let baseline = bm25::rank(&task.text, &corpus.files, AT);
-        let recall = |found: &mut dyn Iterator<Item = &str>| found.take(AT).filter(|path| truth.contains(path)).count() as f64 / truth.len() as f64;
+        let recall = |found: &mut dyn Iterator<Item = &str>| {
+            found.take(AT).filter(|path| truth.contains(path)).count() as f64 / truth.len() as f64
+        };
         sums[0] += recall(&mut baseline.into_iter());
         sums[1] += recall(&mut ours.iter().map(|found| found.path.as_str()));
         sums[2] += recall(&mut plain.iter().map(|found| found.path.as_str()));
     }
     let mean = |sum: f64| sum / counted as f64;
-    eprintln!("{}: {:.1} s, {:.1} ms a task", path.display(), start.elapsed().as_secs_f64(), spent.as_secs_f64() * 1e3 / f64::from(counted.max(1)));
+    eprintln!(
+        "{}: {:.1} s, {:.1} ms a task",
+        path.display(),
+        start.elapsed().as_secs_f64(),
+        spent.as_secs_f64() * 1e3 / f64::from(counted.max(1))
+    );
     Ok(Row {
-        name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        name: path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned(),
         tasks: counted as usize,
         bm25: mean(sums[0]),
         ours: mean(sums[1]),
@@ -156,13 +189,27 @@ fn measure(path: &Path, most: usize, mut dump: Option<&mut BufWriter<File>>) -> 
 }
 
 /// Writes the signals of the first files and of the true ones, for fitting weights.
-fn write(out: &mut impl std::io::Write, path: &Path, task: &Task, found: &[Found], truth: &HashSet<&str>) -> Outcome<()> {
+fn write(
+    out: &mut impl std::io::Write,
+    path: &Path,
+    task: &Task,
+    found: &[Found],
+    truth: &HashSet<&str>,
+) -> Outcome<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     for (at, file) in found.iter().enumerate() {
         let is = truth.contains(file.path.as_str());
         if at < 300 || is {
             let signals: Vec<String> = file.signals.iter().map(|s| format!("{s:.4}")).collect();
-            writeln!(out, "{name}\t{}\t{}\t{}\t{}\t{}", task.id, truth.len(), u8::from(is), file.path, signals.join("\t"))?;
+            writeln!(
+                out,
+                "{name}\t{}\t{}\t{}\t{}\t{}",
+                task.id,
+                truth.len(),
+                u8::from(is),
+                file.path,
+                signals.join("\t")
+            )?;
         }
     }
     Ok(())

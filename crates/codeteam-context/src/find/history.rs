@@ -38,7 +38,7 @@ pub struct Touched {
 }
 
 /// Past commits, newest first, over the files that there are now.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct History<'c> {
     /// The commits that say something.
     pub(super) commits: Vec<Past<'c>>,
@@ -47,7 +47,7 @@ pub struct History<'c> {
 }
 
 /// A commit over the files that there are now.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Past<'c> {
     pub(super) subject: &'c str,
     pub(super) words: &'c Bag,
@@ -55,6 +55,14 @@ pub(super) struct Past<'c> {
     pub(super) files: Vec<u32>,
     /// How many files it touched, those included that are gone.
     pub(super) touched: usize,
+}
+
+impl Past<'_> {
+    /// By how much it says less of each file because it touched many.
+    #[expect(clippy::cast_precision_loss, reason = "a count of at most 50")]
+    pub(super) fn breadth(&self) -> f64 {
+        (self.touched as f64).sqrt()
+    }
 }
 
 impl<'c> History<'c> {
@@ -131,7 +139,9 @@ pub fn clean(message: &str) -> String {
         }
         let mut words = line.split_whitespace().filter(|word| {
             let address = word.contains("://") || (word.contains('@') && word.contains('.'));
-            let number = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '#').starts_with('#');
+            let number = word
+                .trim_matches(|c: char| !c.is_alphanumeric() && c != '#')
+                .starts_with('#');
             !address && !number
         });
         if let Some(first) = words.next() {
@@ -152,7 +162,9 @@ fn is_trailer(line: &str) -> bool {
         return false;
     };
     let key = key.trim();
-    ["-by", "-Id", "-id", "-on", "-Url"].iter().any(|end| key.ends_with(end))
+    ["-by", "-Id", "-id", "-on", "-Url"]
+        .iter()
+        .any(|end| key.ends_with(end))
         && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
         || ["Bug", "Issue", "Closes", "Fixes", "Refs", "PR"].contains(&key)
 }

@@ -16,18 +16,29 @@ pub fn is_test(path: &str) -> bool {
         || stem.ends_with("Tests")
         || name.contains(".test.")
         || name.contains(".spec.")
-        || folders
-            .split('/')
-            .any(|folder| matches!(folder, "test" | "tests" | "__tests__" | "spec" | "e2e" | "testdata" | "testing"))
+        || folders.split('/').any(|folder| {
+            matches!(
+                folder,
+                "test" | "tests" | "__tests__" | "spec" | "e2e" | "testdata" | "testing"
+            )
+        })
 }
 
 /// What a file is called without what makes it a test, and without its ending.
 fn subject(path: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or(path);
-    let stem = name.split('.').find(|part| !part.is_empty()).unwrap_or(name);
+    let stem = name
+        .split('.')
+        .find(|part| !part.is_empty())
+        .unwrap_or(name);
     let mut subject = stem;
-    for ending in ["_tests", "_test", "Tests", "Test", "IT", "Spec", "_spec", "-test", "-spec"] {
-        if let Some(short) = subject.strip_suffix(ending).filter(|short| !short.is_empty()) {
+    for ending in [
+        "_tests", "_test", "Tests", "Test", "IT", "Spec", "_spec", "-test", "-spec",
+    ] {
+        if let Some(short) = subject
+            .strip_suffix(ending)
+            .filter(|short| !short.is_empty())
+        {
             subject = short;
             break;
         }
@@ -38,14 +49,16 @@ fn subject(path: &str) -> String {
 
 /// For each file, by its number, the files it goes with: a test's source, a source's tests. Where a
 /// name is shared by several, those nearest by their folders.
-pub fn pairs<'p>(paths: &[&'p str]) -> Vec<Vec<u32>> {
+pub(super) fn pairs<'p>(paths: &[&'p str]) -> Vec<Vec<u32>> {
     let mut by_subject: HashMap<String, (Vec<u32>, Vec<u32>)> = HashMap::new();
-    let mut number = 0;
-    for path in paths {
+    for (number, path) in (0..).zip(paths) {
         let entry = by_subject.entry(subject(path)).or_default();
-        let side = if is_test(path) { &mut entry.1 } else { &mut entry.0 };
+        let side = if is_test(path) {
+            &mut entry.1
+        } else {
+            &mut entry.0
+        };
         side.push(number);
-        number += 1;
     }
     let mut found = vec![Vec::new(); paths.len()];
     let shared = |one: u32, other: u32| {
@@ -54,7 +67,12 @@ pub fn pairs<'p>(paths: &[&'p str]) -> Vec<Vec<u32>> {
             let (folders, _) = path.rsplit_once('/').unwrap_or(("", path));
             folders
                 .split('/')
-                .filter(|f| !matches!(*f, "src" | "test" | "tests" | "__tests__" | "main" | "lib" | ""))
+                .filter(|f| {
+                    !matches!(
+                        *f,
+                        "src" | "test" | "tests" | "__tests__" | "main" | "lib" | ""
+                    )
+                })
                 .collect()
         };
         let (one, other) = (folders(one), folders(other));
@@ -105,7 +123,10 @@ mod tests {
         };
         assert_eq!(of("pkg/router.go"), ["pkg/router_test.go"]);
         assert_eq!(of("tests/test_app.py"), ["src/flask/app.py"]);
-        assert_eq!(of("src/main/java/org/Owner.java"), ["src/test/java/org/OwnerTests.java"]);
+        assert_eq!(
+            of("src/main/java/org/Owner.java"),
+            ["src/test/java/org/OwnerTests.java"]
+        );
         assert_eq!(of("web/Button.test.tsx"), ["web/Button.tsx"]);
         assert!(of("web/other.tsx").is_empty());
     }

@@ -1,4 +1,4 @@
-//! Ranking by past commits.
+//! What past commits say of a task.
 
 use super::history::History;
 use super::lexical;
@@ -7,73 +7,60 @@ use super::words::Bag;
 
 /// How many of the commits most alike are looked at.
 const ALIKE: usize = 40;
+/// After so many commits a change counts half.
+const FORGOTTEN: f64 = 200.0;
+/// A file that was changed so few times says little of what it is changed with.
+pub(super) const DOUBT: f64 = 3.0;
 
-/// For each file, how much past commits that changed it are like the task.
-pub(super) fn alike(query: &Query, history: &History<'_>, files: usize) -> Vec<f64> {
-    let mut found = vec![0.0_f64; files];
-    let texts: Vec<&Bag> = history.commits.iter().map(|commit| commit.words).collect();
-    let scores = lexical::bm25(&query.terms, &texts, 1.2, 0.5);
-    let mut best: Vec<(usize, f64)> = scores.into_iter().enumerate().filter(|(_, s)| *s > 0.0).collect();
+/// The past commits most like a task, by their messages, with how much: the most alike is 1.
+pub(super) fn alike(query: &Query, history: &History<'_>) -> Vec<(usize, f64)> {
+    let messages: Vec<&Bag> = history.commits.iter().map(|commit| commit.words).collect();
+    let scores = lexical::bm25(&query.terms, &messages, lexical::SHORT).into_iter();
+    let mut best: Vec<(usize, f64)> = scores
+        .enumerate()
+        .filter(|(_, score)| *score > 0.0)
+        .collect();
     best.sort_by(|(a, one), (b, other)| other.total_cmp(one).then(a.cmp(b)));
     best.truncate(ALIKE);
-    let Some(most) = best.first().map(|(_, score)| *score) else {
-        return found;
-    };
-    for (at, score) in &best {
-        let commit = &history.commits[*at];
-        #[expect(clippy::cast_precision_loss, reason = "a count of at most 50")]
-        let spread = (commit.touched as f64).sqrt();
-        for file in &commit.files {
-            found[*file as usize] += (score / most).powi(2) / spread;
-        }
+    let most = best.first().map_or(1.0, |(_, score)| *score);
+    for (_, score) in &mut best {
+        *score /= most;
     }
-    let top = found.iter().copied().fold(0.0, f64::max);
-    for value in &mut found {
-        *value /= top;
+    best
+}
+
+/// For each file, how much such commits changed it. One that touched many files says less of each.
+pub(super) fn changed_by(alike: &[(usize, f64)], history: &History<'_>) -> Vec<f64> {
+    let mut found = vec![0.0; history.of_file.len()];
+    for (at, part) in alike {
+        let commit = &history.commits[*at];
+        for file in &commit.files {
+            found[*file as usize] += part * part / commit.breadth();
+        }
     }
     found
 }
 
 /// How often each file was changed, changes long ago counting less.
-#[expect(clippy::cast_precision_loss, reason = "thousands of commits")]
 pub(super) fn often(history: &History<'_>) -> Vec<f64> {
-    let recent = |at: &u32| 1.0 / (1.0 + f64::from(*at) / 200.0);
-    let mut often: Vec<f64> = history
-        .of_file
-        .iter()
-        .map(|commits| commits.iter().map(recent).sum::<f64>().ln_1p())
-        .collect();
-    let top = often.iter().copied().fold(0.0, f64::max);
-    if top > 0.0 {
-        for value in &mut often {
-            *value /= top;
-        }
-    }
-    often
+    let recent = |at: &u32| 1.0 / (1.0 + f64::from(*at) / FORGOTTEN);
+    let often = |commits: &Vec<u32>| commits.iter().map(recent).sum::<f64>().ln_1p();
+    history.of_file.iter().map(often).collect()
 }
 
 /// For each file, how much it was changed together with what was found.
-#[expect(clippy::cast_precision_loss, reason = "thousands of commits")]
-pub(super) fn together(history: &History<'_>, seeds: &[(usize, f64)], files: usize) -> Vec<f64> {
-    let mut found = vec![0.0_f64; files];
-    let total: f64 = seeds.iter().map(|(_, score)| score).sum();
-    for (seed, score) in seeds {
+pub(super) fn together(history: &History<'_>, seeds: &[(usize, f64)]) -> Vec<f64> {
+    let mut found = vec![0.0; history.of_file.len()];
+    for (seed, part) in seeds {
         let commits = &history.of_file[*seed];
-        let mut with: Vec<(u32, f64)> = Vec::new();
+        #[expect(clippy::cast_precision_loss, reason = "thousands of commits")]
+        let share = part / (commits.len() as f64 + DOUBT);
         for at in commits {
             let commit = &history.commits[*at as usize];
-            let weight = 1.0 / (commit.touched as f64).sqrt();
-            with.extend(commit.files.iter().filter(|f| **f as usize != *seed).map(|f| (*f, weight)));
-        }
-        let share = score / total / (commits.len() as f64 + 3.0);
-        for (file, weight) in with {
-            found[file as usize] += weight * share;
-        }
-    }
-    let top = found.iter().copied().fold(0.0, f64::max);
-    if top > 0.0 {
-        for value in &mut found {
-            *value /= top;
+            let others = commit.files.iter().filter(|file| **file as usize != *seed);
+            for file in others {
+                found[*file as usize] += share / commit.breadth();
+            }
         }
     }
     found

@@ -18,16 +18,18 @@ const LONGEST: usize = 64;
 
 /// Words that say nothing, sorted.
 const STOP: &[&str] = &[
-    "a", "about", "after", "all", "also", "although", "am", "an", "and", "any", "are", "as", "at", "be",
-    "because", "been", "before", "being", "both", "but", "by", "can", "cannot", "could", "did", "do", "does",
-    "doing", "don", "each", "either", "else", "etc", "ever", "every", "few", "for", "from", "had", "has", "have",
-    "having", "he", "her", "here", "his", "how", "however", "i", "if", "in", "instead", "into", "is", "it", "its",
-    "itself", "just", "like", "ll", "may", "me", "might", "more", "most", "much", "must", "my", "no", "nor", "not",
-    "now", "of", "off", "on", "once", "only", "or", "other", "our", "out", "over", "own", "per", "please", "rather",
-    "re", "same", "she", "should", "since", "so", "some", "still", "such", "than", "that", "the", "their", "them",
-    "then", "there", "these", "they", "this", "those", "though", "through", "thus", "to", "too", "under",
-    "until", "up", "upon", "us", "ve", "very", "via", "was", "we", "well", "were", "what", "when", "where", "whether",
-    "which", "while", "who", "why", "will", "with", "within", "without", "would", "yet", "you", "your",
+    "a", "about", "after", "all", "also", "although", "am", "an", "and", "any", "are", "as", "at",
+    "be", "because", "been", "before", "being", "both", "but", "by", "can", "cannot", "could",
+    "did", "do", "does", "doing", "don", "each", "either", "else", "etc", "ever", "every", "few",
+    "for", "from", "had", "has", "have", "having", "he", "her", "here", "his", "how", "however",
+    "i", "if", "in", "instead", "into", "is", "it", "its", "itself", "just", "like", "ll", "may",
+    "me", "might", "more", "most", "much", "must", "my", "no", "nor", "not", "now", "of", "off",
+    "on", "once", "only", "or", "other", "our", "out", "over", "own", "per", "please", "rather",
+    "re", "same", "she", "should", "since", "so", "some", "still", "such", "than", "that", "the",
+    "their", "them", "then", "there", "these", "they", "this", "those", "though", "through",
+    "thus", "to", "too", "under", "until", "up", "upon", "us", "ve", "very", "via", "was", "we",
+    "well", "were", "what", "when", "where", "whether", "which", "while", "who", "why", "will",
+    "with", "within", "without", "would", "yet", "you", "your",
 ];
 
 /// Endings, longer ones first where one ends in another, and how much must be left without them.
@@ -282,7 +284,9 @@ fn plural(word: &str) -> Option<&str> {
 /// Without the second of two equal letters at the end: `runn`.
 fn single(word: &str) -> &str {
     match word.as_bytes() {
-        [.., a, b] if a == b && word.len() > 3 && b.is_ascii_alphabetic() => &word[..word.len() - 1],
+        [.., a, b] if a == b && word.len() > 3 && b.is_ascii_alphabetic() => {
+            &word[..word.len() - 1]
+        }
         _ => word,
     }
 }
@@ -376,7 +380,13 @@ mod tests {
         for forms in [
             &["route", "routes", "routed", "routing", "router"][..],
             &["parse", "parser", "parsing", "parsed", "parses"],
-            &["validate", "validation", "validating", "validator", "validated"],
+            &[
+                "validate",
+                "validation",
+                "validating",
+                "validator",
+                "validated",
+            ],
             &["query", "queries", "querying"],
             &["class", "classes"],
             &["run", "running", "runs"],
@@ -386,7 +396,12 @@ mod tests {
                 assert_eq!(stem(form), stem(forms[0]), "{form} and {}", forms[0]);
             }
         }
-        for (one, other) in [("string", "strike"), ("port", "pore"), ("status", "state"), ("bus", "but")] {
+        for (one, other) in [
+            ("string", "strike"),
+            ("port", "pore"),
+            ("status", "state"),
+            ("bus", "but"),
+        ] {
             assert_ne!(stem(one), stem(other), "{one} and {other}");
         }
     }

@@ -33,5 +33,9 @@ pub(crate) fn rank<'a>(text: &str, files: &[Candidate<'a>], limit: usize) -> Vec
     }
     let mut order: Vec<usize> = (0..files.len()).filter(|at| scores[*at] > 0.0).collect();
     order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
-    order.into_iter().take(limit).map(|at| files[at].path).collect()
+    order
+        .into_iter()
+        .take(limit)
+        .map(|at| files[at].path)
+        .collect()
 }

@@ -75,7 +75,10 @@ impl Clone {
             }
         }
         let commits = self.commits.iter();
-        commits.filter(|commit| known.contains(commit.id.as_str())).take(BACK).collect()
+        commits
+            .filter(|commit| known.contains(commit.id.as_str()))
+            .take(BACK)
+            .collect()
     }
 
     /// The tree of a commit, without what is no text or is generated.
@@ -87,7 +90,8 @@ impl Clone {
             let mut fields = line.splitn(4, ' ');
             let mut next = || fields.next().unwrap_or_default();
             let (mode, oid, size, path) = (next(), next(), next(), next());
-            let plain = mode.starts_with("100") && size.parse::<usize>().is_ok_and(|n| n <= LARGEST);
+            let plain =
+                mode.starts_with("100") && size.parse::<usize>().is_ok_and(|n| n <= LARGEST);
             if !plain || tasks::is_generated(path) {
                 continue;
             }
@@ -105,9 +109,12 @@ impl Clone {
             return Ok(known.as_ref().map(Arc::clone));
         }
         let bytes = self.blobs.read(oid)?;
-        let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
+        let text = String::from_utf8(bytes)
+            .ok()
+            .filter(|text| !text.contains('\0'));
         let sketch = text.map(|text| {
-            let outline = Language::of(path).map_or_else(Outline::default, |language| outline(&text, language));
+            let outline = Language::of(path)
+                .map_or_else(Outline::default, |language| outline(&text, language));
             Arc::new(Sketch::of(&text, &outline))
         });
         self.sketches.insert(oid.to_owned(), sketch.clone());
@@ -144,7 +151,11 @@ impl Blobs {
         self.ask.flush()?;
         let mut line = String::new();
         self.answer.read_line(&mut line)?;
-        let size = line.trim().rsplit(' ').next().and_then(|size| size.parse::<usize>().ok());
+        let size = line
+            .trim()
+            .rsplit(' ')
+            .next()
+            .and_then(|size| size.parse::<usize>().ok());
         let mut bytes = vec![0; size.ok_or_else(|| format!("no blob `{oid}`"))? + 1];
         self.answer.read_exact(&mut bytes)?;
         bytes.pop();
@@ -160,9 +171,18 @@ impl Drop for Blobs {
 }
 
 fn git_text(folder: &Path, args: &[&str]) -> Outcome<String> {
-    let output = Command::new("git").arg("-C").arg(folder).args(args).output()?;
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(folder)
+        .args(args)
+        .output()?;
     if !output.status.success() {
-        return Err(format!("git {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr)).into());
+        return Err(format!(
+            "git {}: {}",
+            args.join(" "),
+            String::from_utf8_lossy(&output.stderr)
+        )
+        .into());
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -36,7 +36,11 @@ pub(crate) fn choose(clone: &Clone, most: usize) -> Outcome<Vec<Task>> {
             .filter(|path| !is_generated(path))
             .collect();
         let source = files.iter().any(|path| Language::of(path).is_some());
-        if !source || files.len() > MOST_FILES || commit.files.len() > 2 * MOST_FILES || is_routine(&commit.subject) {
+        if !source
+            || files.len() > MOST_FILES
+            || commit.files.len() > 2 * MOST_FILES
+            || is_routine(&commit.subject)
+        {
             continue;
         }
         let names: Vec<&str> = commit.files.iter().map(|file| file.path.as_str()).collect();
@@ -60,13 +64,21 @@ pub(crate) fn choose(clone: &Clone, most: usize) -> Outcome<Vec<Task>> {
 /// Written by a program, or kept as it came from elsewhere.
 pub(crate) fn is_generated(path: &str) -> bool {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let lock = name.contains("lock.") || name.ends_with(".lock") || name.ends_with("-lock") || name == "go.sum";
-    let made = [".snap", ".min.js", ".min.css", ".map", ".svg", ".po", ".pb.go"]
-        .iter()
-        .any(|end| name.ends_with(end));
-    let elsewhere = folders
-        .split('/')
-        .any(|folder| matches!(folder, "node_modules" | "vendor" | "third_party" | "dist" | "__snapshots__"));
+    let lock = name.contains("lock.")
+        || name.ends_with(".lock")
+        || name.ends_with("-lock")
+        || name == "go.sum";
+    let made = [
+        ".snap", ".min.js", ".min.css", ".map", ".svg", ".po", ".pb.go",
+    ]
+    .iter()
+    .any(|end| name.ends_with(end));
+    let elsewhere = folders.split('/').any(|folder| {
+        matches!(
+            folder,
+            "node_modules" | "vendor" | "third_party" | "dist" | "__snapshots__"
+        )
+    });
     lock || made || elsewhere
 }
 
@@ -74,10 +86,26 @@ pub(crate) fn is_generated(path: &str) -> bool {
 fn is_routine(subject: &str) -> bool {
     let lower = subject.to_lowercase();
     let begins = [
-        "bump", "release", "merge", "revert", "chore(release", "chore(deps", "build(deps", "version", "prepare release",
-        "prepare next", "start version", "changelog", "v1.", "v2.", "update dependenc", "update dependency",
+        "bump",
+        "release",
+        "merge",
+        "revert",
+        "chore(release",
+        "chore(deps",
+        "build(deps",
+        "version",
+        "prepare release",
+        "prepare next",
+        "start version",
+        "changelog",
+        "v1.",
+        "v2.",
+        "update dependenc",
+        "update dependency",
     ];
-    begins.iter().any(|begin| lower.starts_with(begin)) || lower.contains(" bump ") || lower.contains("bump version")
+    begins.iter().any(|begin| lower.starts_with(begin))
+        || lower.contains(" bump ")
+        || lower.contains("bump version")
 }
 
 /// A message without words that are names of files: those that look like one, and those of the files
@@ -91,12 +119,19 @@ fn without_files(message: &str, files: &[&str]) -> String {
         });
         let folder = bare.contains('/') && !bare.contains("://");
         let ending = bare.rsplit_once('.').is_some_and(|(stem, ending)| {
-            !stem.is_empty() && (1..=4).contains(&ending.len()) && ending.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+            !stem.is_empty()
+                && (1..=4).contains(&ending.len())
+                && ending
+                    .bytes()
+                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
         });
         known || folder || ending
     };
     let line = |line: &str| {
-        let words: Vec<&str> = line.split_whitespace().filter(|word| !is_file(word)).collect();
+        let words: Vec<&str> = line
+            .split_whitespace()
+            .filter(|word| !is_file(word))
+            .collect();
         words.join(" ")
     };
     let lines: Vec<String> = message.lines().map(line).collect();
