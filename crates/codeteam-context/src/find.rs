@@ -20,14 +20,15 @@ pub use self::sketch::Sketch;
 pub use self::sketches::{Outliner, Sketches, is_generated};
 
 use self::rank::Ranking;
+use crate::imports::Graph;
 
 /// The files among which to look, and what is known of them.
 #[derive(Clone, Debug, Default)]
 pub struct Corpus<'a> {
     /// The files, in the order of their paths.
     pub files: Vec<Candidate<'a>>,
-    /// Which file imports which, by their places in the list.
-    pub imports: Vec<(u32, u32)>,
+    /// Which of these files imports which.
+    pub imports: Option<&'a Graph>,
     /// Past commits over these files.
     pub history: Option<&'a History<'a>>,
     /// How near each file is to the text by its meaning, from 0 to 1.

@@ -25,11 +25,12 @@ mod tasks;
 use std::collections::HashSet;
 use std::error::Error;
 use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::io::BufWriter;
 use std::path::Path;
 use std::time::Instant;
 
 use codeteam_context::find::{Candidate, Corpus, Found, History, Options, rank};
+use codeteam_context::imports::{Graph, Source};
 
 use self::past::Clone;
 use self::tasks::Task;
@@ -137,15 +138,32 @@ fn measure(path: &Path, most: usize, mut dump: Option<&mut BufWriter<File>>) -> 
             continue;
         }
         counted += 1;
+        let sources: Vec<Source<'_>> = tree
+            .iter()
+            .map(|(path, blob)| Source {
+                path,
+                imports: &blob.imports,
+            })
+            .collect();
+        let graph = Graph::of(&sources, &|path| {
+            let at = tree
+                .binary_search_by(|(known, _)| known.as_str().cmp(path))
+                .ok()?;
+            tree[at].1.manifest.clone()
+        });
         let files: Vec<Candidate<'_>> = tree
             .iter()
-            .map(|(path, sketch)| Candidate { path, sketch })
+            .map(|(path, blob)| Candidate {
+                path,
+                sketch: &blob.sketch,
+            })
             .collect();
         let started = Instant::now();
         let history = History::new(clone.before(&task.parent), paths.iter().copied());
         let mut corpus = Corpus {
             files,
             history: Some(&history),
+            imports: Some(&graph),
             ..Corpus::default()
         };
         let limit = if dump.is_some() { usize::MAX } else { AT };

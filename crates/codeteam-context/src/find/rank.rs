@@ -109,25 +109,36 @@ impl<'a> Ranking<'a> {
         self.put(Signal::Pair, self.by_pairs());
     }
 
-    /// How near each file is to what was found by imports, in both directions. Files that import
-    /// much, or are imported by many, say little of each.
+    /// How near each file is to what was found by imports, in both directions. A file that imports
+    /// much, or is imported by many, says little of each.
     fn by_imports(&self) -> Vec<f64> {
-        let mut near = vec![0.0_f64; self.rows.len()];
-        let mut degree = vec![0_u32; self.rows.len()];
-        for (from, to) in &self.corpus.imports {
-            degree[*from as usize] += 1;
-            degree[*to as usize] += 1;
-        }
-        let mut share = vec![0.0_f64; self.rows.len()];
-        for (at, part) in &self.seeds {
-            share[*at] = part / f64::from(degree[*at].max(1)).sqrt();
-        }
-        for (from, to) in &self.corpus.imports {
-            let (from, to) = (*from as usize, *to as usize);
-            near[to] += share[from];
-            near[from] += share[to];
+        let mut near = vec![0.0; self.rows.len()];
+        for (seed, part) in &self.seeds {
+            let (imports, importers) = self.neighbours(*seed);
+            for side in [imports, importers] {
+                #[expect(clippy::cast_precision_loss, reason = "thousands of files")]
+                let share = part / (side.len() as f64).sqrt();
+                for file in side {
+                    near[file] += share;
+                }
+            }
         }
         near
+    }
+
+    /// The files that a file imports, and those that import it.
+    pub(super) fn neighbours(&self, file: usize) -> (Vec<usize>, Vec<usize>) {
+        let Some(graph) = self.corpus.imports else {
+            return (Vec::new(), Vec::new());
+        };
+        let files = &self.corpus.files;
+        let number = |path: &str| files.binary_search_by(|file| file.path.cmp(path)).ok();
+        let numbers = |paths: Vec<&str>| paths.into_iter().filter_map(number).collect();
+        let path = files[file].path;
+        (
+            numbers(graph.imports_of(path)),
+            numbers(graph.importers_of(path)),
+        )
     }
 
     /// How much each file goes with what was found as a test or a tested one.

@@ -276,21 +276,14 @@ impl Ranking<'_> {
     }
 
     fn near(&self, file: usize) -> Option<Reason> {
+        let (imports, importers) = self.neighbours(file);
         for (seed, _) in &self.seeds {
-            for (from, to) in &self.corpus.imports {
-                match (*from as usize, *to as usize) {
-                    (from, to) if from == file && to == *seed => {
-                        return Some(Reason::Imports {
-                            path: self.path(*seed),
-                        });
-                    }
-                    (from, to) if to == file && from == *seed => {
-                        return Some(Reason::ImportedBy {
-                            path: self.path(*seed),
-                        });
-                    }
-                    _ => {}
-                }
+            let path = self.path(*seed);
+            if imports.contains(seed) {
+                return Some(Reason::Imports { path });
+            }
+            if importers.contains(seed) {
+                return Some(Reason::ImportedBy { path });
             }
         }
         None

@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
-use codeteam_context::find::{Commit, Sketch};
+use codeteam_context::find::{Commit, Sketch, is_generated};
 use codeteam_context::language::Language;
-use codeteam_context::outline::{Outline, outline};
+use codeteam_context::outline::{Import, Outline, outline};
 use codeteam_engine::env::Env;
-use codeteam_engine::git::{Environment, Git, Oid, Repo};
+use codeteam_engine::git::{Environment, Git, Repo};
 
 use crate::Outcome;
-use crate::tasks;
 
 /// The most commits that are looked back at.
 const BACK: usize = 10_000;
@@ -26,12 +25,29 @@ pub(crate) struct Clone {
     /// Its commits but for merges, newest first.
     pub(crate) commits: Vec<Commit>,
     parents: HashMap<String, Vec<String>>,
-    sketches: HashMap<String, Option<Arc<Sketch>>>,
+    sketches: HashMap<String, Option<Arc<Blob>>>,
     blobs: Blobs,
 }
 
 /// A tree: its text files in order.
-pub(crate) type Tree = Vec<(String, Arc<Sketch>)>;
+pub(crate) type Tree = Vec<(String, Arc<Blob>)>;
+
+/// What is in a file.
+pub(crate) struct Blob {
+    pub(crate) sketch: Sketch,
+    pub(crate) imports: Vec<Import>,
+    /// Its text, if it may say where imports lead.
+    pub(crate) manifest: Option<String>,
+}
+
+/// Whether a file may say where imports lead.
+fn is_manifest(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    [".toml", ".json", ".mod", ".work", ".cfg", ".gradle", ".xml"]
+        .iter()
+        .any(|end| name.ends_with(end))
+        || name == "setup.py"
+}
 
 impl Clone {
     pub(crate) fn open(folder: &Path) -> Outcome<Self> {
@@ -92,7 +108,7 @@ impl Clone {
             let (mode, oid, size, path) = (next(), next(), next(), next());
             let plain =
                 mode.starts_with("100") && size.parse::<usize>().is_ok_and(|n| n <= LARGEST);
-            if !plain || tasks::is_generated(path) {
+            if !plain || is_generated(path) {
                 continue;
             }
             if let Some(sketch) = self.sketch(oid, path)? {
@@ -104,7 +120,7 @@ impl Clone {
     }
 
     /// What is in a blob, if it is text.
-    fn sketch(&mut self, oid: &str, path: &str) -> Outcome<Option<Arc<Sketch>>> {
+    fn sketch(&mut self, oid: &str, path: &str) -> Outcome<Option<Arc<Blob>>> {
         if let Some(known) = self.sketches.get(oid) {
             return Ok(known.as_ref().map(Arc::clone));
         }
@@ -115,7 +131,11 @@ impl Clone {
         let sketch = text.map(|text| {
             let outline = Language::of(path)
                 .map_or_else(Outline::default, |language| outline(&text, language));
-            Arc::new(Sketch::of(&text, &outline))
+            Arc::new(Blob {
+                sketch: Sketch::of(&text, &outline),
+                imports: outline.imports,
+                manifest: is_manifest(path).then_some(text),
+            })
         });
         self.sketches.insert(oid.to_owned(), sketch.clone());
         Ok(sketch)

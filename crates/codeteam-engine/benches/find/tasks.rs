@@ -1,7 +1,7 @@
 //! Commits as tasks: which ones, and what of their messages is a task's text.
 
-use codeteam_context::find::history;
 use codeteam_context::find::words::Bag;
+use codeteam_context::find::{history, is_generated};
 use codeteam_context::language::Language;
 
 use crate::Outcome;
@@ -59,27 +59,6 @@ pub(crate) fn choose(clone: &Clone, most: usize) -> Outcome<Vec<Task>> {
         }
     }
     Ok(tasks)
-}
-
-/// Written by a program, or kept as it came from elsewhere.
-pub(crate) fn is_generated(path: &str) -> bool {
-    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let lock = name.contains("lock.")
-        || name.ends_with(".lock")
-        || name.ends_with("-lock")
-        || name == "go.sum";
-    let made = [
-        ".snap", ".min.js", ".min.css", ".map", ".svg", ".po", ".pb.go",
-    ]
-    .iter()
-    .any(|end| name.ends_with(end));
-    let elsewhere = folders.split('/').any(|folder| {
-        matches!(
-            folder,
-            "node_modules" | "vendor" | "third_party" | "dist" | "__snapshots__"
-        )
-    });
-    lock || made || elsewhere
 }
 
 /// Releases, merges, reverts and new versions of what is used: no task has such a text.

@@ -136,18 +136,18 @@ async function later() {
     check(
         Language::JavaScript,
         jsx,
-        &expect![[r#"
+        &expect![[r"
         1: ./App [default] | import App from './App';
         2: ./b | export default () => <App a={require('./b')} />;
-    "#]],
+    "]],
     );
     check(
         Language::Tsx,
         jsx,
-        &expect![[r#"
+        &expect![[r"
         1: ./App [default] | import App from './App';
         2: ./b | export default () => <App a={require('./b')} />;
-    "#]],
+    "]],
     );
 }
 
@@ -197,7 +197,7 @@ mod tests {
     check(
         Language::Rust,
         text,
-        &expect![[r#"
+        &expect![[r"
         3: ::alloc | extern crate alloc;
         4: Part self::cart | pub mod cart;
         7: Part ./os/unix.rs [os] | mod os;
@@ -224,7 +224,7 @@ mod tests {
         32: Mention cart [total] | cart::total
         38: self [*] | use super::*;
         39: self::prices [Rate] | use super::prices::Rate;
-    "#]],
+    "]],
     );
 }
 
@@ -282,7 +282,7 @@ public class Cart<T extends Item> extends Base implements Comparable<Cart> {
     check(
         Language::Java,
         text,
-        &expect![[r#"
+        &expect![[r"
         2: Within org.shop.cart | package org.shop.cart;
         4: java.util [*] | import java.util.*;
         5: org.shop.prices [Rate] | import org.shop.prices.Rate;
@@ -300,7 +300,7 @@ public class Cart<T extends Item> extends Base implements Comparable<Cart> {
         15: Mention org.shop.cart [Limits] | static final int MAX_LINES = Limits.MAX;
         17: Mention org.shop.cart [Function] | <Q> void each(Function<Q, Part> f) { lines.forEach(Printer::print); MAX_LINES.x(); }
         17: Mention org.shop.cart [Printer] | <Q> void each(Function<Q, Part> f) { lines.forEach(Printer::print); MAX_LINES.x(); }
-    "#]],
+    "]],
     );
 }
 
@@ -309,36 +309,36 @@ fn broken_files_give_what_could_be_understood() {
     check(
         Language::Python,
         "import a\ndef broken(:\n    from b import c\nclass\nfrom . import d\n",
-        &expect![[r#"
+        &expect![[r"
             1: a | import a
             3: b [c] | from b import c
             5: . [d] | from . import d
-        "#]],
+        "]],
     );
     check(
         Language::JavaScript,
         "import a from './a';\nfunction ( {{{\nconst b = require('./b')\n",
-        &expect![[r#"
+        &expect![[r"
             1: ./a [default] | import a from './a';
             3: ./b | const b = require('./b')
-        "#]],
+        "]],
     );
     check(
         Language::Rust,
         "use crate::a;\nfn broken( {\nuse crate::b::{c, ;\n",
-        &expect![[r#"
+        &expect![[r"
             1: crate [a] | use crate::a;
             3: Mention crate [b] | crate::b
-        "#]],
+        "]],
     );
     check(
         Language::Java,
         "package a.b;\nimport a.b.;\nimport a.c.D;\nclass {\n",
-        &expect![[r#"
+        &expect![[r"
             1: Within a.b | package a.b;
             2: a.b | import a.b.;
             3: a.c [D] | import a.c.D;
-        "#]],
+        "]],
     );
     check(
         Language::Go,

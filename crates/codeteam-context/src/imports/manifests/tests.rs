@@ -1,0 +1,1 @@
+//! Manifests as people write them.
