@@ -1,9 +1,11 @@
 //! The names a file refers to.
+//!
+//! What is bound within the file (parameters, variables) is no reference, unless it is imported:
+//! `user` in `def show(user)` has nothing to do with whatever else is called `user`.
+
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
-use tree_sitter::Node;
-
-use crate::language::Language;
 
 /// A name that is referred to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,7 +16,80 @@ pub struct Reference {
     pub count: u32,
 }
 
-/// The names referred to below a node, in their order.
-pub(super) fn of(_root: Node<'_>, _text: &str, _language: Language) -> Vec<Reference> {
-    Vec::new()
+/// What a name is where it stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Nothing is said of it.
+    #[default]
+    Unsaid,
+    /// It stands for something: a variable, a function, a module.
+    Plain,
+    /// It stands for something of something: `user.name`, or it is a type.
+    Sure,
+    /// It is bound here, to be used in this file.
+    Bound,
+    /// It is imported here.
+    Imported,
+    /// It is handed out here.
+    Exported,
+    /// It is none that counts: a label, a key, what is defined here.
+    Nothing,
+}
+
+/// The names of a file, as they are met.
+#[derive(Default)]
+pub(super) struct Names<'t> {
+    plain: HashMap<&'t str, u32>,
+    sure: HashMap<&'t str, u32>,
+    bound: HashSet<&'t str>,
+    imported: HashSet<&'t str>,
+    pub(super) exported: HashSet<&'t str>,
+    /// Something is imported: the file is a module.
+    pub(super) module: bool,
+}
+
+impl<'t> Names<'t> {
+    /// Takes one note of a name.
+    pub(super) fn note(&mut self, name: &'t str, role: Role) {
+        // One letter says nothing.
+        if name.len() < 2 {
+            return;
+        }
+        match role {
+            Role::Unsaid | Role::Nothing => {}
+            Role::Bound => {
+                self.bound.insert(name);
+            }
+            Role::Plain => *self.plain.entry(name).or_default() += 1,
+            Role::Sure => *self.sure.entry(name).or_default() += 1,
+            Role::Imported => {
+                self.imported.insert(name);
+                self.module = true;
+                *self.sure.entry(name).or_default() += 1;
+            }
+            Role::Exported => {
+                self.exported.insert(name);
+                *self.plain.entry(name).or_default() += 1;
+            }
+        }
+    }
+
+    /// All that is referred to, in order.
+    pub(super) fn references(self) -> Vec<Reference> {
+        let mut counts = self.sure;
+        for (name, count) in self.plain {
+            if !self.bound.contains(name) || self.imported.contains(name) {
+                *counts.entry(name).or_default() += count;
+            }
+        }
+        let mut references: Vec<_> = counts.into_iter().collect();
+        references.sort_unstable();
+        references
+            .into_iter()
+            .map(|(name, count)| Reference {
+                name: name.to_owned(),
+                count,
+            })
+            .collect()
+    }
 }

@@ -1,0 +1,322 @@
+//! What the nodes of each grammar mean, and the one walk that goes by it.
+//!
+//! A language is a table ([`Rules`]), in a file of its own. The walk keeps its own stack, so that no
+//! nesting is too deep for it.
+
+mod go;
+mod java;
+mod javascript;
+mod python;
+mod rust;
+
+use std::sync::LazyLock;
+
+use tree_sitter::{Node, TreeCursor};
+
+use super::definitions::{Definition, Found, Kind};
+use super::references::{Names, Reference, Role};
+use crate::language::Language;
+
+/// What the nodes of a grammar mean.
+pub(super) struct Rules {
+    /// What may define something, for [`Rules::define`] to tell.
+    defines: &'static [&'static str],
+    /// Finds what a node defines.
+    define: for<'t> fn(Node<'t>, &Place<'_, 't>, &mut Out<'t>),
+    /// What is a function, also if it has no name. Its body is the field `body`.
+    pub(super) functions: &'static [&'static str],
+    /// What is a name, and what it is where nothing else is said.
+    names: &'static [(&'static str, Role)],
+    /// What a name, or a list, is as a field of a node. The empty field is none.
+    places: &'static [(&'static str, &'static str, Role)],
+    /// What says of the names in it what is said of itself.
+    lists: &'static [&'static str],
+    /// Of these nothing is looked at.
+    skipped: &'static [&'static str],
+    /// Looks over the definitions when all is known.
+    finish: fn(&mut [Definition], &Names<'_>),
+}
+
+/// Where a node stands.
+pub(super) struct Place<'a, 't> {
+    /// The whole file.
+    text: &'t str,
+    /// What it is in, from the file down.
+    above: &'a [Node<'t>],
+    /// The definition it is in.
+    inside: Option<&'a Definition>,
+    /// Whether it is in a function, with or without a name.
+    in_function: bool,
+}
+
+impl<'t> Place<'_, 't> {
+    fn parent(&self) -> Option<Node<'t>> {
+        self.above.last().copied()
+    }
+
+    /// What it is in is one of these.
+    fn within(&self, kind: &str) -> bool {
+        self.parent().is_some_and(|node| node.kind() == kind)
+    }
+
+    fn text(&self, node: Node<'t>) -> &'t str {
+        &self.text[node.byte_range()]
+    }
+
+    fn field(&self, node: Node<'t>, field: &str) -> Option<&'t str> {
+        node.child_by_field_name(field).map(|node| self.text(node))
+    }
+
+    /// Whether it is in a type, an interface or what adds methods to one.
+    fn in_type(&self) -> bool {
+        self.inside
+            .is_some_and(|inside| matches!(inside.kind, Kind::Type | Kind::Interface | Kind::Impl))
+    }
+}
+
+/// What a node gave.
+#[derive(Default)]
+pub(super) struct Out<'t> {
+    found: Vec<Found<'t>>,
+    exported: Vec<&'t str>,
+}
+
+/// Rules, by the numbers of a grammar's kinds and fields.
+struct Table {
+    rules: &'static Rules,
+    kinds: Vec<Meaning>,
+    places: Vec<Role>,
+    fields: usize,
+}
+
+#[expect(clippy::struct_excessive_bools, reason = "any of them may be so")]
+#[derive(Clone, Copy, Default)]
+struct Meaning {
+    name: Role,
+    defines: bool,
+    function: bool,
+    list: bool,
+    skipped: bool,
+    parent: bool,
+}
+
+impl Table {
+    fn new(language: Language) -> Self {
+        let grammar = language.grammar();
+        let rules = rules(language);
+        let fields = grammar.field_count() + 1;
+        let mut kinds = vec![Meaning::default(); grammar.node_kind_count()];
+        let mut places = vec![Role::Unsaid; kinds.len() * fields];
+        let id = |kind: &str| usize::from(grammar.id_for_node_kind(kind, true));
+        for kind in rules.defines {
+            kinds[id(kind)].defines = true;
+        }
+        for kind in rules.functions {
+            kinds[id(kind)].function = true;
+        }
+        for (kind, role) in rules.names {
+            kinds[id(kind)].name = *role;
+        }
+        for kind in rules.lists {
+            kinds[id(kind)].list = true;
+        }
+        for kind in rules.skipped {
+            kinds[id(kind)].skipped = true;
+        }
+        for (kind, field, role) in rules.places {
+            let field = grammar.field_id_for_name(field).map_or(0, u16::from);
+            kinds[id(kind)].parent = true;
+            places[id(kind) * fields + usize::from(field)] = *role;
+        }
+        // What is not in the grammar has the number 0, which is that of the text's end.
+        kinds[0] = Meaning::default();
+        Self {
+            rules,
+            kinds,
+            places,
+            fields,
+        }
+    }
+
+    fn meaning(&self, node: Node<'_>) -> Meaning {
+        let kind = usize::from(node.kind_id());
+        self.kinds.get(kind).copied().unwrap_or_default()
+    }
+
+    /// What is said of a node by where it stands.
+    fn role(&self, above: &Above, cursor: &TreeCursor<'_>) -> Role {
+        if above.parent {
+            let field = cursor.field_id().map_or(0, u16::from);
+            let role = self.places[usize::from(above.kind) * self.fields + usize::from(field)];
+            if role != Role::Unsaid {
+                return role;
+            }
+        }
+        above.role
+    }
+}
+
+fn table(language: Language) -> &'static Table {
+    static TABLES: [LazyLock<Table>; 7] = [
+        LazyLock::new(|| Table::new(Language::Python)),
+        LazyLock::new(|| Table::new(Language::JavaScript)),
+        LazyLock::new(|| Table::new(Language::TypeScript)),
+        LazyLock::new(|| Table::new(Language::Tsx)),
+        LazyLock::new(|| Table::new(Language::Rust)),
+        LazyLock::new(|| Table::new(Language::Go)),
+        LazyLock::new(|| Table::new(Language::Java)),
+    ];
+    &TABLES[match language {
+        Language::Python => 0,
+        Language::JavaScript => 1,
+        Language::TypeScript => 2,
+        Language::Tsx => 3,
+        Language::Rust => 4,
+        Language::Go => 5,
+        Language::Java => 6,
+    }]
+}
+
+/// The rules of a language.
+pub(super) fn rules(language: Language) -> &'static Rules {
+    match language {
+        Language::Python => &python::RULES,
+        Language::JavaScript | Language::TypeScript | Language::Tsx => &javascript::RULES,
+        Language::Rust => &rust::RULES,
+        Language::Go => &go::RULES,
+        Language::Java => &java::RULES,
+    }
+}
+
+/// What a node says of those in it.
+struct Above {
+    kind: u16,
+    parent: bool,
+    role: Role,
+}
+
+/// One walk over a tree.
+struct Walk<'t> {
+    table: &'static Table,
+    text: &'t str,
+    nodes: Vec<Node<'t>>,
+    above: Vec<Above>,
+    names: Names<'t>,
+    definitions: Vec<Definition>,
+    /// The definitions that are open, with how deep they begin.
+    open: Vec<(usize, u32)>,
+    /// The functions that are open, by how deep they begin.
+    functions: Vec<usize>,
+}
+
+/// The definitions below a node in the order of the lines, and the names that are referred to.
+pub(super) fn walk(
+    root: Node<'_>,
+    text: &str,
+    language: Language,
+) -> (Vec<Definition>, Vec<Reference>) {
+    let table = table(language);
+    let mut walk = Walk {
+        table,
+        text,
+        nodes: Vec::new(),
+        above: Vec::new(),
+        names: Names::default(),
+        definitions: Vec::new(),
+        open: Vec::new(),
+        functions: Vec::new(),
+    };
+    walk.all(root);
+    let mut definitions = walk.definitions;
+    (table.rules.finish)(&mut definitions, &walk.names);
+    for at in 0..definitions.len() {
+        let shut = definitions[at].inside.is_some_and(|inside| {
+            let inside = &definitions[inside as usize];
+            !inside.public || matches!(inside.kind, Kind::Function | Kind::Method)
+        });
+        definitions[at].public &= !shut;
+    }
+    (definitions, walk.names.references())
+}
+
+impl<'t> Walk<'t> {
+    fn all(&mut self, root: Node<'t>) {
+        let mut cursor = root.walk();
+        loop {
+            if self.enter(&cursor) && cursor.goto_first_child() {
+                continue;
+            }
+            self.leave();
+            while !cursor.goto_next_sibling() {
+                if !cursor.goto_parent() {
+                    return;
+                }
+                self.leave();
+            }
+        }
+    }
+
+    /// Looks at a node; whether those in it are to be looked at.
+    fn enter(&mut self, cursor: &TreeCursor<'t>) -> bool {
+        let node = cursor.node();
+        let meaning = self.table.meaning(node);
+        let role = self
+            .above
+            .last()
+            .map_or(Role::Unsaid, |above| self.table.role(above, cursor));
+        if meaning.name != Role::Unsaid {
+            let role = if role == Role::Unsaid {
+                meaning.name
+            } else {
+                role
+            };
+            self.names.note(&self.text[node.byte_range()], role);
+        }
+        if meaning.defines {
+            self.define(node);
+        }
+        if meaning.function {
+            self.functions.push(self.nodes.len());
+        }
+        self.nodes.push(node);
+        self.above.push(Above {
+            kind: node.kind_id(),
+            parent: meaning.parent,
+            role: if meaning.list { role } else { Role::Unsaid },
+        });
+        !meaning.skipped
+    }
+
+    fn leave(&mut self) {
+        self.nodes.pop();
+        self.above.pop();
+        let depth = self.nodes.len();
+        while self.open.last().is_some_and(|(at, _)| *at >= depth) {
+            self.open.pop();
+        }
+        while self.functions.last().is_some_and(|at| *at >= depth) {
+            self.functions.pop();
+        }
+    }
+
+    fn define(&mut self, node: Node<'t>) {
+        let inside = self.open.last().map(|(_, at)| *at);
+        let place = Place {
+            text: self.text,
+            above: &self.nodes,
+            inside: inside.map(|at| &self.definitions[at as usize]),
+            in_function: !self.functions.is_empty(),
+        };
+        let mut out = Out::default();
+        (self.table.rules.define)(node, &place, &mut out);
+        self.names.exported.extend(out.exported);
+        let Ok(first) = u32::try_from(self.definitions.len()) else {
+            return;
+        };
+        if !out.found.is_empty() {
+            self.open.push((self.nodes.len(), first));
+        }
+        let kept = out.found.into_iter().map(|found| found.kept(inside));
+        self.definitions.extend(kept);
+    }
+}

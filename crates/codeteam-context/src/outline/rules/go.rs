@@ -1,0 +1,129 @@
+//! Go.
+
+use tree_sitter::Node;
+
+use super::{Out, Place, Rules};
+use crate::outline::definitions::{Found, Kind, signature, value};
+use crate::outline::references::Role::{Bound, Nothing, Plain, Sure};
+
+pub(super) const RULES: Rules = Rules {
+    defines: &[
+        "function_declaration",
+        "method_declaration",
+        "type_spec",
+        "type_alias",
+        "const_spec",
+        "var_spec",
+        "method_elem",
+    ],
+    define,
+    functions: &["function_declaration", "method_declaration", "func_literal"],
+    names: &[
+        ("identifier", Plain),
+        ("type_identifier", Sure),
+        ("field_identifier", Sure),
+    ],
+    places: &[
+        ("function_declaration", "name", Nothing),
+        ("method_declaration", "name", Nothing),
+        ("method_elem", "name", Nothing),
+        ("type_spec", "name", Nothing),
+        ("type_alias", "name", Nothing),
+        ("const_spec", "name", Bound),
+        ("var_spec", "name", Bound),
+        ("field_declaration", "name", Nothing),
+        ("parameter_declaration", "name", Bound),
+        ("variadic_parameter_declaration", "name", Bound),
+        ("type_parameter_declaration", "name", Bound),
+        ("short_var_declaration", "left", Bound),
+        ("range_clause", "left", Bound),
+        ("receive_statement", "left", Bound),
+        ("type_switch_statement", "alias", Bound),
+        ("keyed_element", "key", Nothing),
+        ("call_expression", "function", Sure),
+    ],
+    lists: &["expression_list", "literal_element"],
+    skipped: &["import_declaration"],
+    finish: |_, _| {},
+};
+
+fn define<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+    let Some(name) = node.child_by_field_name("name") else {
+        return;
+    };
+    let kind = match node.kind() {
+        "function_declaration" => Kind::Function,
+        "method_declaration" => Kind::Method,
+        "method_elem" if place.in_type() => Kind::Method,
+        "method_elem" => return,
+        "const_spec" | "var_spec" if place.in_function => return,
+        "const_spec" | "var_spec" => return values(node, place, out),
+        "type_alias" => Kind::Alias,
+        _ if node
+            .child_by_field_name("type")
+            .is_some_and(|of| of.kind() == "interface_type") =>
+        {
+            Kind::Interface
+        }
+        _ => Kind::Type,
+    };
+    let signature = match node.kind() {
+        "type_spec" | "type_alias" => type_signature(node, place),
+        _ => {
+            let end = node
+                .child_by_field_name("body")
+                .map_or(node.end_byte(), |body| body.start_byte());
+            signature(place.text, node, node.start_byte()..end)
+        }
+    };
+    let name = place.text(name);
+    out.found.push(Found {
+        name,
+        kind,
+        public: name.starts_with(char::is_uppercase),
+        signature,
+        whole: node,
+    });
+}
+
+/// `type Server struct`: without the fields, but with what another type is made of.
+fn type_signature(node: Node<'_>, place: &Place<'_, '_>) -> String {
+    let mut end = node.end_byte();
+    if let Some(of) = node.child_by_field_name("type") {
+        match of.kind() {
+            "struct_type" => end = of.start_byte() + "struct".len(),
+            "interface_type" => end = of.start_byte() + "interface".len(),
+            _ => {}
+        }
+    }
+    format!(
+        "type {}",
+        signature(place.text, node, node.start_byte()..end)
+    )
+}
+
+fn values<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+    let keyword = if node.kind() == "const_spec" {
+        "const"
+    } else {
+        "var"
+    };
+    let declared = value(
+        place.text,
+        node,
+        node.start_byte(),
+        node.child_by_field_name("value"),
+    );
+    for name in node.children_by_field_name("name", &mut node.walk()) {
+        let name = place.text(name);
+        if name != "_" && name != "," {
+            out.found.push(Found {
+                name,
+                kind: Kind::Value,
+                public: name.starts_with(char::is_uppercase),
+                signature: format!("{keyword} {declared}"),
+                whole: node,
+            });
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! JavaScript and TypeScript, whose grammar is that of JavaScript and more.
+
+use tree_sitter::Node;
+
+use super::{Out, Place, Rules};
+use crate::outline::definitions::{Definition, Found, Kind, signature, value};
+use crate::outline::references::Names;
+use crate::outline::references::Role::{Bound, Exported, Imported, Nothing, Plain, Sure};
+
+pub(super) const RULES: Rules = Rules {
+    defines: &[
+        "function_declaration",
+        "generator_function_declaration",
+        "function_expression",
+        "arrow_function",
+        "function_signature",
+        "class_declaration",
+        "abstract_class_declaration",
+        "class",
+        "method_definition",
+        "method_signature",
+        "abstract_method_signature",
+        "field_definition",
+        "public_field_definition",
+        "pair",
+        "interface_declaration",
+        "type_alias_declaration",
+        "enum_declaration",
+        "internal_module",
+        "module",
+        "variable_declarator",
+        "assignment_expression",
+    ],
+    define,
+    functions: &[
+        "function_declaration",
+        "generator_function_declaration",
+        "function_expression",
+        "generator_function",
+        "arrow_function",
+        "method_definition",
+        "class_static_block",
+    ],
+    names: &[
+        ("identifier", Plain),
+        ("type_identifier", Sure),
+        ("property_identifier", Sure),
+        ("shorthand_property_identifier", Plain),
+        ("shorthand_property_identifier_pattern", Bound),
+    ],
+    places: &[
+        ("function_declaration", "name", Nothing),
+        ("generator_function_declaration", "name", Nothing),
+        ("function_signature", "name", Nothing),
+        ("function_expression", "name", Nothing),
+        ("class_declaration", "name", Nothing),
+        ("abstract_class_declaration", "name", Nothing),
+        ("class", "name", Nothing),
+        ("method_definition", "name", Nothing),
+        ("method_signature", "name", Nothing),
+        ("abstract_method_signature", "name", Nothing),
+        ("field_definition", "property", Nothing),
+        ("public_field_definition", "name", Nothing),
+        ("property_signature", "name", Nothing),
+        ("interface_declaration", "name", Nothing),
+        ("type_alias_declaration", "name", Nothing),
+        ("enum_declaration", "name", Nothing),
+        ("enum_body", "name", Nothing),
+        ("enum_assignment", "name", Nothing),
+        ("internal_module", "name", Nothing),
+        ("module", "name", Nothing),
+        ("pair", "key", Nothing),
+        ("pair_pattern", "key", Nothing),
+        ("jsx_attribute", "", Nothing),
+        ("index_signature", "name", Nothing),
+        ("type_parameter", "name", Bound),
+        ("mapped_type_clause", "name", Bound),
+        ("infer_type", "", Bound),
+        ("variable_declarator", "name", Bound),
+        ("formal_parameters", "", Bound),
+        ("arrow_function", "parameter", Bound),
+        ("required_parameter", "pattern", Bound),
+        ("optional_parameter", "pattern", Bound),
+        ("rest_pattern", "", Bound),
+        ("array_pattern", "", Bound),
+        ("assignment_pattern", "left", Bound),
+        ("pair_pattern", "value", Bound),
+        ("catch_clause", "parameter", Bound),
+        ("for_in_statement", "left", Bound),
+        ("import_clause", "", Imported),
+        ("import_specifier", "name", Imported),
+        ("import_specifier", "alias", Nothing),
+        ("namespace_import", "", Nothing),
+        ("export_specifier", "name", Exported),
+        ("export_specifier", "alias", Nothing),
+        ("call_expression", "function", Plain),
+    ],
+    lists: &[],
+    skipped: &[],
+    finish,
+};
+
+/// What a module does not hand out, others cannot see. A file that neither imports nor exports is
+/// a script, and what is at its top is everyone's.
+fn finish(definitions: &mut [Definition], names: &Names<'_>) {
+    let module = names.module
+        || !names.exported.is_empty()
+        || definitions
+            .iter()
+            .any(|definition| definition.signature.starts_with("export "));
+    for definition in definitions {
+        if definition.inside.is_none() && !definition.public {
+            definition.public = (!module && !definition.signature.is_empty())
+                || names.exported.contains(&*definition.name);
+        }
+    }
+}
+
+fn define<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+    match node.kind() {
+        "variable_declarator" => variable(node, place, out),
+        "assignment_expression" => assigned(node, place, out),
+        "pair" | "field_definition" | "public_field_definition" => member(node, place, out),
+        "method_definition" | "method_signature" | "abstract_method_signature" => {
+            method(node, place, out);
+        }
+        // They have the name of what they are given to, which is looked at there, or none. Only
+        // what is exported as it stands is found nowhere else.
+        "function_expression" | "arrow_function" | "class" if !place.within("export_statement") => {
+        }
+        _ => declared(node, place, out),
+    }
+}
+
+fn declared<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+    let kind = match node.kind() {
+        "class_declaration" | "abstract_class_declaration" | "class" | "enum_declaration" => {
+            Kind::Type
+        }
+        "interface_declaration" => Kind::Interface,
+        "type_alias_declaration" => Kind::Alias,
+        "internal_module" | "module" => Kind::Module,
+        _ => Kind::Function,
+    };
+    // What is exported as the default needs no name.
+    let name = match place.field(node, "name") {
+        Some(name) => name,
+        None if place.within("export_statement") => "default",
+        None => return,
+    };
+    let (whole, start) = beginning(node, place);
+    let signature = if kind == Kind::Alias {
+        value(place.text, node, start, node.child_by_field_name("value"))
+    } else {
+        signature(place.text, node, start..before_body(node))
+    };
+    out.found.push(Found {
+        name,
+        kind,
+        public: is_exported(place),
+        signature,
+        whole,
+    });
+}
+
+fn before_body(node: Node<'_>) -> usize {
+    node.child_by_field_name("body")
+        .map_or(node.end_byte(), |body| body.start_byte())
+}
+
+/// Where a declaration begins: with `export` and `declare`, without decorators.
+fn beginning<'t>(node: Node<'t>, place: &Place<'_, 't>) -> (Node<'t>, usize) {
+    let whole = place
+        .above
+        .iter()
+        .rev()
+        .take_while(|above| {
+            matches!(
+                above.kind(),
+                "export_statement"
+                    | "ambient_declaration"
+                    | "lexical_declaration"
+                    | "variable_declaration"
+            )
+        })
+        .last()
+        .copied()
+        .unwrap_or(node);
+    (whole, after_decorators(whole))
+}
+
+fn after_decorators(node: Node<'_>) -> usize {
+    node.children(&mut node.walk())
+        .find(|child| child.kind() != "decorator" && !child.is_extra())
+        .map_or(node.start_byte(), |child| {
+            // A class has its decorators in itself where it is exported.
+            if child.id() != node.id() && child.kind().ends_with("class_declaration") {
+                after_decorators(child)
+            } else {
+                child.start_byte()
+            }
+        })
+}
+
+fn is_exported(place: &Place<'_, '_>) -> bool {
+    place
+        .above
+        .iter()
+        .rev()
+        .take_while(|above| !matches!(above.kind(), "statement_block" | "program" | "class_body"))
+        .any(|above| above.kind() == "export_statement")
+}
+
+/// The function or class that a name is given to.
+fn given(value: Option<Node<'_>>) -> Option<Node<'_>> {
+    value.filter(|value| {
+        matches!(
+            value.kind(),
+            "arrow_function" | "function_expression" | "generator_function" | "class"
+        )
+    })
+}
+
+fn kind_of(value: Node<'_>) -> Kind {
+    if value.kind() == "class" {
+        Kind::Type
+    } else {
+        Kind::Function
+    }
+}
+
+fn variable<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+    let Some(name) = node.child_by_field_name("name") else {
+        return;
+    };
+    if name.kind() != "identifier" {
+        return;
+    }
+    let declarator = node.child_by_field_name("value");
+    let value_of = given(declarator);
+    if value_of.is_none()
+        && (place.in_function
+            || place
+                .inside
+                .is_some_and(|inside| inside.kind != Kind::Module))
+    {
+        return;
+    }
+    if value_of.is_none() && !in_declaration(place) {
+        return;
+    }
+    let (whole, start) = beginning(node, place);
+    // The second of several names begins with itself.
+    let alone = whole.start_position().row == node.start_position().row;
+    let start = if alone { start } else { node.start_byte() };
+    let signature = match value_of {
+        Some(of) => signature(
+            place.text,
+            node_of(whole, node, alone),
+            start..before_body(of),
+        ),
+        None => value(place.text, node_of(whole, node, alone), start, declarator),
+    };
+    out.found.push(Found {
+        name: place.text(name),
+        kind: value_of.map_or(Kind::Value, kind_of),
+        public: is_exported(place),
+        signature,
+        whole: if alone { whole } else { node },
+    });
+}
+
+fn node_of<'t>(whole: Node<'t>, node: Node<'t>, alone: bool) -> Node<'t> {
+    if alone { whole } else { node }
+}
+
+/// Whether it is a variable of the file, and none of a loop or a block.
+fn in_declaration(place: &Place<'_, '_>) -> bool {
+    place.above.iter().rev().skip(1).all(|above| {
+        matches!(
+            above.kind(),
+            "program"
+                | "export_statement"
+                | "ambient_declaration"
+                | "statement_block"
+                | "internal_module"
+                | "module"
+                | "expression_statement"
+        )
+    })
+}
+
+/// `exports.name = function …`, `Type.prototype.name = …`, `module.exports = …`.
+fn assigned<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+    let (Some(left), Some(right)) = (
+        node.child_by_field_name("left"),
+        node.child_by_field_name("right"),
+    ) else {
+        return;
+    };
+    if left.kind() != "member_expression" {
+        return;
+    }
+    let target = place.text(left);
+    let handed_out = target == "module.exports"
+        || target.starts_with("exports.")
+        || target.starts_with("module.exports.");
+    if handed_out {
+        exported(right, place, out);
+    }
+    let Some(of) = given(Some(right)) else {
+        return;
+    };
+    let own = of.child_by_field_name("name");
+    let property = left.child_by_field_name("property");
+    let name = match (target, own) {
+        ("module.exports", Some(own)) => place.text(own),
+        ("module.exports", None) => "default",
+        _ => match property {
+            Some(property) => place.text(property),
+            None => return,
+        },
+    };
+    let kind = match kind_of(of) {
+        Kind::Function if target.contains(".prototype.") => Kind::Method,
+        kind => kind,
+    };
+    out.found.push(Found {
+        name,
+        kind,
+        public: !place.in_function,
+        signature: signature(place.text, node, node.start_byte()..before_body(of)),
+        whole: node,
+    });
+}
+
+/// The names that a value hands out: its own, or those in an object.
+fn exported<'t>(value: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+    match value.kind() {
+        "identifier" => out.exported.push(place.text(value)),
+        "object" => {
+            for child in value.children(&mut value.walk()) {
+                match child.kind() {
+                    "shorthand_property_identifier" => out.exported.push(place.text(child)),
+                    "pair" => {
+                        let value = child.child_by_field_name("value");
+                        if let Some(value) = value.filter(|value| value.kind() == "identifier") {
+                            out.exported.push(place.text(value));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A field, or an entry of an object, that is a function.
+fn member<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+    let Some(of) = given(node.child_by_field_name("value")) else {
+        return;
+    };
+    let name = ["name", "property", "key"]
+        .into_iter()
+        .find_map(|field| node.child_by_field_name(field));
+    let Some(name) = name.filter(|name| name.kind() != "computed_property_name") else {
+        return;
+    };
+    out.found.push(Found {
+        name: place.text(name),
+        kind: Kind::Method,
+        public: visible(node, name, place),
+        signature: signature(place.text, node, after_decorators(node)..before_body(of)),
+        whole: node,
+    });
+}
+
+fn method<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+    let Some(name) = node.child_by_field_name("name") else {
+        return;
+    };
+    if name.kind() == "computed_property_name" || place.within("object_type") {
+        return;
+    }
+    out.found.push(Found {
+        name: place.text(name),
+        kind: Kind::Method,
+        public: visible(node, name, place),
+        signature: signature(place.text, node, after_decorators(node)..before_body(node)),
+        whole: node,
+    });
+}
+
+fn visible(node: Node<'_>, name: Node<'_>, place: &Place<'_, '_>) -> bool {
+    let hidden = node
+        .children(&mut node.walk())
+        .find(|child| child.kind() == "accessibility_modifier")
+        .is_some_and(|modifier| place.text[modifier.byte_range()] == *"private");
+    !hidden && name.kind() != "private_property_identifier"
+}

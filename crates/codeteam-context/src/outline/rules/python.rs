@@ -1,0 +1,140 @@
+//! Python.
+
+use tree_sitter::Node;
+
+use super::{Out, Place, Rules};
+use crate::outline::definitions::{Found, Kind, signature, value};
+use crate::outline::references::Role::{Bound, Imported, Nothing, Plain, Sure};
+
+pub(super) const RULES: Rules = Rules {
+    defines: &[
+        "function_definition",
+        "class_definition",
+        "assignment",
+        "type_alias_statement",
+    ],
+    define,
+    functions: &["function_definition", "lambda"],
+    names: &[("identifier", Plain)],
+    places: &[
+        ("function_definition", "name", Nothing),
+        ("class_definition", "name", Nothing),
+        ("attribute", "attribute", Sure),
+        ("keyword_argument", "name", Nothing),
+        ("parameters", "", Bound),
+        ("lambda_parameters", "", Bound),
+        ("typed_parameter", "", Bound),
+        ("default_parameter", "name", Bound),
+        ("typed_default_parameter", "name", Bound),
+        ("list_splat_pattern", "", Bound),
+        ("dictionary_splat_pattern", "", Bound),
+        ("assignment", "left", Bound),
+        ("augmented_assignment", "left", Bound),
+        ("named_expression", "name", Bound),
+        ("for_statement", "left", Bound),
+        ("for_in_clause", "left", Bound),
+        ("as_pattern_target", "", Bound),
+        ("type", "", Sure),
+        ("generic_type", "", Sure),
+        ("type_parameter", "", Sure),
+        ("import_from_statement", "name", Imported),
+        ("import_from_statement", "module_name", Sure),
+        ("import_statement", "name", Imported),
+        ("aliased_import", "name", Imported),
+        ("aliased_import", "alias", Nothing),
+        ("relative_import", "", Sure),
+    ],
+    lists: &[
+        "pattern_list",
+        "tuple_pattern",
+        "list_pattern",
+        "dotted_name",
+        "relative_import",
+    ],
+    skipped: &[],
+    finish: |_, _| {},
+};
+
+fn define<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+    match node.kind() {
+        "function_definition" | "class_definition" => declared(node, place, out),
+        "assignment" if !place.in_function && place.inside.is_none() => assigned(node, place, out),
+        "type_alias_statement" if !place.in_function => {
+            let Some(left) = node.child_by_field_name("left") else {
+                return;
+            };
+            let name = place.text(left);
+            let name = name.split('[').next().unwrap_or(name);
+            out.found.push(Found {
+                name,
+                kind: Kind::Alias,
+                public: !name.starts_with('_'),
+                signature: value(
+                    place.text,
+                    node,
+                    node.start_byte(),
+                    node.child_by_field_name("right"),
+                ),
+                whole: node,
+            });
+        }
+        _ => {}
+    }
+}
+
+fn declared<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+    let Some(name) = place.field(node, "name") else {
+        return;
+    };
+    let kind = if node.kind() == "function_definition" {
+        if place.in_type() {
+            Kind::Method
+        } else {
+            Kind::Function
+        }
+    } else if place
+        .field(node, "superclasses")
+        .is_some_and(|bases| bases.contains("Protocol"))
+    {
+        Kind::Interface
+    } else {
+        Kind::Type
+    };
+    let end = node
+        .child_by_field_name("body")
+        .map_or(node.end_byte(), |body| body.start_byte());
+    out.found.push(Found {
+        name,
+        kind,
+        public: visible(name),
+        signature: signature(place.text, node, node.start_byte()..end),
+        whole: node,
+    });
+}
+
+fn assigned<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+    let Some(left) = node.child_by_field_name("left") else {
+        return;
+    };
+    if left.kind() != "identifier" || !place.within("expression_statement") {
+        return;
+    }
+    let name = place.text(left);
+    out.found.push(Found {
+        name,
+        kind: Kind::Value,
+        public: visible(name),
+        signature: value(
+            place.text,
+            node,
+            node.start_byte(),
+            node.child_by_field_name("right"),
+        ),
+        whole: node,
+    });
+}
+
+/// Names of Python's own, `__init__`, are for everyone.
+fn visible(name: &str) -> bool {
+    !name.starts_with('_') || (name.starts_with("__") && name.ends_with("__"))
+}

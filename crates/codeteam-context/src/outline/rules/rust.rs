@@ -1,0 +1,148 @@
+//! Rust.
+
+use tree_sitter::Node;
+
+use super::{Out, Place, Rules};
+use crate::outline::definitions::{Found, Kind, signature, value};
+use crate::outline::references::Role::{Bound, Nothing, Plain, Sure};
+
+pub(super) const RULES: Rules = Rules {
+    defines: &[
+        "function_item",
+        "function_signature_item",
+        "struct_item",
+        "enum_item",
+        "union_item",
+        "trait_item",
+        "type_item",
+        "const_item",
+        "static_item",
+        "macro_definition",
+        "mod_item",
+        "impl_item",
+    ],
+    define,
+    functions: &["function_item", "closure_expression"],
+    names: &[
+        ("identifier", Plain),
+        ("type_identifier", Sure),
+        ("field_identifier", Sure),
+        ("shorthand_field_identifier", Bound),
+    ],
+    places: &[
+        ("function_item", "name", Nothing),
+        ("function_signature_item", "name", Nothing),
+        ("struct_item", "name", Nothing),
+        ("enum_item", "name", Nothing),
+        ("union_item", "name", Nothing),
+        ("trait_item", "name", Nothing),
+        ("type_item", "name", Nothing),
+        ("associated_type", "name", Nothing),
+        ("type_binding", "name", Nothing),
+        ("const_item", "name", Nothing),
+        ("static_item", "name", Nothing),
+        ("macro_definition", "name", Nothing),
+        ("mod_item", "name", Nothing),
+        ("enum_variant", "name", Nothing),
+        ("field_declaration", "name", Nothing),
+        ("field_initializer", "field", Nothing),
+        ("lifetime", "", Nothing),
+        ("label", "", Nothing),
+        ("type_parameter", "name", Bound),
+        ("const_parameter", "name", Bound),
+        ("parameter", "pattern", Bound),
+        ("closure_parameters", "", Bound),
+        ("let_declaration", "pattern", Bound),
+        ("let_condition", "pattern", Bound),
+        ("for_expression", "pattern", Bound),
+        ("match_pattern", "", Bound),
+        ("tuple_pattern", "", Bound),
+        ("slice_pattern", "", Bound),
+        ("tuple_struct_pattern", "", Bound),
+        ("captured_pattern", "", Bound),
+        ("ref_pattern", "", Bound),
+        ("mut_pattern", "", Bound),
+        ("reference_pattern", "", Bound),
+        ("or_pattern", "", Bound),
+        ("field_pattern", "pattern", Bound),
+        ("macro_invocation", "macro", Sure),
+        ("call_expression", "function", Sure),
+        ("scoped_identifier", "name", Sure),
+        ("use_declaration", "argument", Sure),
+        ("use_list", "", Sure),
+        ("use_as_clause", "alias", Nothing),
+        ("visibility_modifier", "", Nothing),
+    ],
+    lists: &[],
+    skipped: &[],
+    finish: |_, _| {},
+};
+
+fn define<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+    let kind = match node.kind() {
+        "function_item" | "function_signature_item" if place.in_type() => Kind::Method,
+        "function_item" | "function_signature_item" => Kind::Function,
+        "trait_item" => Kind::Interface,
+        "type_item" if place.in_type() => return,
+        "type_item" => Kind::Alias,
+        "const_item" | "static_item" if place.in_function => return,
+        "const_item" | "static_item" => Kind::Value,
+        "macro_definition" => Kind::Macro,
+        "mod_item" => Kind::Module,
+        "impl_item" => return implementation(node, place, out),
+        _ => Kind::Type,
+    };
+    let Some(name) = place.field(node, "name") else {
+        return;
+    };
+    let start = node.start_byte();
+    let signature = match node.kind() {
+        "const_item" | "static_item" => {
+            value(place.text, node, start, node.child_by_field_name("value"))
+        }
+        "type_item" => value(place.text, node, start, node.child_by_field_name("type")),
+        "macro_definition" => format!("macro_rules! {name}"),
+        _ => signature(place.text, node, start..before_body(node)),
+    };
+    out.found.push(Found {
+        name,
+        kind,
+        public: visible(node, place) || kind == Kind::Macro,
+        signature,
+        whole: node,
+    });
+}
+
+/// Where the body begins. That of `struct Pair(A, B);` belongs to how it is declared.
+fn before_body(node: Node<'_>) -> usize {
+    node.child_by_field_name("body")
+        .filter(|body| body.kind() != "ordered_field_declaration_list")
+        .map_or(node.end_byte(), |body| body.start_byte())
+}
+
+/// What a trait asks for, and what is given for one, is as visible as the trait.
+fn visible(node: Node<'_>, place: &Place<'_, '_>) -> bool {
+    let given = place.inside.is_some_and(|inside| {
+        inside.kind == Kind::Interface
+            || (inside.kind == Kind::Impl && inside.signature.contains(" for "))
+    });
+    given
+        || node
+            .children(&mut node.walk())
+            .any(|child| child.kind() == "visibility_modifier")
+}
+
+fn implementation<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+    let Some(of) = node.child_by_field_name("type") else {
+        return;
+    };
+    let bare = of.child_by_field_name("type").unwrap_or(of);
+    let bare = bare.child_by_field_name("name").unwrap_or(bare);
+    out.found.push(Found {
+        name: place.text(bare),
+        kind: Kind::Impl,
+        public: true,
+        signature: signature(place.text, node, node.start_byte()..before_body(node)),
+        whole: node,
+    });
+}
