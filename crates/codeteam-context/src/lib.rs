@@ -6,6 +6,7 @@
 //! - [`language`] and [`outline`]: what a source file defines, refers to and imports.
 //! - [`pack`]: a whole repository as one text.
 //! - [`imports`]: which file imports which.
+//! - [`find`]: the files that matter for a task.
 //! - [`cache`]: what was worked out before.
 //! - [`redact`]: takes secrets out of whatever a worker prints, a check prints or a worker is told.
 
@@ -13,6 +14,7 @@ pub mod assemble;
 pub mod budget;
 pub mod cache;
 pub mod files;
+pub mod find;
 pub mod imports;
 pub mod language;
 pub mod listing;
