@@ -51,7 +51,13 @@ fn main() -> io::Result<()> {
 /// The sum of the sources of the redactor and the counter.
 fn name_rules() {
     let mut files = Vec::new();
-    for source in ["src/redact.rs", "src/redact", "src/tokens.rs", "src/tokens", "data"] {
+    for source in [
+        "src/redact.rs",
+        "src/redact",
+        "src/tokens.rs",
+        "src/tokens",
+        "data",
+    ] {
         println!("cargo::rerun-if-changed={source}");
         collect(Path::new(source), &mut files);
     }
