@@ -4,6 +4,7 @@
 //! by a fifth more, so this is for people who compare and for budgets; what a worker has used, it
 //! says itself.
 
+mod blocks;
 mod classes;
 #[expect(
     clippy::cast_possible_truncation,
@@ -26,10 +27,27 @@ pub fn count(text: &str) -> usize {
     COUNTER.with_borrow_mut(|counter| counter.count(text))
 }
 
-/// Counts tokens; remembers the pieces it has met.
-#[derive(Default)]
+/// Counts tokens; remembers pieces it has met, a fixed number of them.
 pub struct Counter {
+    /// Keys of short pieces, each where its hash says, with its count in the four uppermost bits.
+    met: Box<[u128]>,
     merger: Merger,
+}
+
+/// How many pieces a counter remembers at most.
+const MET: usize = 1 << 15;
+/// Where the count of a piece is.
+const COUNT: u32 = 124;
+/// A block, and enough after it to read a key from any place of it.
+const WINDOW: usize = blocks::BLOCK + 16;
+
+impl Default for Counter {
+    fn default() -> Self {
+        Self {
+            met: vec![0; MET].into(),
+            merger: Merger::default(),
+        }
+    }
 }
 
 impl Counter {
@@ -44,6 +62,14 @@ impl Counter {
         let mut start = 0;
         let mut count = 0;
         while start < text.len() {
+            if let Some(window) = text[start..].first_chunk() {
+                let (length, tokens, whole) = self.block(window);
+                start += length;
+                count += tokens;
+                if whole {
+                    continue;
+                }
+            }
             let end = pieces::end(text, start);
             count += self.piece(&text[start..end]);
             start = end;
@@ -51,13 +77,69 @@ impl Counter {
         count
     }
 
-    fn piece(&mut self, piece: &[u8]) -> usize {
-        let known = if piece.len() <= hash::SHORT {
-            vocabulary::has_key(hash::key(piece))
-        } else {
-            vocabulary::has_long(piece)
+    /// Counts what pieces end in a block: how many bytes and tokens they are, and whether the next
+    /// piece may be looked for in a block, too.
+    #[inline]
+    fn block(&mut self, window: &[u8; WINDOW]) -> (usize, usize, bool) {
+        let starts = match window.first_chunk() {
+            Some(block) => blocks::starts(block),
+            None => return (0, 0, false),
         };
-        if known { 1 } else { self.merger.count(piece) }
+        let mut rest = starts.bits & !1;
+        let mut start = 0;
+        let mut count = 0;
+        while rest != 0 {
+            let end = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            let length = end - start;
+            count += if length <= hash::SHORT {
+                let key = hash::key_at(window, start, length);
+                self.short(key, &window[start..end])
+            } else {
+                self.long(&window[start..end])
+            };
+            start = end;
+        }
+        (start, count, starts.whole && start > 0)
+    }
+
+    fn piece(&mut self, piece: &[u8]) -> usize {
+        if piece.len() <= hash::SHORT {
+            self.short(hash::key(piece), piece)
+        } else {
+            self.long(piece)
+        }
+    }
+
+    #[inline]
+    fn short(&mut self, key: u128, piece: &[u8]) -> usize {
+        let hash = hash::of_key(key);
+        let place = hash as usize % MET;
+        let met = self.met[place];
+        if met & !(0xf << COUNT) == key {
+            return (met >> COUNT) as usize;
+        }
+        self.meet(key, piece, place)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn meet(&mut self, key: u128, piece: &[u8], place: usize) -> usize {
+        let count = if vocabulary::has_key(key) {
+            1
+        } else {
+            self.merger.count(piece)
+        };
+        self.met[place] = key | (count as u128) << COUNT;
+        count
+    }
+
+    fn long(&mut self, piece: &[u8]) -> usize {
+        if vocabulary::has_long(piece) {
+            1
+        } else {
+            self.merger.count(piece)
+        }
     }
 }
 

@@ -19,6 +19,13 @@ pub(crate) fn key(bytes: &[u8]) -> u128 {
     u128::from_le_bytes(own)
 }
 
+/// The [`key`] of the bytes from a place on, of which there are at least 16.
+#[inline]
+pub(crate) fn key_at(text: &[u8], start: usize, length: usize) -> u128 {
+    let own = text[start..].first_chunk().map_or(0, |own| u128::from_le_bytes(*own));
+    own & !(u128::MAX << (8 * length)) | (length as u128) << 120
+}
+
 /// The hash of a [`key`].
 #[inline]
 pub(crate) fn of_key(key: u128) -> u64 {

@@ -8,6 +8,8 @@ use super::vocabulary;
 
 /// Up to here neighbours are looked through for each merge; beyond, a heap knows the next one.
 const SMALL: usize = 64;
+/// Bits of a place in it.
+const PLACE_BITS: u32 = 6;
 /// Longer pieces are counted in parts.
 const PART: usize = 4096;
 /// How much of a part is counted again with the next one. No token is longer than half of it.
@@ -38,11 +40,12 @@ struct Node {
 impl Merger {
     /// How many tokens a piece is.
     pub(super) fn count(&mut self, piece: &[u8]) -> usize {
-        if piece.len() <= SMALL {
-            small(piece)
-        } else {
-            self.in_parts(piece, PART)
-                .unwrap_or_else(|| self.split(piece).len())
+        match piece.len() {
+            0..=16 => small::<16>(piece),
+            17..=SMALL => small::<SMALL>(piece),
+            _ => self
+                .in_parts(piece, PART)
+                .unwrap_or_else(|| self.split(piece).len()),
         }
     }
 
@@ -134,40 +137,44 @@ impl Merger {
     }
 }
 
-/// Counts a piece of at most [`SMALL`] bytes.
-fn small(piece: &[u8]) -> usize {
+/// Counts a piece of at most [`SMALL`] bytes, of which there are at most `N`.
+fn small<const N: usize>(piece: &[u8]) -> usize {
+    // By the place of a token's first byte: the token, and what it merges to with the next one, in
+    // front of its place, so that the least of these is the next merge.
     let mut tokens = [0; SMALL];
-    let mut merges = [NEVER; SMALL];
-    let mut count = piece.len();
+    let mut merges = [NEVER; N];
+    let merge = |left: u32, right: u32, at: usize| match vocabulary::merged(left, right) {
+        Some(merged) => (merged << PLACE_BITS) | at as u32,
+        None => NEVER,
+    };
     for (token, &byte) in tokens.iter_mut().zip(piece) {
         *token = vocabulary::of_byte(byte);
     }
-    let look =
-        |tokens: &[u32], at: usize| vocabulary::merged(tokens[at], tokens[at + 1]).unwrap_or(NEVER);
-    for (at, merged) in merges[..count.saturating_sub(1)].iter_mut().enumerate() {
-        *merged = look(&tokens, at);
+    for (at, two) in tokens[..piece.len()].windows(2).enumerate() {
+        merges[at] = merge(two[0], two[1], at);
     }
-    while count > 1 {
-        let (mut lowest, mut at) = (NEVER, 0);
-        for (i, &merged) in merges[..count - 1].iter().enumerate() {
-            if merged < lowest {
-                (lowest, at) = (merged, i);
-            }
+    // Where tokens begin, as bits.
+    let mut begins = u64::MAX >> (SMALL - piece.len().clamp(1, SMALL));
+    loop {
+        let least = merges.iter().fold(NEVER, |least, &merge| least.min(merge));
+        if least == NEVER {
+            return begins.count_ones() as usize;
         }
-        if lowest == NEVER {
-            break;
-        }
-        tokens[at] = lowest;
-        tokens.copy_within(at + 2..count, at + 1);
-        merges.copy_within(at + 1..count, at);
-        count -= 1;
-        merges[count - 1] = NEVER;
-        if at + 1 < count {
-            merges[at] = look(&tokens, at);
-        }
-        if at > 0 {
-            merges[at - 1] = look(&tokens, at - 1);
+        let (token, at) = (least >> PLACE_BITS, (least as usize) % SMALL);
+        let after = begins & (u64::MAX << at << 1);
+        let gone = after.trailing_zeros() as usize % SMALL;
+        begins &= !(1 << gone);
+        tokens[at] = token;
+        merges[gone] = NEVER;
+        let after = begins & (u64::MAX << at << 1);
+        merges[at] = match after {
+            0 => NEVER,
+            _ => merge(token, tokens[after.trailing_zeros() as usize], at),
+        };
+        let before = begins & !(u64::MAX << at);
+        if before != 0 {
+            let before = before.ilog2() as usize;
+            merges[before] = merge(tokens[before], token, before);
         }
     }
-    count
 }
