@@ -23,6 +23,7 @@ mod live;
 mod merging;
 mod misbehaviour;
 mod owners;
+mod pack;
 mod people;
 mod project;
 mod prompts;
