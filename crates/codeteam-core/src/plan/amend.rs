@@ -128,13 +128,16 @@ fn to_list(text: &str, list: &Node, on: &[TaskId]) -> Option<Edit> {
             None => Edit::insert(offset(text, first.place)?, format!("{names}, ")),
         });
     }
-    let last = items.last()?;
-    let (from, end) = line_of(text, last.place)?;
+    let (from, end) = line_of(text, items.last()?.place)?;
     let line = &text[from..end];
     let indent = line.find('-').filter(|at| line[..*at].trim().is_empty())?;
-    let lines: String = names()
-        .map(|name| format!("{}{}- {name}", line_break(text), &line[..indent]))
-        .collect();
+    let mut lines = String::new();
+    for name in names() {
+        lines.push_str(line_break(text));
+        lines.push_str(&line[..indent]);
+        lines.push_str("- ");
+        lines.push_str(&name);
+    }
     Some(Edit::insert(end, lines))
 }
 
@@ -206,7 +209,6 @@ fn flow_end(text: &str) -> Option<usize> {
         match (c, quote) {
             ('\n' | '#', None) | ('\n' | '\\', Some(_)) => return None,
             (c, Some(open)) if c == open => quote = None,
-            (_, Some(_)) => {}
             ('"' | '\'', None) => quote = Some(c),
             ('[', None) => depth += 1,
             // A comma after the last one would stand there twice.
