@@ -11,6 +11,7 @@ mod counts;
 mod make;
 mod ordered;
 mod rank;
+mod rules;
 mod structure;
 mod style;
 mod weigh;

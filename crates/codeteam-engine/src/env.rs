@@ -4,7 +4,7 @@ mod direct;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use codeteam_sandbox::egress::Through;
 
@@ -24,6 +24,8 @@ pub struct Env {
     pub state_home: Option<PathBuf>,
     /// Where programs keep configuration: `XDG_CONFIG_HOME`, or `.config` below the home.
     pub config_home: Option<PathBuf>,
+    /// Where programs keep what they can do without: `XDG_CACHE_HOME`, or `.cache` below the home.
+    pub cache_home: Option<PathBuf>,
     /// API keys, which no worker sees.
     pub keys: Keys,
     /// What a model that a cloud serves is reached with; only a worker of such a provider sees it.
@@ -116,6 +118,7 @@ impl Env {
             path: variable("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into()),
             state_home: below_home("XDG_STATE_HOME", ".local/state"),
             config_home: below_home("XDG_CONFIG_HOME", ".config"),
+            cache_home: below_home("XDG_CACHE_HOME", ".cache"),
             user: text("USER")
                 .or_else(|| text("LOGNAME"))
                 .unwrap_or_else(|| format!("user-{}", rustix::process::getuid().as_raw())),
@@ -144,6 +147,14 @@ impl Env {
                 .map_or_else(Direct::default, |names| Direct::parse(&names)),
             home,
         }
+    }
+
+    /// Where to keep what was worked out about a repository, or about any folder.
+    pub fn context_cache(&self, root: &Path) -> Option<PathBuf> {
+        let root = root.canonicalize().ok()?;
+        let name = blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex();
+        let caches = self.cache_home.as_ref()?.join("codeteam/context");
+        Some(caches.join(&name[..16]))
     }
 }
 

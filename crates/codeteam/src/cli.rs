@@ -11,6 +11,7 @@ mod drive;
 mod init;
 mod log;
 mod merge;
+mod pack;
 mod prune;
 mod restore;
 mod resume;
@@ -108,6 +109,12 @@ enum Command {
     Prune(prune::Args),
     /// Bring a removed worktree back into a folder.
     Restore(restore::Args),
+    /// Pack a repository, or any folder, into one text for a model.
+    ///
+    /// Takes the files that git would see, without their secrets, each in a block that nothing in it
+    /// can end, and writes them to standard output. Counts their tokens (OpenAI's o200k; other models
+    /// count differently).
+    Pack(pack::Args),
     /// Check that everything codeteam needs is here.
     ///
     /// Looks at git, the configuration, the log, the sandbox, and each worker: its program and its
@@ -212,6 +219,7 @@ pub(crate) fn dispatch(args: Args) -> Result<Exit, Problem> {
         Command::Merge(args) => merge::main(&args, &scene),
         Command::Prune(args) => prune::main(&args, &scene),
         Command::Restore(args) => restore::main(&args, &scene),
+        Command::Pack(args) => pack::main(&args, &scene),
         Command::Doctor(args) => doctor::main(&args, &scene),
         Command::Completions(args) => completions::main(&args),
         Command::Agent(_) | Command::SubmitServer(_) => Ok(Exit::Done),

@@ -1,0 +1,173 @@
+//! Counts the tokens of one piece by merging: of all neighbours, the two with the lowest rank
+//! become one token, the leftmost first, until nothing merges.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::vocabulary;
+
+/// Up to here neighbours are looked through for each merge; beyond, a heap knows the next one.
+const SMALL: usize = 64;
+/// Longer pieces are counted in parts.
+const PART: usize = 4096;
+/// How much of a part is counted again with the next one. No token is longer than half of it.
+const OVERLAP: usize = 256;
+
+/// Nothing merges here.
+const NEVER: u32 = u32::MAX;
+
+/// Merges; keeps its memory from piece to piece.
+#[derive(Default)]
+pub(super) struct Merger {
+    /// By the place of a token's first byte: the token, what it merges to with the next one, and
+    /// where the next and the one before begin.
+    nodes: Vec<Node>,
+    heap: BinaryHeap<Reverse<(u32, u32)>>,
+    /// Where the tokens of a part end.
+    ends: Vec<usize>,
+}
+
+#[derive(Clone, Copy)]
+struct Node {
+    token: u32,
+    merged: u32,
+    next: u32,
+    before: u32,
+}
+
+impl Merger {
+    /// How many tokens a piece is.
+    pub(super) fn count(&mut self, piece: &[u8]) -> usize {
+        if piece.len() <= SMALL {
+            small(piece)
+        } else {
+            self.in_parts(piece, PART)
+                .unwrap_or_else(|| self.split(piece).len())
+        }
+    }
+
+    /// Counts part by part. Tokens in a row are what merging gives if each two neighbours of them
+    /// are what merging gives. So a part may be cut between two of its tokens, and what follows be
+    /// merged by itself, if its first token and the last one before it stay as they are when merged
+    /// with each other; else there is no count.
+    fn in_parts(&mut self, piece: &[u8], part: usize) -> Option<usize> {
+        let mut count = 0;
+        let mut start = 0;
+        let mut before = 0..0;
+        loop {
+            let stop = piece.len().min(start + part);
+            let ends = self.split(&piece[start..stop]);
+            let first = *ends.first()?;
+            let last = if stop == piece.len() {
+                ends.len()
+            } else {
+                ends.partition_point(|&end| end <= part - OVERLAP)
+            };
+            count += last;
+            let end = ends[last - 1];
+            let begin = if last > 1 { ends[last - 2] } else { 0 };
+            let joint = before.start..start + first;
+            if start > 0 && self.split(&piece[joint]) != [before.len(), before.len() + first] {
+                return None;
+            }
+            if stop == piece.len() {
+                return Some(count);
+            }
+            before = start + begin..start + end;
+            start += end;
+        }
+    }
+
+    /// Where the tokens of some bytes end.
+    fn split(&mut self, bytes: &[u8]) -> &[usize] {
+        self.lay_out(bytes);
+        while let Some(Reverse((merged, at))) = self.heap.pop() {
+            let own = self.nodes[at as usize];
+            if own.merged != merged {
+                continue;
+            }
+            let gone = self.nodes[own.next as usize];
+            self.nodes[own.next as usize].merged = NEVER;
+            self.nodes[at as usize].token = merged;
+            self.nodes[at as usize].next = gone.next;
+            if let Some(after) = self.nodes.get_mut(gone.next as usize) {
+                after.before = at;
+            }
+            self.look(at);
+            if at > 0 {
+                self.look(own.before);
+            }
+        }
+        self.ends.clear();
+        let mut at = 0;
+        while let Some(node) = self.nodes.get(at) {
+            at = node.next as usize;
+            self.ends.push(at);
+        }
+        &self.ends
+    }
+
+    fn lay_out(&mut self, bytes: &[u8]) {
+        self.nodes.clear();
+        let nodes = (0..).zip(bytes).map(|(at, &byte)| Node {
+            token: vocabulary::of_byte(byte),
+            merged: NEVER,
+            next: at + 1,
+            before: at.saturating_sub(1),
+        });
+        self.nodes.extend(nodes);
+        self.heap.clear();
+        for at in (0..).take(bytes.len()) {
+            self.look(at);
+        }
+    }
+
+    /// Looks what a token merges to with the next one.
+    fn look(&mut self, at: u32) {
+        let own = self.nodes[at as usize];
+        let next = self.nodes.get(own.next as usize);
+        let merged = next.and_then(|next| vocabulary::merged(own.token, next.token));
+        self.nodes[at as usize].merged = merged.unwrap_or(NEVER);
+        if let Some(merged) = merged {
+            self.heap.push(Reverse((merged, at)));
+        }
+    }
+}
+
+/// Counts a piece of at most [`SMALL`] bytes.
+fn small(piece: &[u8]) -> usize {
+    let mut tokens = [0; SMALL];
+    let mut merges = [NEVER; SMALL];
+    let mut count = piece.len();
+    for (token, &byte) in tokens.iter_mut().zip(piece) {
+        *token = vocabulary::of_byte(byte);
+    }
+    let look =
+        |tokens: &[u32], at: usize| vocabulary::merged(tokens[at], tokens[at + 1]).unwrap_or(NEVER);
+    for (at, merged) in merges[..count.saturating_sub(1)].iter_mut().enumerate() {
+        *merged = look(&tokens, at);
+    }
+    while count > 1 {
+        let (mut lowest, mut at) = (NEVER, 0);
+        for (i, &merged) in merges[..count - 1].iter().enumerate() {
+            if merged < lowest {
+                (lowest, at) = (merged, i);
+            }
+        }
+        if lowest == NEVER {
+            break;
+        }
+        tokens[at] = lowest;
+        tokens.copy_within(at + 2..count, at + 1);
+        merges.copy_within(at + 1..count, at);
+        count -= 1;
+        merges[count - 1] = NEVER;
+        if at + 1 < count {
+            merges[at] = look(&tokens, at);
+        }
+        if at > 0 {
+            merges[at - 1] = look(&tokens, at - 1);
+        }
+    }
+    count
+}

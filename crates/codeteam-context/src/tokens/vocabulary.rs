@@ -1,0 +1,60 @@
+//! The tokens of `o200k`, in tables that the build script laid out and that are used in place.
+
+use super::hash;
+
+/// Puts a table where an entry never lies across two cache lines.
+#[repr(align(64))]
+struct Aligned<T: ?Sized>(T);
+
+macro_rules! table {
+    ($name:literal) => {{
+        static TABLE: &Aligned<[u8]> =
+            &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/", $name)));
+        &TABLE.0
+    }};
+}
+
+/// Whether a [`hash::key`] is a token.
+#[inline]
+pub(super) fn has_key(key: u128) -> bool {
+    let (pilots, slots) = (table!("short.pilots"), table!("short.slots"));
+    entry(pilots, slots, hash::of_key(key)) == key.to_le_bytes()
+}
+
+/// Whether bytes are a token. They are more than fit into a key.
+pub(super) fn has_long(bytes: &[u8]) -> bool {
+    let (pilots, slots) = (table!("long.pilots"), table!("long.slots"));
+    let entry = u32::from_le_bytes(entry(pilots, slots, hash::of_bytes(bytes)));
+    let (start, length) = ((entry >> 8) as usize, (entry & 0xff) as usize);
+    table!("long.text").get(start..start + length) == Some(bytes)
+}
+
+/// The token that two neighbours merge to, which is the rank of that merge, too.
+#[inline]
+pub(super) fn merged(left: u32, right: u32) -> Option<u32> {
+    let (pilots, slots) = (table!("pairs.pilots"), table!("pairs.slots"));
+    let pair = hash::pair(left, right);
+    let entry = u64::from_le_bytes(entry(pilots, slots, hash::of_pair(pair)));
+    let rank = entry & ((1 << hash::RANK_BITS) - 1);
+    (entry >> hash::RANK_BITS == pair).then_some(rank as u32)
+}
+
+/// The token of a single byte.
+#[inline]
+pub(super) fn of_byte(byte: u8) -> u32 {
+    u32::from_le_bytes(at(table!("bytes"), usize::from(byte)))
+}
+
+/// What lies where a hash belongs.
+#[inline]
+fn entry<const N: usize>(pilots: &[u8], slots: &[u8], hash: u64) -> [u8; N] {
+    let pilot = at(pilots, hash::bucket(hash, pilots.len() / 2));
+    let slot = hash::slot(hash, u16::from_le_bytes(pilot), slots.len() / N);
+    at(slots, slot)
+}
+
+#[inline]
+fn at<const N: usize>(table: &[u8], index: usize) -> [u8; N] {
+    let entry = table[index * N..].first_chunk();
+    *entry.unwrap_or(&[0; N])
+}

@@ -1,0 +1,343 @@
+//! `codeteam pack`: a repository, or any folder, as one text.
+
+mod clipboard;
+mod output;
+mod progress;
+mod tree;
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use codeteam_context::pack::{self, Options, Report, Style};
+use codeteam_context::redact::Redactor;
+use codeteam_context::tree::{self as files, Tree};
+use codeteam_engine::engine::{self, Ground};
+use serde_json::{Value, json};
+
+use self::output::Target;
+use self::progress::Line;
+use crate::cli::Scene;
+use crate::exit::Exit;
+use crate::output::{json as print_json, one_line, say};
+use crate::problem::Problem;
+use crate::progress::Detail;
+
+/// How many of the largest files the summary names.
+const LARGEST: usize = 5;
+
+/// Arguments of `pack`.
+#[expect(clippy::struct_excessive_bools, reason = "these are flags")]
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A folder or a file. The folder you are in if left out.
+    path: Option<PathBuf>,
+    /// Only files that match, written as in `.gitignore`; a folder means all that is below it.
+    #[arg(long, value_name = "GLOB")]
+    include: Vec<String>,
+    /// No files that match.
+    #[arg(long, value_name = "GLOB")]
+    exclude: Vec<String>,
+    /// At most so many tokens: the least useful files are cut down to their signatures, then left
+    /// out.
+    ///
+    /// READMEs and manifests are the most useful, then source, tests, documents, other files, and last
+    /// what programs write: lock files, fixtures, snapshots. Of each kind small files come first.
+    #[arg(long, value_name = "TOKENS", conflicts_with = "no_tokens")]
+    budget: Option<usize>,
+    /// The form of the pack.
+    #[arg(long, value_enum, default_value_t)]
+    style: StyleArg,
+    /// Only the signatures of files in a language codeteam knows.
+    #[arg(long)]
+    compress: bool,
+    /// Write the pack to a file; `-` is standard output.
+    #[arg(short, long, value_name = "FILE", conflicts_with = "tree")]
+    output: Option<PathBuf>,
+    /// Write over a file that is no pack.
+    #[arg(long, requires = "output")]
+    force: bool,
+    /// Put the pack on the clipboard.
+    #[arg(long, conflicts_with_all = ["output", "tree"])]
+    copy: bool,
+    /// Show where the tokens are, by folders, and pack nothing.
+    #[arg(long, conflicts_with = "no_tokens")]
+    tree: bool,
+    /// Leave out the list of folders and files that a pack begins with.
+    #[arg(long)]
+    no_list: bool,
+    /// Count no tokens.
+    #[arg(long)]
+    no_tokens: bool,
+    /// Leave out larger files: bytes, or with `k`, `M`, `G`.
+    #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = size)]
+    max_file_size: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum StyleArg {
+    /// XML, contents as CDATA.
+    #[default]
+    Xml,
+    /// Markdown, contents in fences.
+    Markdown,
+    /// One JSON object.
+    Json,
+    /// Text with lines of `=` between.
+    Plain,
+}
+
+pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+    let path = args.path.as_deref().unwrap_or(Path::new("."));
+    let root = scene.folder.join(path);
+    let root = root.canonicalize().map_err(|error| {
+        let problem = Problem::user(format!("`{}` cannot be packed", path.display()));
+        problem
+            .caused_by(&error)
+            .hint("name a folder or a file that is there")
+    })?;
+    let ground = Ground::find(
+        if root.is_dir() {
+            &root
+        } else {
+            root.parent().unwrap_or(&root)
+        },
+        scene.env.clone(),
+    )?;
+    let redactor = redactor(&ground)?;
+    let cache = scene
+        .env
+        .context_cache(ground.root.as_deref().unwrap_or(&root));
+    let line = Line::new(scene.detail);
+    let target = Target::new(args, scene)?;
+    let tree = walk(args, &root, &target, &line)?;
+    let options = Options {
+        name: name(&root),
+        style: args.style.into(),
+        tree: !args.no_list,
+        tokens: !args.no_tokens,
+        compress: args.compress,
+        budget: args.budget,
+    };
+    let progress = |progress| line.show(progress);
+    let written = target
+        .write(|out| pack::pack(&tree, &options, &redactor, cache.as_deref(), out, &progress));
+    line.clear();
+    let Some(report) = written? else {
+        // Whoever read it has seen enough.
+        return Ok(Exit::Done);
+    };
+    if target.interrupted() {
+        return Ok(Exit::Interrupted);
+    }
+    if args.tree {
+        tree::print(&report, scene)?;
+    } else if scene.json {
+        print_json(&in_json(&report, args))?;
+    }
+    if scene.detail >= Detail::Normal && !args.tree {
+        summary(&report, args);
+    }
+    Ok(Exit::Done)
+}
+
+/// The redactor of the project, as everywhere; or the user's.
+fn redactor(ground: &Ground) -> Result<Redactor, Problem> {
+    let (config, _) = ground.layers(&[]).map_err(engine::Error::from)?;
+    Ok(ground.redactor(&config)?)
+}
+
+fn walk(args: &Args, root: &Path, target: &Target, line: &Line) -> Result<Tree, Problem> {
+    let options = files::Options {
+        include: args.include.clone(),
+        exclude: args.exclude.clone(),
+        max_file_bytes: args.max_file_size,
+        never: target.own_files(),
+        ..files::Options::default()
+    };
+    Tree::walk(root, &options, &|progress| line.show(progress)).map_err(|error| match error {
+        files::Error::Pattern { .. } => Problem::user(error.to_string())
+            .caused_by(&error)
+            .hint("patterns are written as in `.gitignore`: `src/`, `*.rs`, `docs/**/*.md`"),
+        files::Error::Read { .. } => Problem::environment(error.to_string()).caused_by(&error),
+    })
+}
+
+/// What a pack is called: as its folder or file.
+fn name(root: &Path) -> String {
+    let name = root.file_name().unwrap_or(root.as_os_str());
+    one_line(&name.to_string_lossy())
+}
+
+fn in_json(report: &Report, args: &Args) -> Value {
+    let skipped = report.skipped.iter();
+    let skipped: Vec<Value> = skipped
+        .map(|it| json!({"path": it.path, "why": it.why.to_string()}))
+        .collect();
+    let output = args.output.as_ref().map(|path| path.display().to_string());
+    json!({
+        "files": report.files, "skipped": skipped, "dropped": report.dropped,
+        "tokens": report.tokens, "bytes": report.bytes, "output": output,
+    })
+}
+
+/// Says what was packed.
+fn summary(report: &Report, args: &Args) {
+    let count =
+        |n: usize, what: &str| format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" });
+    let mut parts = vec![count(report.files.len(), "file")];
+    parts.extend(report.tokens.map(|tokens| count(tokens.output, "token")));
+    parts.push(bytes(report.bytes));
+    let to = args.output.as_ref().filter(|path| path.as_os_str() != "-");
+    let to = to.map_or_else(String::new, |path| format!(" into `{}`", path.display()));
+    say(&format!("packed {}{to}", parts.join(", ")));
+    let compressed = report.files.iter().filter(|file| file.compressed).count();
+    if compressed > 0 {
+        say(&format!(
+            "  {} only by signatures",
+            count(compressed, "file")
+        ));
+    }
+    if !report.dropped.is_empty() {
+        say(&format!(
+            "  {} left out for the budget",
+            count(report.dropped.len(), "file")
+        ));
+    }
+    if !report.skipped.is_empty() {
+        say(&format!(
+            "  {} skipped (`--json` says why)",
+            count(report.skipped.len(), "file")
+        ));
+    }
+    let redacted: Vec<_> = report
+        .files
+        .iter()
+        .filter(|file| file.redactions > 0)
+        .collect();
+    if !redacted.is_empty() {
+        let secrets = redacted.iter().map(|file| file.redactions).sum();
+        let named: Vec<_> = redacted
+            .iter()
+            .take(LARGEST)
+            .map(|file| format!("`{}`", file.path))
+            .collect();
+        let more = if redacted.len() > LARGEST {
+            ", …"
+        } else {
+            ""
+        };
+        say(&format!(
+            "  {} redacted in {}{more}",
+            count(secrets, "secret"),
+            named.join(", ")
+        ));
+    }
+    let mut largest: Vec<_> = report
+        .files
+        .iter()
+        .filter(|file| file.tokens.is_some())
+        .collect();
+    largest.sort_by_key(|file| std::cmp::Reverse(file.tokens));
+    if largest.len() > LARGEST {
+        say("  the largest:");
+        for file in largest.iter().take(LARGEST) {
+            say(&format!(
+                "  {:>10}  {}",
+                grouped(file.tokens.unwrap_or(0)),
+                file.path
+            ));
+        }
+    }
+}
+
+/// A number as people read it.
+fn grouped(n: usize) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn bytes(n: u64) -> String {
+    match n {
+        0..1_000 => format!("{n} bytes"),
+        1_000..1_000_000 => format!("{}.{} kB", n / 1_000, n % 1_000 / 100),
+        _ => format!("{}.{} MB", n / 1_000_000, n % 1_000_000 / 100_000),
+    }
+}
+
+/// Reads a size: `2M`, `500k`, `1048576`.
+fn size(text: &str) -> Result<u64, String> {
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = text[number.len()..].to_ascii_lowercase();
+    let shift = match unit.trim_end_matches('b').trim_end_matches('i') {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        _ => return Err(format!("`{unit}` is no unit: write `k`, `M` or `G`")),
+    };
+    let number: u64 = number
+        .parse()
+        .map_err(|_| "write a number, such as `500k` or `2M`".to_owned())?;
+    number
+        .checked_shl(shift)
+        .filter(|size| size >> shift == number)
+        .ok_or_else(|| "that is too large".to_owned())
+}
+
+impl From<StyleArg> for Style {
+    fn from(style: StyleArg) -> Self {
+        match style {
+            StyleArg::Xml => Self::Xml,
+            StyleArg::Markdown => Self::Markdown,
+            StyleArg::Json => Self::Json,
+            StyleArg::Plain => Self::Plain,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        let all = [
+            ("12", 12),
+            ("1k", 1 << 10),
+            ("2M", 2 << 20),
+            ("3GiB", 3 << 30),
+            ("0", 0),
+            ("5kb", 5 << 10),
+        ];
+        for (text, expected) in all {
+            assert_eq!(size(text), Ok(expected), "{text}");
+        }
+        for text in ["", "k", "1x", "-1", "1.5M", "99999999999999999G"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        let all = [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1,000"),
+            (1_234_567, "1,234,567"),
+        ];
+        for (n, text) in all {
+            assert_eq!(grouped(n), text);
+        }
+        assert_eq!(
+            [bytes(999), bytes(1_550), bytes(38_748_581)],
+            ["999 bytes", "1.5 kB", "38.7 MB"]
+        );
+    }
+}
