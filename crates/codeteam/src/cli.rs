@@ -5,6 +5,7 @@ mod completions;
 mod config;
 mod decide;
 mod demo;
+mod deps;
 mod diff;
 mod doctor;
 mod drive;
@@ -103,6 +104,15 @@ enum Command {
     Skip(decide::SkipArgs),
     /// End a run.
     Abort(decide::AbortArgs),
+    /// Find out which tasks of a plan need which, by what their files import.
+    ///
+    /// Looks at the files of each task as they are in the checkout, and follows their imports to the
+    /// files of other tasks, also to those that are not written yet. Shows each dependency with the
+    /// import that speaks for it, what the plan has already, what would make tasks wait for each
+    /// other, and imports of which nothing is known; then asks.
+    ///
+    /// Without a terminal it changes nothing unless `--yes` is given.
+    Deps(deps::Args),
     /// Merge the branch of a run into the branch you are on.
     Merge(merge::Args),
     /// Remove the worktrees of runs that have ended; what they hold is kept.
@@ -216,6 +226,7 @@ pub(crate) fn dispatch(args: Args) -> Result<Exit, Problem> {
         Command::Retry(args) => decide::retry(&args, &scene),
         Command::Skip(args) => decide::skip(&args, &scene),
         Command::Abort(args) => decide::abort(&args, &scene),
+        Command::Deps(args) => deps::main(&args, &scene),
         Command::Merge(args) => merge::main(&args, &scene),
         Command::Prune(args) => prune::main(&args, &scene),
         Command::Restore(args) => restore::main(&args, &scene),

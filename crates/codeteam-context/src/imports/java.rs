@@ -20,6 +20,8 @@ pub(super) struct Java<'a> {
     classes: HashMap<String, Vec<u32>>,
     /// Packages that have files.
     packages: BTreeSet<String>,
+    /// Their beginnings, of three parts.
+    own: BTreeSet<String>,
     /// The beginnings of packages that manifests speak for.
     groups: BTreeSet<String>,
     paths: &'a Paths<'a>,
@@ -58,6 +60,7 @@ impl<'a> Java<'a> {
         let mut java = Self {
             classes: HashMap::new(),
             packages: BTreeSet::new(),
+            own: BTreeSet::new(),
             groups: BTreeSet::new(),
             paths,
         };
@@ -80,6 +83,9 @@ impl<'a> Java<'a> {
             let name = name_of(source.path).trim_end_matches(".java");
             let class = in_package(&package, name);
             java.classes.entry(class).or_default().push(number);
+            let mut third = package.match_indices('.').map(|(at, _)| at);
+            let third = third.nth(2).map_or(package.as_str(), |end| &package[..end]);
+            java.own.insert(third.to_owned());
             java.packages.insert(package);
         }
         if java.classes.is_empty() {
@@ -178,12 +184,15 @@ impl<'a> Java<'a> {
     }
 
     fn away(&self, full: &str) -> Lead {
-        let mut dots = full.match_indices('.').map(|(at, _)| at);
-        let (first, second) = (dots.next(), dots.next());
-        let beginning = second.map_or(full, |end| &full[..end]);
+        let ends: Vec<usize> = full.match_indices('.').map(|(at, _)| at).collect();
+        let beginning = |parts: usize| ends.get(parts - 1).map_or(full, |end| &full[..*end]);
+        // What lies so near to the repository's own packages would be one of its own.
+        if ends.len() > 2 && self.own.contains(beginning(3)) {
+            return Lead::Nowhere;
+        }
         let known = |part: &str| self.groups.contains(part);
-        if is_java(full) || known(beginning) || first.is_some_and(|end| known(&full[..end])) {
-            Lead::Package(beginning.to_owned())
+        if is_java(full) || known(beginning(2)) || known(beginning(1)) {
+            Lead::Package(beginning(2).to_owned())
         } else {
             Lead::Nowhere
         }

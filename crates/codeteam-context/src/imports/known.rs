@@ -104,10 +104,30 @@ pub(super) fn is_rust(name: &str) -> bool {
     matches!(name, "std" | "core" | "alloc" | "proc_macro" | "test")
 }
 
-/// Whether a package comes with Java.
+/// Beginnings of packages that come with Java, or are known to all who write it.
+const JAVA: &[&str] = &[
+    "com.sun",
+    "jakarta",
+    "java",
+    "javax",
+    "jdk",
+    "kotlin",
+    "org.assertj",
+    "org.hamcrest",
+    "org.junit",
+    "org.mockito",
+    "org.slf4j",
+    "org.w3c",
+    "org.xml",
+    "sun",
+];
+
+/// Whether a package comes with Java, or is known to all who write it.
 pub(super) fn is_java(package: &str) -> bool {
-    let first = package.split('.').next().unwrap_or("");
-    matches!(first, "java" | "javax" | "jdk" | "sun") || package.starts_with("com.sun.")
+    JAVA.iter().any(|known| {
+        let rest = package.strip_prefix(known);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    })
 }
 
 #[cfg(test)]

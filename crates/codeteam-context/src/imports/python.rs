@@ -107,12 +107,18 @@ impl<'a> Python<'a> {
             let lead = is_beside.then(|| self.at(own, module, import)).flatten();
             return lead.unwrap_or_else(|| Lead::Package(first.to_owned()));
         }
+        let is_needed = self.packages.contains(&normal(first));
         for root in self.roots_for(first, own, folder) {
+            // Far away, a lone file with the name of a package is not meant.
+            let is_far = upwards(folder).all(|above| above != root);
+            if is_needed && is_far && !self.is_package(&below(root, first)) {
+                continue;
+            }
             if let Some(lead) = self.at(root, module, import) {
                 return lead;
             }
         }
-        if self.packages.contains(&normal(first)) {
+        if is_needed {
             return Lead::Package(first.to_owned());
         }
         // A program of a package's folder finds what lies beside it, but not all that may come to

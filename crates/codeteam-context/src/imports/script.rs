@@ -158,7 +158,20 @@ impl<'a> Script<'a> {
         if self.needs.contains(name) || self.needs.contains(&typed) || written.contains(':') {
             return Lead::Package(name.to_owned());
         }
-        self.customary(folder, written).unwrap_or(Lead::Nowhere)
+        if let Some(lead) = self.customary(folder, written) {
+            return lead;
+        }
+        // Packages of one scope come together.
+        let scope = name.split_once('/').map(|(scope, _)| format!("{scope}/"));
+        let is_family = scope.is_some_and(|scope| {
+            let mut alike = self.needs.range(scope.clone()..);
+            alike.next().is_some_and(|need| need.starts_with(&scope))
+        });
+        if is_family {
+            Lead::Package(name.to_owned())
+        } else {
+            Lead::Nowhere
+        }
     }
 
     /// What the nearest configuration says.
@@ -219,7 +232,7 @@ impl<'a> Script<'a> {
     /// it is built from.
     fn first_of(&self, folder: &str, paths: &[String]) -> Option<Lead> {
         for path in paths {
-            let found = join(folder, path).and_then(|path| self.path(&path));
+            let found = join(folder, path).and_then(|path| self.exact(&path));
             if found.is_some() {
                 return found;
             }
@@ -237,7 +250,7 @@ impl<'a> Script<'a> {
             let inner = rest.split_once('/').map(|(_, inner)| inner);
             for rest in std::iter::once(rest).chain(inner) {
                 let source = join(folder, &format!("src/{rest}"));
-                let found = source.and_then(|path| self.path(&path));
+                let found = source.and_then(|path| self.exact(&path));
                 if found.is_some() {
                     return found;
                 }
@@ -248,7 +261,7 @@ impl<'a> Script<'a> {
 
     /// What many projects take for granted: `@/` and `~/` are their own files, `/` is the top.
     fn customary(&self, folder: &str, written: &str) -> Option<Lead> {
-        let rest = ["@/", "~/", "/"]
+        let rest = ["@/", "~/", "@site/", "/"]
             .iter()
             .find_map(|start| written.strip_prefix(start))?;
         let own = upwards(folder).find(|folder| self.packages.contains_key(folder));
@@ -267,8 +280,20 @@ impl<'a> Script<'a> {
 
     /// The file that a path stands for.
     fn path(&self, path: &str) -> Option<Lead> {
+        let found = self.exact(path).or_else(|| {
+            let entry = self.packages.get(path)?;
+            self.first_of(path, &entry.main)
+        });
+        // Else the only file of that name, whatever it is written in.
+        found.or_else(|| Lead::file(self.stems.get(path).copied().flatten()))
+    }
+
+    /// The file that a path stands for, if no package says another.
+    fn exact(&self, path: &str) -> Option<Lead> {
         for end in ENDS {
-            if let Some(file) = self.paths.find(&format!("{path}{end}")) {
+            let whole = format!("{path}{end}");
+            // Of the top itself nothing stands before the end.
+            if let Some(file) = self.paths.find(whole.trim_start_matches('/')) {
                 return Some(Lead::To(vec![file]));
             }
         }
@@ -282,17 +307,7 @@ impl<'a> Script<'a> {
                 }
             }
         }
-        if let Some(entry) = self.packages.get(path) {
-            let main = entry.main.iter().filter_map(|main| join(path, main));
-            for main in main {
-                let ends = ENDS.iter().map(|end| format!("{main}{end}"));
-                if let Some(file) = ends.into_iter().find_map(|path| self.paths.find(&path)) {
-                    return Some(Lead::To(vec![file]));
-                }
-            }
-        }
-        // The only file of that name, whatever it is written in.
-        Lead::file(self.stems.get(path).copied().flatten())
+        None
     }
 }
 

@@ -6,16 +6,21 @@ use std::collections::BTreeSet;
 /// `org.junit.jupiter`.
 pub(crate) fn java_groups(text: &str) -> BTreeSet<String> {
     let mut groups = BTreeSet::new();
-    for part in text.split("<groupId>").skip(1) {
-        let group = part.split('<').next().unwrap_or("");
-        add(&mut groups, group.trim());
+    // A project names its own group, too.
+    for start in ["<dependency>", "<parent>"] {
+        for part in text.split(start).skip(1) {
+            let group = part.split("<groupId>").nth(1).unwrap_or("");
+            add(&mut groups, group.split('<').next().unwrap_or("").trim());
+        }
     }
     // `"group:artifact:version"`, in Gradle's languages and in its lists of versions.
     for line in text.lines() {
         for quoted in line.split(['"', '\'']).skip(1).step_by(2) {
-            if let Some((group, _)) = quoted.split_once(':') {
+            if let Some((group, artifact)) = quoted.split_once(':') {
                 add(&mut groups, group);
-            } else if line.contains("group") {
+                // `info.picocli:picocli` brings the package `picocli`.
+                add(&mut groups, artifact.split(':').next().unwrap_or(""));
+            } else if line.contains("group") && line.contains("name") {
                 add(&mut groups, quoted);
             }
         }

@@ -35,7 +35,9 @@ pub(super) fn find(root: Node<'_>, found: &mut Found<'_>) {
             "use_declaration" => state.used(node, found),
             "extern_crate_declaration" => {
                 let name = found.field(node, "name").unwrap_or("");
-                found.add(node, &format!("::{name}"), Vec::new(), Form::Import);
+                if name != "self" {
+                    found.add(node, &format!("::{name}"), Vec::new(), Form::Import);
+                }
             }
             "mod_item" => {
                 let name = found.field(node, "name").unwrap_or("").to_owned();
@@ -182,7 +184,9 @@ impl<'t> State<'t> {
             let first = import.module.split("::").next().unwrap_or("");
             let is_local = self.local.contains(first) && import.module != first;
             let is_lone = self.local.contains(first) && !import.names.is_empty();
+            // What stands alone is mostly a macro.
             let is_own = first.starts_with(char::is_uppercase)
+                || (import.module == first && import.names.is_empty())
                 || ((is_local || is_lone) && !declared.contains(first));
             if import.form == Form::Import && is_own {
                 import.form = Form::Mention;
