@@ -4,6 +4,7 @@
 //! - [`tree`]: those of a folder, as git sees it, read without being led astray.
 //! - [`tokens`]: how long a text is for a model.
 //! - [`language`] and [`outline`]: what a source file defines, refers to and imports.
+//! - [`index`], [`graph`] and [`map`]: the outlines of a tree, which files matter, and their best parts.
 //! - [`pack`]: a whole repository as one text.
 //! - [`imports`]: which file imports which.
 //! - [`find`]: the files that matter for a task.
@@ -14,7 +15,10 @@ pub mod cache;
 pub mod files;
 pub mod find;
 pub mod imports;
+pub mod graph;
+pub mod index;
 pub mod language;
+pub mod map;
 pub mod outline;
 pub mod pack;
 pub mod redact;

@@ -111,6 +111,9 @@ pub(super) fn signature(text: &str, node: Node<'_>, part: Range<usize>) -> Strin
 pub(super) fn joined(text: &str, node: Node<'_>, parts: &[Range<usize>]) -> String {
     let mut line = Line::default();
     for part in parts {
+        // What comes after is cut anyway.
+        let end = text.floor_char_boundary(part.end.min(part.start + 4 * LONGEST));
+        let part = &(part.start..end.max(part.start));
         line.space = true;
         let mut at = part.start;
         for comment in comments(text, node, part) {
@@ -125,7 +128,7 @@ pub(super) fn joined(text: &str, node: Node<'_>, parts: &[Range<usize>]) -> Stri
         }
     }
     let mut text = line.text;
-    text.truncate(text.trim_end_matches(['{', ':', ';', ' ']).len());
+    text.truncate(text.trim_end_matches(['{', ':', ';', ',', ' ']).len());
     if text.len() > LONGEST {
         text.truncate(text.floor_char_boundary(LONGEST));
         text.push('…');

@@ -28,6 +28,8 @@ pub(super) enum Role {
     Sure,
     /// It is bound here, to be used in this file.
     Bound,
+    /// It is bound to a type here: a parameter of a type or function.
+    Own,
     /// It is imported here.
     Imported,
     /// It is handed out here.
@@ -42,6 +44,7 @@ pub(super) struct Names<'t> {
     plain: HashMap<&'t str, u32>,
     sure: HashMap<&'t str, u32>,
     bound: HashSet<&'t str>,
+    own: HashSet<&'t str>,
     imported: HashSet<&'t str>,
     pub(super) exported: HashSet<&'t str>,
     /// Something is imported: the file is a module.
@@ -59,6 +62,9 @@ impl<'t> Names<'t> {
             Role::Unsaid | Role::Nothing => {}
             Role::Bound => {
                 self.bound.insert(name);
+            }
+            Role::Own => {
+                self.own.insert(name);
             }
             Role::Plain => *self.plain.entry(name).or_default() += 1,
             Role::Sure => *self.sure.entry(name).or_default() += 1,
@@ -82,7 +88,10 @@ impl<'t> Names<'t> {
                 *counts.entry(name).or_default() += count;
             }
         }
-        let mut references: Vec<_> = counts.into_iter().collect();
+        let mut references: Vec<_> = counts
+            .into_iter()
+            .filter(|(name, _)| !self.own.contains(name))
+            .collect();
         references.sort_unstable();
         references
             .into_iter()

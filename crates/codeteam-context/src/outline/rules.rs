@@ -79,6 +79,7 @@ impl<'t> Place<'_, 't> {
 pub(super) struct Out<'t> {
     found: Vec<Found<'t>>,
     exported: Vec<&'t str>,
+    imported: Vec<&'t str>,
 }
 
 /// Rules, by the numbers of a grammar's kinds and fields.
@@ -310,6 +311,9 @@ impl<'t> Walk<'t> {
         let mut out = Out::default();
         (self.table.rules.define)(node, &place, &mut out);
         self.names.exported.extend(out.exported);
+        for name in out.imported {
+            self.names.note(name, Role::Imported);
+        }
         let Ok(first) = u32::try_from(self.definitions.len()) else {
             return;
         };

@@ -4,7 +4,7 @@ use tree_sitter::Node;
 
 use super::{Out, Place, Rules};
 use crate::outline::definitions::{Found, Kind, signature, value};
-use crate::outline::references::Role::{Bound, Nothing, Plain, Sure};
+use crate::outline::references::Role::{Bound, Nothing, Own, Plain, Sure};
 
 pub(super) const RULES: Rules = Rules {
     defines: &[
@@ -34,13 +34,12 @@ pub(super) const RULES: Rules = Rules {
         ("field_declaration", "name", Nothing),
         ("parameter_declaration", "name", Bound),
         ("variadic_parameter_declaration", "name", Bound),
-        ("type_parameter_declaration", "name", Bound),
+        ("type_parameter_declaration", "name", Own),
         ("short_var_declaration", "left", Bound),
         ("range_clause", "left", Bound),
         ("receive_statement", "left", Bound),
         ("type_switch_statement", "alias", Bound),
         ("keyed_element", "key", Nothing),
-        ("call_expression", "function", Sure),
     ],
     lists: &["expression_list", "literal_element"],
     skipped: &["import_declaration"],

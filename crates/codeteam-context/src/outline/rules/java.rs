@@ -4,7 +4,7 @@ use tree_sitter::Node;
 
 use super::{Out, Place, Rules};
 use crate::outline::definitions::{Found, Kind, joined, signature};
-use crate::outline::references::Role::{Bound, Nothing, Plain, Sure};
+use crate::outline::references::Role::{Bound, Nothing, Own, Plain, Sure};
 
 pub(super) const RULES: Rules = Rules {
     defines: &[
@@ -50,7 +50,7 @@ pub(super) const RULES: Rules = Rules {
         ("instanceof_expression", "name", Bound),
         ("type_pattern", "", Bound),
         ("record_pattern_component", "", Bound),
-        ("type_parameter", "", Bound),
+        ("type_parameter", "", Own),
         ("element_value_pair", "key", Nothing),
         ("labeled_statement", "", Nothing),
         ("break_statement", "", Nothing),

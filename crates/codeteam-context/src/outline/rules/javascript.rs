@@ -5,7 +5,7 @@ use tree_sitter::Node;
 use super::{Out, Place, Rules};
 use crate::outline::definitions::{Definition, Found, Kind, signature, value};
 use crate::outline::references::Names;
-use crate::outline::references::Role::{Bound, Exported, Imported, Nothing, Plain, Sure};
+use crate::outline::references::Role::{Bound, Exported, Imported, Nothing, Own, Plain, Sure};
 
 pub(super) const RULES: Rules = Rules {
     defines: &[
@@ -73,9 +73,9 @@ pub(super) const RULES: Rules = Rules {
         ("pair_pattern", "key", Nothing),
         ("jsx_attribute", "", Nothing),
         ("index_signature", "name", Nothing),
-        ("type_parameter", "name", Bound),
-        ("mapped_type_clause", "name", Bound),
-        ("infer_type", "", Bound),
+        ("type_parameter", "name", Own),
+        ("mapped_type_clause", "name", Own),
+        ("infer_type", "", Own),
         ("variable_declarator", "name", Bound),
         ("formal_parameters", "", Bound),
         ("arrow_function", "parameter", Bound),
@@ -233,6 +233,10 @@ fn variable<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
     let Some(name) = node.child_by_field_name("name") else {
         return;
     };
+    if is_required(node, place) {
+        required(name, place, out);
+        return;
+    }
     if name.kind() != "identifier" {
         return;
     }
@@ -268,6 +272,31 @@ fn variable<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
         signature,
         whole: if alone { whole } else { node },
     });
+}
+
+/// `const x = require("…")`, and `require("…").x`: an import.
+fn is_required<'t>(node: Node<'t>, place: &Place<'_, 't>) -> bool {
+    place
+        .field(node, "value")
+        .is_some_and(|value| value.starts_with("require(") && !value.contains('\n'))
+}
+
+fn required<'t>(name: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+    match name.kind() {
+        "identifier" => out.imported.push(place.text(name)),
+        "object_pattern" => {
+            for child in name.named_children(&mut name.walk()) {
+                match child.kind() {
+                    "shorthand_property_identifier_pattern" => {
+                        out.imported.push(place.text(child));
+                    }
+                    "pair_pattern" => out.imported.extend(place.field(child, "key")),
+                    _ => {}
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 fn node_of<'t>(whole: Node<'t>, node: Node<'t>, alone: bool) -> Node<'t> {

@@ -4,7 +4,7 @@ use tree_sitter::Node;
 
 use super::{Out, Place, Rules};
 use crate::outline::definitions::{Found, Kind, signature, value};
-use crate::outline::references::Role::{Bound, Nothing, Plain, Sure};
+use crate::outline::references::Role::{Bound, Nothing, Own, Plain, Sure};
 
 pub(super) const RULES: Rules = Rules {
     defines: &[
@@ -48,8 +48,8 @@ pub(super) const RULES: Rules = Rules {
         ("field_initializer", "field", Nothing),
         ("lifetime", "", Nothing),
         ("label", "", Nothing),
-        ("type_parameter", "name", Bound),
-        ("const_parameter", "name", Bound),
+        ("type_parameter", "name", Own),
+        ("const_parameter", "name", Own),
         ("parameter", "pattern", Bound),
         ("closure_parameters", "", Bound),
         ("let_declaration", "pattern", Bound),
@@ -66,7 +66,6 @@ pub(super) const RULES: Rules = Rules {
         ("or_pattern", "", Bound),
         ("field_pattern", "pattern", Bound),
         ("macro_invocation", "macro", Sure),
-        ("call_expression", "function", Sure),
         ("scoped_identifier", "name", Sure),
         ("use_declaration", "argument", Sure),
         ("use_list", "", Sure),

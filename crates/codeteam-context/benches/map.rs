@@ -1,0 +1,144 @@
+//! The map of a tree of 5,000 files: from scratch, after one edit as a whole process would do it
+//! (walking, reading the cache, writing it), and after one edit in memory.
+//!
+//! `cargo bench -p codeteam-context --bench map` makes the tree; with `-- FOLDER` it takes the files
+//! of a folder instead, which is copied.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::cast_precision_loss,
+    reason = "a benchmark that cannot go on has failed, and prints what it found"
+)]
+
+#[path = "map/made.rs"]
+mod made;
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use codeteam_context::files::{Content, File, Files as _};
+use codeteam_context::graph::{Focus, rank};
+use codeteam_context::index::Index;
+use codeteam_context::language::Language;
+use codeteam_context::map::{Map, Options, Touched, map};
+use codeteam_context::tree::{self, Tree};
+
+/// How many times faster an update is to be than a start from scratch.
+const GOAL: f64 = 20.0;
+
+fn main() {
+    let folder = tempfile::tempdir().unwrap();
+    let top = folder.path().join("tree");
+    match std::env::args()
+        .skip(1)
+        .find(|argument| !argument.starts_with('-'))
+    {
+        Some(from) => copy(Path::new(&from), &top),
+        None => made::write(&top, 5_000),
+    }
+    let tree = walk(&top);
+    let bytes: u64 = source(&tree).map(|file| file.bytes).sum();
+    println!(
+        "{} source files, {:.1} MB",
+        source(&tree).count(),
+        bytes as f64 / 1e6
+    );
+    // Stamps are relied on when they are some seconds old.
+    let edited = source(&tree)
+        .nth(source(&tree).count() / 2)
+        .unwrap()
+        .path
+        .clone();
+    let edited = top.join(edited);
+    let original = fs::read_to_string(&edited).unwrap();
+    drop(tree);
+
+    let mut times: Vec<[Duration; 4]> = Vec::new();
+    for round in 0..5 {
+        let cache = folder.path().join(format!("cache{round}"));
+        fs::write(&edited, &original).unwrap();
+        let scratch = timed(|| whole(&top, &cache));
+        // Once more, so that all stamps are known to be old enough.
+        whole(&top, &cache);
+        let mut index = Index::build(&walk(&top), Some(&cache), &|_, _| {});
+        fs::write(&edited, format!("{original}\n\n")).unwrap();
+        let update = timed(|| whole(&top, &cache));
+        let memory = timed(|| {
+            index.update(&walk(&top), &|_, _| {});
+            drawn(&index)
+        });
+        let nothing = timed(|| whole(&top, &cache));
+        assert_eq!(update.1.text, memory.1.text);
+        times.push([scratch.0, update.0, memory.0, nothing.0]);
+    }
+    let median = |at: usize| {
+        let mut all: Vec<_> = times.iter().map(|times| times[at]).collect();
+        all.sort_unstable();
+        all[all.len() / 2].as_secs_f64()
+    };
+    let scratch = median(0);
+    println!("from scratch          {:8.1} ms", scratch * 1e3);
+    for (at, what) in [
+        (1, "one edit, from disk  "),
+        (2, "one edit, in memory  "),
+        (3, "no edit, from disk   "),
+    ] {
+        let ratio = scratch / median(at);
+        let verdict = if ratio >= GOAL { "reached" } else { "missed" };
+        println!(
+            "{what} {:8.1} ms  {ratio:5.1} times faster (goal {GOAL}: {verdict})",
+            median(at) * 1e3
+        );
+    }
+    let size =
+        |name: &str| fs::metadata(folder.path().join("cache0").join(name)).map_or(0, |it| it.len());
+    println!(
+        "on disk {:.1} MB + {:.1} MB",
+        size("outlines") as f64 / 1e6,
+        size("outlines.new") as f64 / 1e6
+    );
+}
+
+/// What `codeteam map` does.
+fn whole(top: &Path, cache: &Path) -> Map {
+    let index = Index::build(&walk(top), Some(cache), &|_, _| {});
+    drawn(&index)
+}
+
+fn drawn(index: &Index) -> Map {
+    let ranks = rank(index, &Focus::default(), &[]);
+    let options = Options {
+        budget: 2_048,
+        touched: Touched::Shown,
+    };
+    map(index, &ranks, options)
+}
+
+fn walk(top: &Path) -> Tree {
+    Tree::walk(top, &tree::Options::default(), &|_| {}).unwrap()
+}
+
+fn source(tree: &Tree) -> impl Iterator<Item = &File> {
+    tree.list()
+        .iter()
+        .filter(|file| Language::of(&file.path).is_some())
+}
+
+fn timed(work: impl FnOnce() -> Map) -> (Duration, Map) {
+    let start = Instant::now();
+    let map = work();
+    (start.elapsed(), map)
+}
+
+fn copy(from: &Path, to: &Path) {
+    let tree = walk(from);
+    for (at, file) in tree.list().iter().enumerate() {
+        if let Content::Text(text) = tree.read(at) {
+            let path = to.join(&file.path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Names as numbers.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::OnceLock;
+
+/// A name's number.
+pub(crate) type Name = u32;
+
+/// Names, numbered in the order in which they came.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    text: String,
+    /// Where each ends.
+    ends: Vec<u32>,
+    /// By which names are found; made when it is first needed.
+    table: OnceLock<Table>,
+}
+
+/// Numbers by the hash of their names, each in the first free place from there on.
+#[derive(Debug)]
+struct Table {
+    hasher: RandomState,
+    places: Vec<u32>,
+}
+
+const FREE: u32 = u32::MAX;
+
+impl Names {
+    /// Names one after the other in a text, by where each ends.
+    pub(super) fn new(text: String, ends: Vec<u32>) -> Option<Self> {
+        let mut last = 0;
+        for end in &ends {
+            if *end < last || !text.is_char_boundary(*end as usize) {
+                return None;
+            }
+            last = *end;
+        }
+        Some(Self {
+            text,
+            ends,
+            table: OnceLock::new(),
+        })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(super) fn get(&self, name: Name) -> &str {
+        get(&self.text, &self.ends, name)
+    }
+
+    /// The text of the names from one on, and where each ends in it.
+    pub(super) fn from(&self, first: usize) -> (&str, impl Iterator<Item = u32>) {
+        let start = first.checked_sub(1).map_or(0, |last| self.ends[last]);
+        let ends = self.ends[first..].iter().map(move |end| end - start);
+        (&self.text[start as usize..], ends)
+    }
+
+    /// The number of a name, if it has one.
+    pub(super) fn number(&self, name: &str) -> Option<Name> {
+        let table = self
+            .table
+            .get_or_init(|| Table::new(&self.text, &self.ends));
+        let place = table.place(name, &self.text, &self.ends);
+        Some(table.places[place]).filter(|found| *found != FREE)
+    }
+
+    /// The number of a name, which gets one if it has none.
+    pub(super) fn add(&mut self, name: &str) -> Name {
+        let (text, ends) = (&self.text, &self.ends);
+        self.table.get_or_init(|| Table::new(text, ends));
+        let Some(table) = self.table.get_mut() else {
+            return FREE;
+        };
+        let place = table.place(name, &self.text, &self.ends);
+        if table.places[place] != FREE {
+            return table.places[place];
+        }
+        let number = u32::try_from(self.ends.len()).unwrap_or(FREE);
+        table.places[place] = number;
+        self.text.push_str(name);
+        self.ends
+            .push(u32::try_from(self.text.len()).unwrap_or(u32::MAX));
+        if self.ends.len() * 2 > table.places.len() {
+            *table = Table::new(&self.text, &self.ends);
+        }
+        number
+    }
+}
+
+impl Table {
+    fn new(text: &str, ends: &[u32]) -> Self {
+        let size = (ends.len() * 4).next_power_of_two().max(64);
+        let mut table = Self {
+            hasher: RandomState::new(),
+            places: vec![FREE; size],
+        };
+        for number in 0..u32::try_from(ends.len()).unwrap_or(FREE) {
+            let place = table.place(get(text, ends, number), text, ends);
+            table.places[place] = number;
+        }
+        table
+    }
+
+    /// Where a name is, or would be.
+    fn place(&self, name: &str, text: &str, ends: &[u32]) -> usize {
+        let mask = self.places.len() - 1;
+        let hash = self.hasher.hash_one(name);
+        let mut place = usize::try_from(hash & 0xffff_ffff).unwrap_or(0) & mask;
+        loop {
+            let found = self.places[place];
+            if found == FREE || get(text, ends, found) == name {
+                return place;
+            }
+            place = (place + 1) & mask;
+        }
+    }
+}
+
+fn get<'n>(text: &'n str, ends: &[u32], name: Name) -> &'n str {
+    let at = name as usize;
+    let start = at.checked_sub(1).map_or(0, |last| ends[last]);
+    &text[start as usize..ends[at] as usize]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_keeps_its_number() {
+        let mut names = Names::default();
+        let numbers: Vec<_> = (0..1_000).map(|i| names.add(&format!("name{i}"))).collect();
+        assert_eq!(numbers, (0..1_000).collect::<Vec<_>>());
+        assert_eq!(names.add("name7"), 7);
+        assert_eq!(names.number("name999"), Some(999));
+        assert_eq!(names.number("name"), None);
+        assert_eq!(names.get(12), "name12");
+        let (text, ends) = names.from(0);
+        let again = Names::new(text.to_owned(), ends.collect()).unwrap();
+        assert_eq!(again.number("name500"), Some(500));
+        let (text, ends) = names.from(998);
+        assert_eq!((text, ends.collect()), ("name998name999", vec![7, 14]));
+    }
+}

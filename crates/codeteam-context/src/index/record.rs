@@ -1,0 +1,110 @@
+//! What is known of one content.
+
+use std::sync::OnceLock;
+
+use serde::{Deserialize, Serialize};
+
+use super::names::{Name, Names};
+use crate::language::Language;
+use crate::outline::{Definition, Import, Kind, Outline, Reference, outline};
+
+/// A content's hash.
+pub(super) type Hash = [u8; blake3::OUT_LEN];
+
+/// A definition, in short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Defined {
+    /// Its name.
+    pub(crate) name: Name,
+    /// What it is.
+    pub(crate) kind: Kind,
+    /// Whether other files can see it.
+    pub(crate) public: bool,
+    /// Whether it is in a function, so that nobody outside can mean it.
+    pub(crate) local: bool,
+}
+
+impl Defined {
+    /// Whether other files can mean it by its name.
+    pub(crate) fn reachable(self) -> bool {
+        self.kind.names() && !self.local
+    }
+}
+
+/// The outline of a content, with its names as numbers.
+#[derive(Debug)]
+pub(super) struct Record {
+    pub(super) hash: Hash,
+    pub(super) language: Language,
+    pub(super) definitions: Vec<Defined>,
+    pub(super) references: Vec<(Name, u32)>,
+    /// The definitions in full and the imports, packed.
+    pub(super) packed: Vec<u8>,
+    pub(super) outline: OnceLock<Outline>,
+}
+
+impl Record {
+    /// The outline in full.
+    pub(super) fn outline(&self, names: &Names) -> &Outline {
+        self.outline.get_or_init(|| {
+            let (definitions, imports): (Vec<Definition>, Vec<Import>) =
+                postcard::from_bytes(&self.packed).unwrap_or_default();
+            let references = self.references.iter().map(|(name, count)| Reference {
+                name: names.get(*name).to_owned(),
+                count: *count,
+            });
+            Outline {
+                definitions,
+                references: references.collect(),
+                imports,
+            }
+        })
+    }
+}
+
+/// What was read of a file whose content was not known.
+pub(super) struct Read {
+    pub(super) hash: Hash,
+    pub(super) language: Language,
+    outline: Outline,
+    packed: Vec<u8>,
+}
+
+impl Read {
+    pub(super) fn new(hash: Hash, language: Language, text: &str) -> Self {
+        let outline = outline(text, language);
+        let packed = postcard::to_stdvec(&(&outline.definitions, &outline.imports));
+        Self {
+            hash,
+            language,
+            packed: packed.unwrap_or_default(),
+            outline,
+        }
+    }
+
+    /// With the numbers of its names.
+    pub(super) fn numbered(self, names: &mut Names) -> Record {
+        let definitions = self.outline.definitions.iter().map(|definition| Defined {
+            name: names.add(&definition.name),
+            kind: definition.kind,
+            public: definition.public,
+            local: definition.inside.is_some_and(|inside| {
+                let inside = &self.outline.definitions[inside as usize];
+                matches!(inside.kind, Kind::Function | Kind::Method)
+            }),
+        });
+        let definitions = definitions.collect();
+        let references = self.outline.references.iter();
+        let references = references
+            .map(|reference| (names.add(&reference.name), reference.count))
+            .collect();
+        Record {
+            hash: self.hash,
+            language: self.language,
+            definitions,
+            references,
+            packed: self.packed,
+            outline: OnceLock::new(),
+        }
+    }
+}

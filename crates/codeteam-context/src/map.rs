@@ -1,0 +1,143 @@
+//! The map of a repository: its most important definitions, within a budget of tokens.
+//!
+//! Files stand in the order of their paths, definitions in that of their lines, each below what it
+//! stands in. `⋮` is where definitions are left out.
+
+mod render;
+
+use serde::Serialize;
+
+use crate::graph::Ranks;
+use crate::index::Index;
+use crate::outline::Kind;
+use crate::tokens::Counter;
+
+/// What is wanted of a map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How many tokens it may have.
+    pub budget: usize,
+    /// What becomes of the files that the focus touches.
+    pub touched: Touched,
+}
+
+/// What becomes of the files that the focus touches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Touched {
+    /// They are in the map like all others.
+    #[default]
+    Shown,
+    /// They are left out: whoever reads the map sees them anyway.
+    LeftOut,
+}
+
+/// A map.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Map {
+    /// As it is shown.
+    #[serde(skip)]
+    pub text: String,
+    /// How many tokens that is.
+    pub tokens: usize,
+    /// What is in it.
+    pub files: Vec<Part>,
+    /// How many definitions are not in it that others can mean.
+    pub left_out: usize,
+}
+
+/// What a map shows of a file.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Part {
+    /// Where it is.
+    pub path: String,
+    /// Its rank among all; the sum of all ranks is 1.
+    pub rank: f64,
+    /// What is shown of it.
+    pub definitions: Vec<Shown>,
+}
+
+/// A definition in a map.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Shown {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+    /// The line it begins on, from 1.
+    pub line: u32,
+    /// How deep it is in others.
+    pub depth: usize,
+    /// How it is declared.
+    pub signature: String,
+    /// How much it matters.
+    pub score: f64,
+}
+
+/// The fewest tokens that a definition takes.
+const FEWEST: usize = 3;
+
+/// Draws the map of an index by its ranks.
+pub fn map(index: &Index, ranks: &Ranks, options: Options) -> Map {
+    let (candidates, all) = candidates(index, ranks, options);
+    let mut counter = Counter::new();
+    let mut best = render::draw(index, ranks, &[], &mut counter);
+    // The most candidates that fit. More of them never make the text shorter by more than a line.
+    let (mut fits, mut too_many) = (0, candidates.len() + 1);
+    while too_many - fits > 1 {
+        let tried = usize::midpoint(fits, too_many);
+        let map = render::draw(index, ranks, &candidates[..tried], &mut counter);
+        if map.tokens <= options.budget {
+            fits = tried;
+            best = map;
+        } else {
+            too_many = tried;
+        }
+    }
+    let shown: usize = best.files.iter().map(|part| part.definitions.len()).sum();
+    best.left_out = all.saturating_sub(shown);
+    best
+}
+
+/// A definition that may be shown.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    file: usize,
+    definition: usize,
+    score: f64,
+}
+
+/// The most important definitions, best first, and how many there are in all. What nobody refers to
+/// comes last, by the rank of its file.
+fn candidates(index: &Index, ranks: &Ranks, options: Options) -> (Vec<Candidate>, usize) {
+    let mut all = Vec::new();
+    for (file, scores) in ranks.definitions.iter().enumerate() {
+        if options.touched == Touched::LeftOut && ranks.touched[file] {
+            continue;
+        }
+        let definitions = index.definitions(file);
+        for (definition, (defined, score)) in definitions.iter().zip(scores).enumerate() {
+            if defined.reachable() && (defined.public || *score > 0.0) {
+                all.push(Candidate {
+                    file,
+                    definition,
+                    score: *score,
+                });
+            }
+        }
+    }
+    let order = |a: &Candidate, b: &Candidate| {
+        let by_score = b.score.total_cmp(&a.score);
+        let by_rank = || ranks.files[b.file].total_cmp(&ranks.files[a.file]);
+        by_score
+            .then_with(by_rank)
+            .then_with(|| (a.file, a.definition).cmp(&(b.file, b.definition)))
+    };
+    let total = all.len();
+    let wanted = options.budget / FEWEST + 1;
+    if all.len() > wanted {
+        all.select_nth_unstable_by(wanted, order);
+        all.truncate(wanted);
+    }
+    all.sort_unstable_by(order);
+    (all, total)
+}

@@ -1,0 +1,99 @@
+//! A map in words.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Candidate, Map, Part, Shown};
+use crate::graph::Ranks;
+use crate::index::Index;
+use crate::outline::Outline;
+use crate::tokens::Counter;
+
+/// Draws the map of these definitions, and of what they stand in.
+pub(super) fn draw(
+    index: &Index,
+    ranks: &Ranks,
+    candidates: &[Candidate],
+    counter: &mut Counter,
+) -> Map {
+    let mut files: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+    for candidate in candidates {
+        let shown = files.entry(candidate.file).or_default();
+        let outline = index.outline(candidate.file);
+        let mut next = Some(candidate.definition);
+        // What is shown already is shown with all it stands in.
+        while let Some(at) = next.filter(|at| shown.insert(*at)) {
+            let inside = outline.definitions.get(at).and_then(|it| it.inside);
+            next = inside.map(|inside| inside as usize);
+        }
+    }
+    let mut map = Map::default();
+    for (file, shown) in files {
+        let outline = index.outline(file);
+        let part = part(index, ranks, file, &shown);
+        if !map.text.is_empty() {
+            map.text.push('\n');
+        }
+        write(&part, outline, &shown, &mut map.text);
+        map.files.push(part);
+    }
+    map.tokens = counter.count(&map.text);
+    map
+}
+
+fn part(index: &Index, ranks: &Ranks, file: usize, shown: &BTreeSet<usize>) -> Part {
+    let outline = index.outline(file);
+    let mut depths: BTreeMap<usize, usize> = BTreeMap::new();
+    let definitions = shown.iter().map(|at| {
+        let definition = &outline.definitions[*at];
+        let depth = definition
+            .inside
+            .and_then(|inside| depths.get(&(inside as usize)))
+            .map_or(0, |depth| depth + 1);
+        depths.insert(*at, depth);
+        Shown {
+            name: definition.name.clone(),
+            kind: definition.kind,
+            line: definition.line,
+            depth,
+            signature: definition.signature.clone(),
+            score: ranks.definitions[file][*at],
+        }
+    });
+    Part {
+        path: index.path(file).to_owned(),
+        rank: ranks.files[file],
+        definitions: definitions.collect(),
+    }
+}
+
+fn write(part: &Part, outline: &Outline, shown: &BTreeSet<usize>, out: &mut String) {
+    out.push_str(&part.path);
+    out.push_str(":\n");
+    let mut next = 0;
+    let mut depth = 0;
+    for (at, definition) in shown.iter().zip(&part.definitions) {
+        if *at > next {
+            gap(depth.min(definition.depth), out);
+        }
+        depth = definition.depth;
+        indent(depth, out);
+        out.push_str(&definition.signature);
+        out.push('\n');
+        next = at + 1;
+    }
+    if outline.definitions.len() > next {
+        gap(0, out);
+    }
+}
+
+fn gap(depth: usize, out: &mut String) {
+    indent(depth, out);
+    out.push_str("⋮\n");
+}
+
+fn indent(depth: usize, out: &mut String) {
+    // Nobody nests deeper on purpose.
+    for _ in 0..depth.min(8) {
+        out.push_str("    ");
+    }
+}
