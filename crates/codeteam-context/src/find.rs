@@ -2,6 +2,7 @@
 
 pub mod history;
 mod lexical;
+pub mod meaning;
 mod pairs;
 mod past;
 mod query;

@@ -169,6 +169,7 @@ fn measure(path: &Path, most: usize, mut dump: Option<&mut BufWriter<File>>) -> 
         let limit = if dump.is_some() { usize::MAX } else { AT };
         let options = Options {
             limit,
+            reasons: false,
             ..Options::default()
         };
         let ours = rank(&task.text, &corpus, &options);

@@ -12,6 +12,8 @@ const NAMES: usize = 1000;
 /// by its hash.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sketch {
+    /// By what the content is told from another.
+    pub hash: [u8; 16],
     /// The words of the text.
     pub text: Bag,
     /// The names of what is defined in it, in their order, each once.
@@ -28,9 +30,17 @@ impl Sketch {
         names.dedup();
         names.truncate(NAMES);
         Self {
+            hash: hash(text),
             text: Bag::of(text),
             named: Bag::of(&names.join(" ")),
             names,
         }
     }
+}
+
+/// By what a content is told from another.
+pub(super) fn hash(text: &str) -> [u8; 16] {
+    let mut hash = [0; 16];
+    hash.copy_from_slice(&blake3::hash(text.as_bytes()).as_bytes()[..16]);
+    hash
 }

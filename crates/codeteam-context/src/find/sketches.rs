@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Candidate, Sketch};
+use super::{Candidate, Sketch, sketch};
 use crate::cache;
 use crate::files::{Content, Files, Stamp};
 use crate::outline::Outline;
@@ -45,7 +45,6 @@ struct Entry {
     bytes: u64,
     /// By what it is known not to have changed; none if it was too young.
     stamp: Option<Kept>,
-    hash: [u8; 16],
     /// None if it is no text.
     sketch: Option<Sketch>,
 }
@@ -69,7 +68,10 @@ impl Sketches {
                 .iter()
                 .map(|entry| (entry.path.as_str(), entry))
                 .collect(),
-            by_hash: known.iter().map(|entry| (entry.hash, entry)).collect(),
+            by_hash: known
+                .iter()
+                .filter_map(|entry| Some((entry.sketch.as_ref()?.hash, entry)))
+                .collect(),
             next: AtomicUsize::new(0),
             changed: AtomicUsize::new(0),
         };
@@ -148,26 +150,24 @@ impl Taking<'_> {
         }
         self.changed.fetch_add(1, Ordering::Relaxed);
         let settled = |stamp: &Stamp| stamp.modified.max(stamp.changed) + SETTLED < self.now;
-        let entry = |hash, sketch| Entry {
+        Some(Entry {
             path: file.path.clone(),
             bytes: file.bytes,
             stamp: file.stamp.filter(settled).map(kept),
-            hash,
-            sketch,
-        };
+            sketch: self.sketch(at),
+        })
+    }
+
+    /// The sketch of a file that is not known by its stamp.
+    fn sketch(&self, at: usize) -> Option<Sketch> {
+        let path = &self.files.list()[at].path;
         let Content::Text(text) = self.files.read(at) else {
-            return Some(entry([0; 16], None));
+            return None;
         };
-        let mut hash = [0; 16];
-        hash.copy_from_slice(&blake3::hash(text.as_bytes()).as_bytes()[..16]);
-        let same = self
-            .by_hash
-            .get(&hash)
-            .filter(|same| ending(&same.path) == ending(&file.path));
-        let sketch = same.and_then(|same| same.sketch.clone());
-        let sketch =
-            sketch.unwrap_or_else(|| Sketch::of(&text, &(self.outline)(&file.path, &text)));
-        Some(entry(hash, Some(sketch)))
+        let same = self.by_hash.get(&sketch::hash(&text));
+        let same = same.filter(|same| ending(&same.path) == ending(path));
+        let known = same.and_then(|same| same.sketch.clone());
+        Some(known.unwrap_or_else(|| Sketch::of(&text, &(self.outline)(path, &text))))
     }
 }
 
