@@ -15,11 +15,13 @@ pub mod strategies;
 mod told;
 
 pub(crate) use self::objects::Objects;
-pub(crate) use self::sight::Sight;
+pub(crate) use self::sight::{About, Sight};
 pub use self::told::Error;
 pub(crate) use self::told::{Asked, Told, told};
 
 use std::path::Path;
+
+use codeteam_core::assignment::Assignment;
 
 use crate::git::{Oid, Repo};
 
@@ -31,4 +33,25 @@ pub(crate) struct Place<'a> {
     pub(crate) base: &'a Oid,
     /// `.codeteam`.
     pub(crate) folder: &'a Path,
+}
+
+/// What an assignment is about, in words: what it is to do, and what was wrong with it.
+pub(crate) fn words(assignment: &Assignment) -> String {
+    let task = assignment.task.as_ref();
+    let mut words = match task {
+        Some(task) => vec![task.title.as_str(), task.description.as_str()],
+        None => vec![assignment.goal.as_str()],
+    };
+    words.extend(
+        task.into_iter()
+            .flat_map(|task| &task.acceptance)
+            .map(String::as_str),
+    );
+    words.extend(assignment.requirements.as_deref());
+    let findings = assignment
+        .findings
+        .iter()
+        .map(|finding| finding.report.title.as_str());
+    words.extend(findings);
+    words.join("\n")
 }

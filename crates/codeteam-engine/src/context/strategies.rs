@@ -54,7 +54,7 @@ struct PartFile {
     /// What the part is called.
     name: String,
     /// The files, as patterns and variables.
-    include: Option<OneOrMany<Placed<String>>>,
+    include: Option<OneOrMany<String>>,
     /// How they are shown.
     form: Form,
     /// How many files at most.
@@ -324,14 +324,14 @@ fn part_of(part: Placed<Either<PartFile>>, before: &[Part]) -> Result<Part, Faul
         return Err(fault.hint(hint));
     }
     for word in &include {
-        word_of(&word.value).map_err(|error| {
+        word_of(word).map_err(|error| {
             let names = VARIABLES.iter().map(|variable| variable.name);
-            Fault::at(word.place, error.to_string()).maybe(meant(&word.value, names))
+            Fault::at(place, error.to_string()).maybe(meant(word, names))
         })?;
     }
     Ok(Part {
         name,
-        include: include.into_iter().map(|word| word.value).collect(),
+        include,
         form: match file.form {
             Form::Whole => strategy::Form::Whole,
             Form::Signatures => strategy::Form::Signatures,

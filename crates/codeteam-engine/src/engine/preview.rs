@@ -6,8 +6,11 @@ use codeteam_core::role::Role;
 
 use super::{Error, Project, redactor};
 use crate::context::strategies::Strategies;
-use crate::context::{self, Objects, Place, Sight};
+use crate::context::{self, About, Objects, Place, Sight};
 use crate::prompt::{self, Asked, Prompt, Templates};
+
+/// How far back is looked for what changes together.
+const COMMITS: usize = 5_000;
 
 /// What a prompt is wanted for.
 #[derive(Clone, Debug, Default)]
@@ -61,7 +64,16 @@ impl Project {
         let strategies = self.strategies()?;
         strategies.check(role)?;
         let files = Objects::new(&self.repo, tree)?;
-        let sight = Sight::new(&files);
+        let commit = &self.head.commit;
+        let history = || self.repo.history(commit, None, COMMITS).unwrap_or_default();
+        let targets = assignment.task.as_ref().map(|task| task.files.clone());
+        let about = About {
+            words: context::words(&assignment),
+            targets: targets.unwrap_or_default(),
+            cache: None,
+            history: &history,
+        };
+        let sight = Sight::new(&files, about);
         let told = context::told(&context::Asked {
             assignment: &assignment,
             templates: &templates,
@@ -157,8 +169,7 @@ mod tests {
         let Prompt { system, user } = project
             .preview(&coder, preview(&["src/deep/a.rs"]))
             .unwrap();
-        let map =
-            "AGENTS.md\ndocs/\n  AGENTS.md\n  a.md\nfile\nsrc/\n  AGENTS.md\n  deep/\n    a.rs";
+        let map = "AGENTS.md\ndocs/\n  a.md\nfile\nsrc/\n  AGENTS.md\n  deep/\n    a.rs";
         let begins = format!(
             "feature-0021 task-001\n{map}\n### FILE: src/deep/a.rs\n\n```\nfn a() {{}}\n```\n"
         );

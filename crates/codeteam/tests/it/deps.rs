@@ -222,7 +222,8 @@ fn what_cannot_be_is_said_and_never_written() {
 
         Not added, as these tasks have begun and can no longer be changed:
           done → a (from: "import a", done.py:1)
-    "#]].assert_eq(&done.stdout);
+    "#]]
+    .assert_eq(&done.stdout);
     let after = plan.replace(
         "{ id: c, files: [c.py], phase: one, dependencies: [b] }",
         "{ id: c, files: [c.py], phase: one, dependencies: [b, a] }",

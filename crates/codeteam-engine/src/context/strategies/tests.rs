@@ -107,7 +107,7 @@ fn mistakes_are_told_with_their_place() {
         ),
         (
             "parts: [{name: a, include: ['a[']}]\n",
-            "wide.yml:1:29: `a[` is no pattern of files",
+            "wide.yml:1:9: `a[` is no pattern of files",
         ),
         ("parts: [{name: a, include: a, froms: whole}]\n", "froms"),
         (
