@@ -269,4 +269,94 @@ mod tests {
             .to_string();
         assert_eq!(said, "the plan has no task `task-009`");
     }
+
+    /// A small project in Python, and what a role with a strategy is told of it.
+    fn shown(context: &serde_json::Value) -> Result<String, Error> {
+        let fixture = Fixture::new();
+        let long = (0..200)
+            .map(|i| format!("    total += {i}\n"))
+            .collect::<String>();
+        let model = format!(
+            "class User:\n    def name(self) -> str:\n        total = 0\n{}        return 'a'\n",
+            long.replace("    total", "        total")
+        );
+        fixture.write("src/models/__init__.py", "");
+        fixture.write("src/models/user.py", &model);
+        fixture.write(
+            "src/api.py",
+            "from models.user import User\n\n\ndef login(user: User) -> bool:\n    return True\n",
+        );
+        fixture.write(
+            "src/web.py",
+            "from api import login\n\n\ndef page():\n    login(None)\n",
+        );
+        fixture.write("tests/test_api.py", "from api import login\n");
+        fixture.write(
+            "config/dev.env",
+            "TOKEN=ghp_0123456789abcdefghijABCDEFGHIJ012345\n",
+        );
+        fixture.commit_all("a project");
+        let coder = role(&serde_json::json!({
+            "name": "coder", "kind": "implementer", "context": context,
+        }));
+        let files = ["src/api.py", "src/new.py"];
+        Ok(project(&fixture).preview(&coder, preview(&files))?.user)
+    }
+
+    #[test]
+    fn a_role_is_shown_what_its_strategy_chooses() {
+        let context = serde_json::json!({
+            "strategy": "implementer_targeted", "include": ["config/**"],
+        });
+        let user = shown(&context).unwrap();
+        let places = [
+            "### Files of the task\n\n#### src/api.py\n\n```\nfrom models.user import User",
+            "#### src/new.py\n\nIt is not there yet.",
+            "### What they import\n\n#### src/models/user.py\n",
+            "### Tests that go with them\n\n#### tests/test_api.py\n",
+            "### What imports them\n\n#### src/web.py",
+            "### For this role\n\n#### config/dev.env\n\n```\nTOKEN=[redacted",
+            "### All files\n",
+        ];
+        let places = places.map(|text| user.find(text).unwrap_or_else(|| panic!("{text}: {user}")));
+        assert!(places.is_sorted(), "{user}");
+        assert!(
+            user.contains("total += 150") && !user.contains("ghp_"),
+            "{user}"
+        );
+        assert!(!user.contains("because there is no more room"), "{user}");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_shortened_and_said() {
+        let context = |budget: u64| serde_json::json!({ "strategy": "implementer_targeted", "budget": budget });
+        let user = shown(&context(1_300)).unwrap();
+        assert!(codeteam_context::tokens::count(&user) <= 1_300, "{user}");
+        assert!(
+            user.contains("#### src/models/user.py (not all of it)")
+                && user.contains("def name(self) -> str")
+                && !user.contains("total += 150"),
+            "{user}"
+        );
+        assert!(
+            user.contains("## Shortened, because there is no more room\n\n- What they import: src/models/user.py"),
+            "{user}"
+        );
+        assert!(
+            user.contains("#### src/api.py\n\n```\nfrom models"),
+            "{user}"
+        );
+        let error = shown(&context(300)).unwrap_err().to_string();
+        assert!(
+            error.starts_with("the context cannot fit into 300 tokens: system ")
+                && error.contains(", task "),
+            "{error}"
+        );
+        let error = shown(&serde_json::json!({ "strategy": "implementer_target" }));
+        let error = error.unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "role `coder`: there is no context strategy `implementer_target`"
+        );
+    }
 }
