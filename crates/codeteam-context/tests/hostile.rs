@@ -339,7 +339,7 @@ fn what_may_not_be_read_is_said() {
     place.write("closed", "own\n");
     place.write("folder/x", "own\n");
     let close = |path: &str| {
-        fs::set_permissions(place.repo().join(path), Permissions::from_mode(0)).unwrap()
+        fs::set_permissions(place.repo().join(path), Permissions::from_mode(0o000)).unwrap();
     };
     close("closed");
     close("folder");

@@ -2,11 +2,15 @@
 
 use std::fmt::Write as _;
 
+use codeteam_context::graph::{Focus, rank};
+use codeteam_context::index::Index;
 use codeteam_context::language::Language;
+use codeteam_context::map::{Options, Touched, map};
 use codeteam_context::outline::{Outline, outline, signatures};
+use codeteam_context::tokens;
 use expect_test::expect_file;
 
-use crate::folder::{PROJECTS, sample};
+use crate::folder::{Made, PROJECTS, sample};
 
 #[test]
 fn outlines() {
@@ -33,6 +37,55 @@ fn declarations_only() {
         }
         expect_file![format!("../samples/{project}.signatures.txt")].assert_eq(&all);
     }
+}
+
+#[test]
+fn maps() {
+    let focused = Focus {
+        files: vec!["src/users.ts".to_owned(), "shop/pricing.py".to_owned()],
+        names: vec!["Backoff".to_owned(), "Auditable".to_owned()],
+    };
+    for project in PROJECTS {
+        let index = Index::build(&Made::sample(project), None, &|_, _| {});
+        let mut all = String::new();
+        for (focus, touched) in [
+            (&Focus::default(), Touched::Shown),
+            (&focused, Touched::LeftOut),
+        ] {
+            for budget in [60, 200] {
+                let ranks = rank(&index, focus, &[]);
+                let map = map(&index, &ranks, Options { budget, touched });
+                assert!(map.tokens <= budget, "{project}");
+                assert_eq!(map.tokens, tokens::count(&map.text), "{project}");
+                let what = if focus.files.is_empty() {
+                    "all"
+                } else {
+                    "focus"
+                };
+                writeln!(
+                    all,
+                    "== {what}, {} of {budget} tokens, {} left out",
+                    map.tokens, map.left_out
+                )
+                .unwrap();
+                all.push_str(&map.text);
+            }
+        }
+        expect_file![format!("../samples/{project}.map.txt")].assert_eq(&all);
+    }
+}
+
+#[test]
+fn a_budget_of_nothing_is_an_empty_map() {
+    let index = Index::build(&Made::sample("go"), None, &|_, _| {});
+    let ranks = rank(&index, &Focus::default(), &[]);
+    let options = Options {
+        budget: 0,
+        touched: Touched::Shown,
+    };
+    let map = map(&index, &ranks, options);
+    assert_eq!((map.text.as_str(), map.tokens, map.files.len()), ("", 0, 0));
+    assert!(map.left_out > 0);
 }
 
 fn shown(outline: &Outline, out: &mut String) {

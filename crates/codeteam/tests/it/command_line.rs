@@ -35,6 +35,7 @@ fn help_names_every_command_and_exit_code() {
           merge        Merge the branch of a run into the branch you are on
           prune        Remove the worktrees of runs that have ended; what they hold is kept
           restore      Bring a removed worktree back into a folder
+          pack         Pack a repository, or any folder, into one text for a model
           doctor       Check that everything codeteam needs is here
           worker       Look at the workers there are, and try one out
           role         Look at the roles there are, and make your own
