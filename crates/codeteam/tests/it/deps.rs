@@ -295,3 +295,44 @@ fn what_a_repository_says_does_nothing_to_a_terminal_and_no_link_is_followed() {
     );
     assert!(said.contains("a → b"), "{said}");
 }
+
+#[test]
+fn a_plan_is_not_changed_while_it_is_carried_out() {
+    let project = Project::new();
+    project.write("last.py", "import right\n");
+    project.commit("parts");
+    let script = project.script("version: 1\nplays:\n  - match: { role: coder }\n    do: [ { write: { path: left.py, content: '' } }, { submit: { summary: Made it } } ]\n");
+    let workflow = project.workflow("start: tasks\nroles: { coder: { kind: implementer } }\nsteps:\n  tasks:\n    each: task\n    next: done\n    steps:\n      code: { role: coder, next: ask }\n      ask: { person: Good?, answers: { approve: commit } }\n      commit: { commit: branch, next: done }\n");
+    let plan = "tasks:\n  - { id: left, files: [left.py] }\n  - { id: right, files: [right.py], dependencies: [left] }\n  - { id: last, files: [last.py], dependencies: [left] }\n";
+    let plan = project.beside("plan.yml", plan);
+    let args = [
+        "run",
+        "x",
+        "--wait",
+        "--script",
+        &script,
+        "--workflow",
+        &workflow,
+        "--plan",
+        &plan,
+    ];
+    let mut run = project.start(&args);
+    run.until("a person must decide");
+    let before = project.json(&["deps", "--json"]);
+    assert_eq!(before["dependencies"][0]["standing"], "new");
+    project
+        .run(&["deps", "--yes"])
+        .expect(2)
+        .says(&["is under way and carries this plan out", "hint: stop it"]);
+    project.run(&["abort"]).expect(0);
+    run.end();
+    project
+        .run(&["deps", "--yes"])
+        .expect(0)
+        .says(&["added 1 dependency"]);
+    let written = project.read(before["plan"].as_str().unwrap());
+    assert!(
+        written.contains("dependencies: [\"left\", \"right\"]"),
+        "{written}"
+    );
+}
