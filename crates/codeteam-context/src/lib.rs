@@ -14,8 +14,8 @@
 pub mod cache;
 pub mod files;
 pub mod find;
-pub mod imports;
 pub mod graph;
+pub mod imports;
 pub mod index;
 pub mod language;
 pub mod map;

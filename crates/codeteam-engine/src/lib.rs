@@ -14,6 +14,7 @@ pub mod dialect;
 pub mod driver;
 pub mod engine;
 pub mod env;
+pub mod find;
 mod gather;
 pub mod git;
 mod inside;
