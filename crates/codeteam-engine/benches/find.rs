@@ -5,7 +5,7 @@
 //! comes after, nothing younger. Recall at 10 is compared with BM25 over the same words of the same
 //! files in the same run.
 //!
-//! `cargo bench -p codeteam-engine --bench find -- [--commits N] CLONE...`
+//! `cargo bench -p codeteam-engine --bench find -- [--commits N] [--dump FILE] CLONE...`
 
 #![allow(
     clippy::print_stdout,
@@ -25,14 +25,14 @@ mod tasks;
 use std::collections::HashSet;
 use std::error::Error;
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::time::Instant;
 
 use codeteam_context::find::{Candidate, Corpus, Found, History, Options, rank};
 use codeteam_context::imports::{Graph, Source};
+use codeteam_context::language::Language;
 
-use self::past::Clone;
+use self::past::{Clone, Tree};
 use self::tasks::Task;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -40,13 +40,15 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 /// How many files may be named.
 const AT: usize = 10;
 
-/// What was measured on one repository.
+/// What was measured on one repository: means of recall at 10.
+#[derive(Default)]
 struct Row {
     name: String,
     tasks: usize,
-    bm25: f64,
-    ours: f64,
-    without_history: f64,
+    /// Of the baseline, of ours, and of ours without history, over all files of the truth.
+    all: [f64; 3],
+    /// The same, over its source files only: no change logs, no documents.
+    sources: [f64; 3],
 }
 
 fn main() -> Outcome<()> {
@@ -68,9 +70,14 @@ fn main() -> Outcome<()> {
         .transpose()?;
     let mut rows = Vec::new();
     println!(
-        "{:<24}{:>7}{:>9}{:>9}{:>8}{:>22}",
-        "", "tasks", "BM25", "ours", "ratio", "ours, no history"
+        "{:<18}{:>7}{:>45}{:>45}",
+        "", "", "all files", "source files"
     );
+    let columns = format!(
+        "{:>9}{:>9}{:>7}{:>12}{:>8}",
+        "BM25", "ours", "ratio", "no history", "ratio"
+    );
+    println!("{:<18}{:>7}{columns}{columns}", "", "tasks");
     for path in &args {
         let row = measure(Path::new(path), most, dump.as_mut())?;
         show(&row);
@@ -83,33 +90,35 @@ fn main() -> Outcome<()> {
 }
 
 fn show(row: &Row) {
+    let columns = |[bm25, ours, without]: [f64; 3]| {
+        let (ratio, less) = (ours / bm25, without / bm25);
+        format!("{bm25:>9.3}{ours:>9.3}{ratio:>7.2}{without:>12.3}{less:>8.2}")
+    };
     println!(
-        "{:<24}{:>7}{:>9.3}{:>9.3}{:>8.2}{:>14.3}{:>8.2}",
+        "{:<18}{:>7}{}{}",
         row.name,
         row.tasks,
-        row.bm25,
-        row.ours,
-        row.ours / row.bm25,
-        row.without_history,
-        row.without_history / row.bm25
+        columns(row.all),
+        columns(row.sources)
     );
 }
 
 fn summary(rows: &[Row]) {
-    let mean = |value: fn(&Row) -> f64| rows.iter().map(value).sum::<f64>() / rows.len() as f64;
-    let row = Row {
+    let mut mean = Row {
         name: "mean".to_owned(),
-        tasks: rows.iter().map(|row| row.tasks).sum(),
-        bm25: mean(|row| row.bm25),
-        ours: mean(|row| row.ours),
-        without_history: mean(|row| row.without_history),
+        ..Row::default()
     };
-    show(&row);
-    let ratio = mean(|row| row.ours / row.bm25);
-    let least = rows
-        .iter()
-        .map(|row| row.ours / row.bm25)
-        .fold(f64::MAX, f64::min);
+    for row in rows {
+        mean.tasks += row.tasks;
+        for at in 0..3 {
+            mean.all[at] += row.all[at] / rows.len() as f64;
+            mean.sources[at] += row.sources[at] / rows.len() as f64;
+        }
+    }
+    show(&mean);
+    let ratios: Vec<f64> = rows.iter().map(|row| row.all[1] / row.all[0]).collect();
+    let ratio = ratios.iter().sum::<f64>() / ratios.len() as f64;
+    let least = ratios.iter().copied().fold(f64::MAX, f64::min);
     let ok = |met: bool| if met { "ok" } else { "MISSED" };
     println!(
         "mean of the ratios {ratio:.3}, goal 1.15: {}",
@@ -119,116 +128,128 @@ fn summary(rows: &[Row]) {
 }
 
 fn measure(path: &Path, most: usize, mut dump: Option<&mut BufWriter<File>>) -> Outcome<Row> {
-    let start = Instant::now();
     let mut clone = Clone::open(path)?;
-    let tasks = tasks::choose(&clone, most)?;
-    let mut sums = [0.0; 3];
-    let mut spent = std::time::Duration::ZERO;
-    let mut counted = 0;
-    for task in &tasks {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut row = Row {
+        name: name.into_owned(),
+        ..Row::default()
+    };
+    let limit = if dump.is_some() { usize::MAX } else { AT };
+    let options = Options {
+        limit,
+        reasons: false,
+        ..Options::default()
+    };
+    let mut with_sources = 0;
+    for task in tasks::choose(&clone, most)? {
         let tree = clone.tree(&task.parent)?;
-        let paths: Vec<&str> = tree.iter().map(|(path, _)| path.as_str()).collect();
+        let there = |path: &&str| {
+            tree.binary_search_by(|(known, _)| known.as_str().cmp(path))
+                .is_ok()
+        };
         let truth: HashSet<&str> = task
             .files
             .iter()
             .map(String::as_str)
-            .filter(|file| paths.binary_search(file).is_ok())
+            .filter(there)
             .collect();
         if truth.is_empty() {
             continue;
         }
-        counted += 1;
-        let sources: Vec<Source<'_>> = tree
-            .iter()
-            .map(|(path, blob)| Source {
-                path,
-                imports: &blob.imports,
-            })
-            .collect();
-        let graph = Graph::of(&sources, &|path| {
-            let at = tree
-                .binary_search_by(|(known, _)| known.as_str().cmp(path))
-                .ok()?;
-            tree[at].1.manifest.clone()
-        });
-        let files: Vec<Candidate<'_>> = tree
-            .iter()
-            .map(|(path, blob)| Candidate {
-                path,
-                sketch: &blob.sketch,
-            })
-            .collect();
-        let started = Instant::now();
-        let history = History::new(clone.before(&task.parent), paths.iter().copied());
+        let graph = imports(&tree);
+        let history = History::new(
+            clone.before(&task.parent),
+            tree.iter().map(|(path, _)| path.as_str()),
+        );
         let mut corpus = Corpus {
-            files,
+            files: candidates(&tree),
             history: Some(&history),
             imports: Some(&graph),
             ..Corpus::default()
         };
-        let limit = if dump.is_some() { usize::MAX } else { AT };
-        let options = Options {
-            limit,
-            reasons: false,
-            ..Options::default()
-        };
         let ours = rank(&task.text, &corpus, &options);
-        spent += started.elapsed();
         if let Some(out) = &mut dump {
-            write(out, path, task, &ours, &truth)?;
+            write(out, &row.name, &task, &ours, &truth)?;
         }
         corpus.history = None;
-        let plain = rank(&task.text, &corpus, &options);
+        let without = rank(&task.text, &corpus, &options);
         let baseline = bm25::rank(&task.text, &corpus.files, AT);
-        let recall = |found: &mut dyn Iterator<Item = &str>| {
-            found.take(AT).filter(|path| truth.contains(path)).count() as f64 / truth.len() as f64
-        };
-        sums[0] += recall(&mut baseline.into_iter());
-        sums[1] += recall(&mut ours.iter().map(|found| found.path.as_str()));
-        sums[2] += recall(&mut plain.iter().map(|found| found.path.as_str()));
+        let answers = [baseline, paths(&ours), paths(&without)];
+        let sources: HashSet<&str> = truth
+            .iter()
+            .copied()
+            .filter(|path| Language::of(path).is_some())
+            .collect();
+        row.tasks += 1;
+        with_sources += usize::from(!sources.is_empty());
+        for (at, answer) in answers.iter().enumerate() {
+            row.all[at] += recall(answer, &truth);
+            row.sources[at] += recall(answer, &sources);
+        }
     }
-    let mean = |sum: f64| sum / counted as f64;
-    eprintln!(
-        "{}: {:.1} s, {:.1} ms a task",
-        path.display(),
-        start.elapsed().as_secs_f64(),
-        spent.as_secs_f64() * 1e3 / f64::from(counted.max(1))
-    );
-    Ok(Row {
-        name: path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned(),
-        tasks: counted as usize,
-        bm25: mean(sums[0]),
-        ours: mean(sums[1]),
-        without_history: mean(sums[2]),
+    row.all = row.all.map(|sum| sum / row.tasks.max(1) as f64);
+    row.sources = row.sources.map(|sum| sum / with_sources.max(1) as f64);
+    Ok(row)
+}
+
+fn candidates(tree: &Tree) -> Vec<Candidate<'_>> {
+    tree.iter()
+        .map(|(path, blob)| Candidate {
+            path,
+            sketch: &blob.sketch,
+        })
+        .collect()
+}
+
+/// Which file of a tree imports which.
+fn imports(tree: &Tree) -> Graph {
+    let sources: Vec<Source<'_>> = tree
+        .iter()
+        .map(|(path, blob)| Source {
+            path,
+            imports: &blob.imports,
+        })
+        .collect();
+    Graph::of(&sources, &|path| {
+        let at = tree
+            .binary_search_by(|(known, _)| known.as_str().cmp(path))
+            .ok()?;
+        tree[at].1.manifest.clone()
     })
 }
 
-/// Writes the signals of the first files and of the true ones, for fitting weights.
+fn paths(found: &[Found]) -> Vec<&str> {
+    found.iter().map(|found| found.path.as_str()).collect()
+}
+
+/// Which part of the truth is among the first; none if there is no truth.
+fn recall(answer: &[&str], truth: &HashSet<&str>) -> f64 {
+    let met = answer
+        .iter()
+        .take(AT)
+        .filter(|path| truth.contains(*path))
+        .count();
+    met as f64 / truth.len().max(1) as f64
+}
+
+/// Writes the signals of the first files and of the true ones, for fitting weights: the repository, the
+/// commit, how many files are true, whether this one is, its path, its signals.
 fn write(
-    out: &mut impl std::io::Write,
-    path: &Path,
+    out: &mut impl Write,
+    name: &str,
     task: &Task,
     found: &[Found],
     truth: &HashSet<&str>,
 ) -> Outcome<()> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
     for (at, file) in found.iter().enumerate() {
         let is = truth.contains(file.path.as_str());
         if at < 300 || is {
-            let signals: Vec<String> = file.signals.iter().map(|s| format!("{s:.4}")).collect();
-            writeln!(
-                out,
-                "{name}\t{}\t{}\t{}\t{}\t{}",
-                task.id,
-                truth.len(),
-                u8::from(is),
-                file.path,
-                signals.join("\t")
-            )?;
+            let (commit, files, path) = (&task.id, truth.len(), &file.path);
+            write!(out, "{name}\t{commit}\t{files}\t{}\t{path}", u8::from(is))?;
+            for signal in file.signals {
+                write!(out, "\t{signal:.4}")?;
+            }
+            writeln!(out)?;
         }
     }
     Ok(())

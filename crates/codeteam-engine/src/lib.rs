@@ -15,6 +15,8 @@ pub mod dialect;
 pub mod driver;
 pub mod engine;
 pub mod env;
+pub mod find;
+mod gather;
 pub mod git;
 mod inside;
 pub mod library;

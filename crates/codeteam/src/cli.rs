@@ -9,6 +9,7 @@ mod deps;
 mod diff;
 mod doctor;
 mod drive;
+mod find;
 mod init;
 mod log;
 mod merge;
@@ -134,6 +135,11 @@ enum Command {
     /// Exits with 1 if something must be mended before a run can start. A worker that cannot be used
     /// is only pointed out, unless a role of the project's workflow has no other.
     Doctor(doctor::Args),
+    /// Find the files that matter for a task, and say why.
+    ///
+    /// Ranks by words of the text in paths, names of definitions and texts, by what imports what, by
+    /// past commits with such words, and by what is changed together.
+    Find(find::Args),
     /// Look at the workers there are, and try one out.
     Worker(worker::Args),
     /// Look at the roles there are, and make your own.
@@ -208,6 +214,7 @@ pub(crate) fn dispatch(args: Args) -> Result<Exit, Problem> {
         Command::Sandbox(args) => sandbox::main(args, &scene),
         Command::SandboxLook(args) => sandbox::look(args),
         Command::SandboxKnock(args) => sandbox::knock(args),
+        Command::Find(args) => find::main(&args, &scene),
         Command::Worker(args) => worker::main(&args, &scene),
         Command::Role(args) => role::main(&args, &scene),
         Command::Config(args) => config::main(&args, &scene),

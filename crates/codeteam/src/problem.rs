@@ -9,7 +9,7 @@ use codeteam_engine::context::{self, strategies};
 use codeteam_engine::driver;
 use codeteam_engine::engine::Error as EngineError;
 use codeteam_engine::perform::Halt;
-use codeteam_engine::{config, git, library, prompt, store, workspace};
+use codeteam_engine::{config, find, git, library, prompt, store, workspace};
 
 use crate::exit::Exit;
 use crate::output::{Style, say};
@@ -213,6 +213,18 @@ fn no_sandbox(missing: &Missing) -> Problem {
     Problem::environment("workers and gates cannot be confined here, so nothing was started")
         .caused_by(missing)
         .hint("`codeteam doctor` tries it again and says what works")
+}
+
+impl From<find::Error> for Problem {
+    fn from(error: find::Error) -> Self {
+        let problem = Self::user(error.to_string()).caused_by(&error);
+        match error {
+            find::Error::Tree(_) => problem,
+            find::Error::Model(_) => problem.hint(
+                "name a folder with `model.safetensors` and `tokenizer.json`, as Model2Vec writes them",
+            ),
+        }
+    }
 }
 
 impl From<prompt::Error> for Problem {

@@ -45,6 +45,14 @@ impl Repo {
         };
         commits(&output).ok_or_else(|| call.unexpected("a garbled commit"))
     }
+
+    /// Whether a commit is the other, or comes before it. One that there is not does not. One
+    /// process.
+    pub fn is_ancestor(&self, one: &Oid, other: &Oid) -> Result<bool, Error> {
+        let call = self.plumbing().args(["merge-base", "--is-ancestor"]);
+        let output = self.git.attempt(&call.arg(one).arg(other))?;
+        Ok(output.status.success())
+    }
 }
 
 /// Reads what `log` printed.
