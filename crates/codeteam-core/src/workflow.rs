@@ -179,6 +179,7 @@ pub enum Scope {
 }
 
 impl Scope {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
     fn is_all(&self) -> bool {
         *self == Self::Repository
     }

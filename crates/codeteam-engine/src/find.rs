@@ -6,15 +6,13 @@ use std::thread;
 
 use codeteam_context::cache;
 use codeteam_context::find::meaning::{self, Model};
-use codeteam_context::find::{
-    Candidate, Commit, Corpus, Found, History, Options, Sketches, is_generated, rank,
-};
-use codeteam_context::imports::{self, Graph, Source};
+use codeteam_context::find::{Candidate, Commit, Corpus, Found, History, Options, Sketches, rank};
+use codeteam_context::imports::Graph;
 use codeteam_context::index::Index;
-use codeteam_context::outline::Outline;
 use codeteam_context::tree::{self, Tree};
 use serde::{Deserialize, Serialize};
 
+use crate::context::known;
 use crate::git::{self, Oid, Repo};
 
 /// The most commits that are looked back at.
@@ -111,18 +109,8 @@ impl Known {
     fn of(root: &Path, cache: Option<&Path>) -> Result<Self, Error> {
         let tree = Tree::walk(root, &tree::Options::default(), &|_| {})?;
         let index = Index::build(&tree, cache, &|_, _| {});
-        let outline = |path: &str, _: &str| {
-            let file = index.file(path).filter(|_| !is_generated(path));
-            file.map_or_else(Outline::default, |file| index.outline(file).clone())
-        };
-        let sketches = Sketches::take(&tree, &outline, cache);
-        let sources: Vec<Source<'_>> = (0..index.len())
-            .map(|file| Source {
-                path: index.path(file),
-                imports: &index.outline(file).imports,
-            })
-            .collect();
-        let imports = Graph::of(&sources, &imports::reader(&tree));
+        let sketches = known::sketches(&tree, &index, cache);
+        let imports = known::imports(&tree, &index);
         Ok(Self {
             tree,
             sketches,
@@ -145,7 +133,11 @@ struct Kept {
 }
 
 /// The commits up to `tip`, newest first. Those that were read before are not read again.
-fn past(repo: &Repo, tip: &Oid, cache: Option<&Path>) -> Result<Vec<Commit>, git::Error> {
+pub(crate) fn past(
+    repo: &Repo,
+    tip: &Oid,
+    cache: Option<&Path>,
+) -> Result<Vec<Commit>, git::Error> {
     let place = cache.map(|folder| folder.join(HISTORY));
     let kept: Option<Kept> = place.as_ref().and_then(|place| cache::load(place, VERSION));
     let commits = match kept {

@@ -16,7 +16,6 @@ pub mod driver;
 pub mod engine;
 pub mod env;
 pub mod find;
-mod gather;
 pub mod git;
 mod inside;
 pub mod library;

@@ -5,13 +5,15 @@ use std::cell::OnceCell;
 use std::path::PathBuf;
 
 use codeteam_context::files::Files;
-use codeteam_context::find::{self, Commit, Corpus, History, Sketches};
+use codeteam_context::find::{self, Commit, Corpus, History};
 use codeteam_context::graph::{self, Focus, Ranks};
-use codeteam_context::imports::{self, Graph, Source, Way};
+use codeteam_context::imports::{Graph, Way};
 use codeteam_context::index::Index;
 use codeteam_context::map;
 use codeteam_context::outline::Kind;
 use codeteam_context::strategy::Project;
+
+use super::known;
 
 /// How many files are ranked: no part shows more.
 const RANKED: usize = 60;
@@ -74,32 +76,14 @@ impl<'a> Sight<'a> {
     }
 
     fn graph(&self) -> &Graph {
-        self.graph.get_or_init(|| {
-            let index = self.index();
-            let sources: Vec<Source<'_>> = self
-                .files
-                .list()
-                .iter()
-                .map(|file| Source {
-                    path: &file.path,
-                    imports: match index.file(&file.path) {
-                        Some(at) => &index.outline(at).imports,
-                        None => &[],
-                    },
-                })
-                .collect();
-            Graph::of(&sources, &imports::reader(self.files))
-        })
+        self.graph
+            .get_or_init(|| known::imports(self.files, self.index()))
     }
 
     fn found(&self) -> &[String] {
         self.found.get_or_init(|| {
             let index = self.index();
-            let outline = |path: &str, _: &str| match index.file(path) {
-                Some(at) => index.outline(at).clone(),
-                None => codeteam_context::outline::Outline::default(),
-            };
-            let sketches = Sketches::take(self.files, &outline, self.about.cache.as_deref());
+            let sketches = known::sketches(self.files, index, self.about.cache.as_deref());
             let files: Vec<_> = sketches.candidates().collect();
             let commits = (self.about.history)();
             let history = History::new(&commits, files.iter().map(|file| file.path));

@@ -7,10 +7,8 @@ use codeteam_core::role::Role;
 use super::{Error, Project, redactor};
 use crate::context::strategies::Strategies;
 use crate::context::{self, About, Objects, Place, Sight};
+use crate::find;
 use crate::prompt::{self, Asked, Prompt, Templates};
-
-/// How far back is looked for what changes together.
-const COMMITS: usize = 5_000;
 
 /// What a prompt is wanted for.
 #[derive(Clone, Debug, Default)]
@@ -65,7 +63,7 @@ impl Project {
         strategies.check(role)?;
         let files = Objects::new(&self.repo, tree)?;
         let commit = &self.head.commit;
-        let history = || self.repo.history(commit, None, COMMITS).unwrap_or_default();
+        let history = || find::past(&self.repo, commit, None).unwrap_or_default();
         let targets = assignment.task.as_ref().map(|task| task.files.clone());
         let about = About {
             words: context::words(&assignment),

@@ -8,14 +8,13 @@ use codeteam_core::ids::BodyId;
 use crate::context::strategies::Strategies;
 use crate::context::{self, About, Asked, Place, Sight, Told};
 use crate::engine::Engine;
+use crate::find;
 use crate::perform::{Error, Job, oid};
 use crate::prompt::Templates;
 use crate::workspace::Workspace;
 
 /// Longer files are not shown.
 const MAX_FILE: u64 = 1 << 20;
-/// How far back is looked for what changes together.
-const COMMITS: usize = 5_000;
 /// What a prompt may be where a run of an older version has not pinned it.
 const TOKEN_BUDGET: u64 = 200_000;
 
@@ -33,15 +32,14 @@ pub(super) fn told(
     let tracked = workspace.tracked()?.into_iter().map(|entry| entry.path);
     let files = Tree::of(&workspace.tree_dir(), tracked, MAX_FILE)?;
     let base = oid(&job.base.commit.0)?;
-    let history = || {
-        let commits = engine.repo.history(&base, None, COMMITS);
-        commits.unwrap_or_default()
-    };
+    let cache = engine.env.context_cache(engine.repo.top_level());
+    // A role can do without what git does not tell.
+    let history = || find::past(&engine.repo, &base, cache.as_deref()).unwrap_or_default();
     let task = assignment.task.as_ref();
     let about = About {
         words: context::words(assignment),
         targets: task.map(|task| task.files.clone()).unwrap_or_default(),
-        cache: engine.env.context_cache(engine.repo.top_level()),
+        cache: cache.clone(),
         history: &history,
     };
     let sight = Sight::new(&files, about);

@@ -79,7 +79,6 @@ impl Machine {
             path: self.path("bin").into(),
             home: Some(self.path("home")),
             state_home: Some(self.path("state")),
-            cache_home: None,
             config_home: None,
             keys: Keys::from_env(variables),
             cloud: BTreeMap::new(),
