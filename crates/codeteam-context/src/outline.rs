@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use tree_sitter::{ParseOptions, ParseState, Parser, Tree};
 
 pub use self::definitions::{Definition, Kind};
-pub use self::imports::Import;
+pub use self::imports::{Form, Import};
 pub use self::references::Reference;
 pub use self::signatures::signatures;
 

@@ -1,5 +1,6 @@
 //! The plan: phases of tasks with dependencies, acceptance criteria and files.
 
+mod amend;
 mod yaml;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::amend::{Unamended, amend};
 pub use self::yaml::{Loaded, from_yaml, to_yaml};
 use crate::ids::{PhaseId, TaskId, is_plain};
 

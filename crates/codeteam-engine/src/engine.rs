@@ -146,6 +146,10 @@ pub enum Error {
     NoPlan(PathBuf),
     #[error(transparent)]
     Prompt(#[from] crate::prompt::Error),
+    #[error(transparent)]
+    Strategy(#[from] crate::context::strategies::Error),
+    #[error(transparent)]
+    Context(#[from] crate::context::Error),
     #[error("the plan has no task `{0}`")]
     NoTask(String),
     #[error("workers and gates cannot be confined here")]
@@ -288,6 +292,7 @@ impl Engine {
             accounts: prepared.accounts,
             rules: prepared.rules,
             templates: prepared.templates,
+            strategies: prepared.strategies,
         })
     }
 

@@ -14,6 +14,7 @@ mod command;
 mod commits;
 mod diff;
 mod error;
+mod history;
 mod index;
 mod init;
 mod merge;

@@ -5,9 +5,11 @@ mod completions;
 mod config;
 mod decide;
 mod demo;
+mod deps;
 mod diff;
 mod doctor;
 mod drive;
+mod find;
 mod init;
 mod log;
 mod merge;
@@ -103,6 +105,15 @@ enum Command {
     Skip(decide::SkipArgs),
     /// End a run.
     Abort(decide::AbortArgs),
+    /// Find out which tasks of a plan need which, by what their files import.
+    ///
+    /// Looks at the files of each task as they are in the checkout, and follows their imports to the
+    /// files of other tasks, also to those that are not written yet. Shows each dependency with the
+    /// import that speaks for it, what the plan has already, what would make tasks wait for each
+    /// other, and imports of which nothing is known; then asks.
+    ///
+    /// Without a terminal it changes nothing unless `--yes` is given.
+    Deps(deps::Args),
     /// Merge the branch of a run into the branch you are on.
     Merge(merge::Args),
     /// Remove the worktrees of runs that have ended; what they hold is kept.
@@ -124,6 +135,11 @@ enum Command {
     /// Exits with 1 if something must be mended before a run can start. A worker that cannot be used
     /// is only pointed out, unless a role of the project's workflow has no other.
     Doctor(doctor::Args),
+    /// Find the files that matter for a task, and say why.
+    ///
+    /// Ranks by words of the text in paths, names of definitions and texts, by what imports what, by
+    /// past commits with such words, and by what is changed together.
+    Find(find::Args),
     /// Look at the workers there are, and try one out.
     Worker(worker::Args),
     /// Look at the roles there are, and make your own.
@@ -198,6 +214,7 @@ pub(crate) fn dispatch(args: Args) -> Result<Exit, Problem> {
         Command::Sandbox(args) => sandbox::main(args, &scene),
         Command::SandboxLook(args) => sandbox::look(args),
         Command::SandboxKnock(args) => sandbox::knock(args),
+        Command::Find(args) => find::main(&args, &scene),
         Command::Worker(args) => worker::main(&args, &scene),
         Command::Role(args) => role::main(&args, &scene),
         Command::Config(args) => config::main(&args, &scene),
@@ -216,6 +233,7 @@ pub(crate) fn dispatch(args: Args) -> Result<Exit, Problem> {
         Command::Retry(args) => decide::retry(&args, &scene),
         Command::Skip(args) => decide::skip(&args, &scene),
         Command::Abort(args) => decide::abort(&args, &scene),
+        Command::Deps(args) => deps::main(&args, &scene),
         Command::Merge(args) => merge::main(&args, &scene),
         Command::Prune(args) => prune::main(&args, &scene),
         Command::Restore(args) => restore::main(&args, &scene),

@@ -1,0 +1,172 @@
+//! Finds the files of a tree that matter for a task.
+
+pub mod history;
+mod lexical;
+pub mod meaning;
+mod pairs;
+mod past;
+mod query;
+mod rank;
+mod reason;
+mod sketch;
+mod sketches;
+pub mod words;
+
+pub use self::history::{Commit, History, Touched};
+pub use self::pairs::is_test;
+pub use self::reason::Reason;
+pub use self::sketch::Sketch;
+pub use self::sketches::{Outliner, Sketches, is_generated};
+
+use self::rank::Ranking;
+use crate::imports::Graph;
+
+/// The files among which to look, and what is known of them.
+#[derive(Clone, Debug, Default)]
+pub struct Corpus<'a> {
+    /// The files, in the order of their paths.
+    pub files: Vec<Candidate<'a>>,
+    /// Which of these files imports which.
+    pub imports: Option<&'a Graph>,
+    /// Past commits over these files.
+    pub history: Option<&'a History<'a>>,
+    /// How near each file is to the text by its meaning, from 0 to 1.
+    pub meaning: Option<Vec<f32>>,
+}
+
+/// A file among others.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate<'a> {
+    /// Its path.
+    pub path: &'a str,
+    /// What is in it.
+    pub sketch: &'a Sketch,
+}
+
+/// How to rank.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The most files to find.
+    pub limit: usize,
+    /// How much each signal counts.
+    pub weights: Weights,
+    /// Whether to say why.
+    pub reasons: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            limit: 10,
+            weights: WEIGHTS,
+            reasons: true,
+        }
+    }
+}
+
+/// What speaks for a file. Each signal goes from 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Signal {
+    /// Words of the task in its text.
+    Text,
+    /// In its path.
+    Path,
+    /// In the names of what it defines.
+    Names,
+    /// An identifier of the task, as it is written, is in it.
+    Identifier,
+    /// An identifier of the task is defined in it.
+    Definition,
+    /// The task names it.
+    Named,
+    /// Past commits with such words changed it.
+    Message,
+    /// It is changed often, and lately.
+    Often,
+    /// It is changed together with what was found.
+    Together,
+    /// It imports what was found, or is imported by it.
+    Near,
+    /// It is the test of what was found, or what a test that was found tests.
+    Pair,
+    /// It means something alike.
+    Meaning,
+}
+
+impl Signal {
+    /// All of them, in their order.
+    pub const ALL: [Self; SIGNALS] = [
+        Self::Text,
+        Self::Path,
+        Self::Names,
+        Self::Identifier,
+        Self::Definition,
+        Self::Named,
+        Self::Message,
+        Self::Often,
+        Self::Together,
+        Self::Near,
+        Self::Pair,
+        Self::Meaning,
+    ];
+
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Path => "path",
+            Self::Names => "names",
+            Self::Identifier => "identifier",
+            Self::Definition => "definition",
+            Self::Named => "named",
+            Self::Message => "message",
+            Self::Often => "often",
+            Self::Together => "together",
+            Self::Near => "near",
+            Self::Pair => "pair",
+            Self::Meaning => "meaning",
+        }
+    }
+}
+
+/// How many signals there are.
+pub const SIGNALS: usize = 12;
+
+/// How much each signal counts, in the order of [`Signal`].
+pub type Weights = [f64; SIGNALS];
+
+/// The weights that are used. They were fitted, by hill climbing on recall at 10, on the newest
+/// commits of a dozen repositories, and tried on others: see `docs/benchmarks.md`.
+pub const WEIGHTS: Weights = [
+    1.3,  // Text
+    0.85, // Path
+    0.35, // Names
+    0.3,  // Identifier
+    0.3,  // Definition
+    5.0,  // Named: whoever names a file means it
+    0.85, // Message
+    0.2,  // Often
+    0.6,  // Together
+    0.4,  // Near
+    0.1,  // Pair
+    0.3,  // Meaning
+];
+
+/// A file that was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// Its path.
+    pub path: String,
+    /// How much speaks for it.
+    pub score: f64,
+    /// What speaks for it, each signal by itself, in the order of [`Signal`].
+    pub signals: [f64; SIGNALS],
+    /// What speaks for it, in words, the most telling first.
+    pub why: Vec<Reason>,
+}
+
+/// Ranks the files of a tree for the text of a task, best first. The same text, files and history give
+/// the same ranking.
+pub fn rank(text: &str, corpus: &Corpus<'_>, options: &Options) -> Vec<Found> {
+    Ranking::new(text, corpus, options.weights).found(options)
+}

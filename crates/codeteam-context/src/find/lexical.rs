@@ -1,0 +1,71 @@
+//! Ranking by words: BM25.
+
+use super::query::Term;
+use super::words::Bag;
+
+/// How soon a word said again counts no more.
+const K1: f64 = 1.2;
+/// How much the length of texts matters that differ as files do.
+pub(super) const LONG: f64 = 0.75;
+/// And of those that are short, such as paths.
+pub(super) const SHORT: f64 = 0.5;
+
+/// How well each text fits the words: BM25, rare words weighing more.
+pub(super) fn bm25(terms: &[Term], texts: &[&Bag], b: f64) -> Vec<f64> {
+    let mut scores = vec![0.0; texts.len()];
+    let total: u64 = texts.iter().map(|text| u64::from(text.length())).sum();
+    if texts.is_empty() || total == 0 {
+        return scores;
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a mean needs no more")]
+    let mean = total as f64 / texts.len() as f64;
+    let mut counts = vec![0_u32; texts.len()];
+    for term in terms {
+        let mut having = 0;
+        for (count, text) in counts.iter_mut().zip(texts) {
+            *count = text.count(term.word);
+            having += usize::from(*count > 0);
+        }
+        if having == 0 {
+            continue;
+        }
+        let rarity = rarity(having, texts.len());
+        for ((score, count), text) in scores.iter_mut().zip(&counts).zip(texts) {
+            if *count > 0 {
+                let count = f64::from(*count);
+                let long = 1.0 - b + b * f64::from(text.length()) / mean;
+                *score += term.weight * rarity * count * (K1 + 1.0) / (count + K1 * long);
+            }
+        }
+    }
+    scores
+}
+
+/// How rare each word is in the texts.
+pub(super) fn rarities(terms: &[Term], texts: &[&Bag]) -> Vec<f64> {
+    let having = |term: &Term| {
+        texts
+            .iter()
+            .filter(|text| text.count(term.word) > 0)
+            .count()
+    };
+    terms
+        .iter()
+        .map(|term| rarity(having(term), texts.len()))
+        .collect()
+}
+
+/// How much it says that a text has a word, which so many of all have.
+#[expect(clippy::cast_precision_loss, reason = "a logarithm needs no more")]
+fn rarity(having: usize, all: usize) -> f64 {
+    (1.0 + (all as f64 - having as f64 + 0.5) / (having as f64 + 0.5)).ln()
+}
+
+/// How much a task that names these paths names this file.
+pub(super) fn named(named: &[String], path: &str) -> f64 {
+    let fits = |name: &String| {
+        path.strip_suffix(name.as_str())
+            .is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+    };
+    f64::from(u8::from(named.iter().any(fits)))
+}

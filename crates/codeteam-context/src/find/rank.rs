@@ -1,0 +1,201 @@
+//! Ranking: all signals, and what they come to.
+
+use super::query::Query;
+use super::words::Bag;
+use super::{Corpus, Found, Options, SIGNALS, Signal, Weights, lexical, pairs, past};
+
+/// How many of the files found by what they are themselves are looked round from.
+const SEEDS: usize = 10;
+
+/// A ranking under way.
+pub(super) struct Ranking<'a> {
+    pub(super) corpus: &'a Corpus<'a>,
+    pub(super) query: Query,
+    pub(super) weights: Weights,
+    /// The signals of each file.
+    pub(super) rows: Vec<[f64; SIGNALS]>,
+    /// The words of each path.
+    pub(super) paths: Vec<Bag>,
+    /// How rare each word of the task is in the texts.
+    pub(super) rarities: Vec<f64>,
+    /// Past commits like the task, most alike first.
+    pub(super) alike: Vec<(usize, f64)>,
+    /// Which files go together as test and tested.
+    pub(super) pairs: Vec<Vec<u32>>,
+    /// The files found by what they are themselves, best first, with their parts of the best one's
+    /// score.
+    pub(super) seeds: Vec<(usize, f64)>,
+}
+
+impl<'a> Ranking<'a> {
+    pub(super) fn new(text: &str, corpus: &'a Corpus<'a>, weights: Weights) -> Self {
+        let paths: Vec<&str> = corpus.files.iter().map(|file| file.path).collect();
+        let mut ranking = Self {
+            corpus,
+            query: Query::of(text),
+            weights,
+            rows: vec![[0.0; SIGNALS]; corpus.files.len()],
+            paths: paths.iter().map(|path| Bag::of(path)).collect(),
+            rarities: Vec::new(),
+            alike: Vec::new(),
+            pairs: pairs::pairs(&paths),
+            seeds: Vec::new(),
+        };
+        ranking.by_itself();
+        ranking.by_others();
+        ranking
+    }
+
+    /// The signals of each file by itself.
+    fn by_itself(&mut self) {
+        let files = &self.corpus.files;
+        let texts: Vec<&Bag> = files.iter().map(|file| &file.sketch.text).collect();
+        let named: Vec<&Bag> = files.iter().map(|file| &file.sketch.named).collect();
+        let paths: Vec<&Bag> = self.paths.iter().collect();
+        let Query {
+            terms,
+            identifiers,
+            paths: said,
+        } = &self.query;
+        self.rarities = lexical::rarities(terms, &texts);
+        let signals = [
+            (Signal::Text, lexical::bm25(terms, &texts, lexical::LONG)),
+            (Signal::Path, lexical::bm25(terms, &paths, lexical::SHORT)),
+            (Signal::Names, lexical::bm25(terms, &named, lexical::SHORT)),
+            (
+                Signal::Identifier,
+                lexical::bm25(identifiers, &texts, lexical::LONG),
+            ),
+            (
+                Signal::Definition,
+                lexical::bm25(identifiers, &named, lexical::SHORT),
+            ),
+            (
+                Signal::Named,
+                files
+                    .iter()
+                    .map(|file| lexical::named(said, file.path))
+                    .collect(),
+            ),
+        ];
+        for (signal, values) in signals {
+            self.put(signal, values);
+        }
+        if let Some(history) = self.corpus.history {
+            self.alike = past::alike(&self.query, history);
+            self.put(Signal::Message, past::changed_by(&self.alike, history));
+            self.put(Signal::Often, past::often(history));
+        }
+        if let Some(meaning) = &self.corpus.meaning {
+            let meaning = meaning.iter().map(|near| f64::from(*near));
+            for (row, near) in self.rows.iter_mut().zip(meaning) {
+                row[Signal::Meaning as usize] = near.clamp(0.0, 1.0);
+            }
+        }
+    }
+
+    /// The signals of each file by what was found so far.
+    fn by_others(&mut self) {
+        let mut seeds = self.best(SEEDS);
+        let most = seeds.first().map_or(1.0, |(_, score)| *score);
+        for (_, score) in &mut seeds {
+            *score /= most;
+        }
+        self.seeds = seeds;
+        if let Some(history) = self.corpus.history {
+            self.put(Signal::Together, past::together(history, &self.seeds));
+        }
+        self.put(Signal::Near, self.by_imports());
+        self.put(Signal::Pair, self.by_pairs());
+    }
+
+    /// How near each file is to what was found by imports, in both directions. A file that imports
+    /// much, or is imported by many, says little of each.
+    fn by_imports(&self) -> Vec<f64> {
+        let mut near = vec![0.0; self.rows.len()];
+        for (seed, part) in &self.seeds {
+            let (imports, importers) = self.neighbours(*seed);
+            for side in [imports, importers] {
+                #[expect(clippy::cast_precision_loss, reason = "thousands of files")]
+                let share = part / (side.len() as f64).sqrt();
+                for file in side {
+                    near[file] += share;
+                }
+            }
+        }
+        near
+    }
+
+    /// The files that a file imports, and those that import it.
+    pub(super) fn neighbours(&self, file: usize) -> (Vec<usize>, Vec<usize>) {
+        let Some(graph) = self.corpus.imports else {
+            return (Vec::new(), Vec::new());
+        };
+        let files = &self.corpus.files;
+        let number = |path: &str| files.binary_search_by(|file| file.path.cmp(path)).ok();
+        let numbers = |paths: Vec<&str>| paths.into_iter().filter_map(number).collect();
+        let path = files[file].path;
+        (
+            numbers(graph.imports_of(path)),
+            numbers(graph.importers_of(path)),
+        )
+    }
+
+    /// How much each file goes with what was found as a test or a tested one.
+    fn by_pairs(&self) -> Vec<f64> {
+        let mut beside = vec![0.0_f64; self.rows.len()];
+        for (at, part) in &self.seeds {
+            for other in &self.pairs[*at] {
+                let value = &mut beside[*other as usize];
+                *value = value.max(*part);
+            }
+        }
+        beside
+    }
+
+    /// Sets a signal of all files, the greatest being 1.
+    fn put(&mut self, signal: Signal, values: Vec<f64>) {
+        let most = values.iter().copied().fold(0.0, f64::max);
+        if most > 0.0 {
+            for (row, value) in self.rows.iter_mut().zip(values) {
+                row[signal as usize] = value / most;
+            }
+        }
+    }
+
+    /// How much a signal counts for a file.
+    pub(super) fn part(&self, file: usize, signal: Signal) -> f64 {
+        self.rows[file][signal as usize] * self.weights[signal as usize]
+    }
+
+    /// The best files by the signals there are so far, with their scores.
+    fn best(&self, limit: usize) -> Vec<(usize, f64)> {
+        let score = |file| {
+            Signal::ALL
+                .into_iter()
+                .map(|signal| self.part(file, signal))
+                .sum::<f64>()
+        };
+        let scores = (0..self.rows.len()).map(|file| (file, score(file)));
+        let mut best: Vec<(usize, f64)> = scores.filter(|(_, score)| *score > 0.0).collect();
+        best.sort_by(|(a, one), (b, other)| other.total_cmp(one).then(a.cmp(b)));
+        best.truncate(limit);
+        best
+    }
+
+    /// The files that were found.
+    pub(super) fn found(&self, options: &Options) -> Vec<Found> {
+        let best = self.best(options.limit).into_iter();
+        best.map(|(file, score)| Found {
+            path: self.corpus.files[file].path.to_owned(),
+            score,
+            signals: self.rows[file],
+            why: if options.reasons {
+                self.reasons(file)
+            } else {
+                Vec::new()
+            },
+        })
+        .collect()
+    }
+}

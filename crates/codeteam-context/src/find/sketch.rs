@@ -1,0 +1,46 @@
+//! What is kept of a file's content to find it by.
+
+use serde::{Deserialize, Serialize};
+
+use super::words::Bag;
+use crate::outline::Outline;
+
+/// The most names of definitions that are kept of a file; beyond, it is data or generated.
+const NAMES: usize = 1000;
+
+/// A file's content, as it is found by. It depends on nothing but the content, so that it can be kept
+/// by its hash.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sketch {
+    /// By what the content is told from another.
+    pub hash: [u8; 16],
+    /// The words of the text.
+    pub text: Bag,
+    /// The names of what is defined in it, in their order, each once.
+    pub names: Vec<String>,
+    /// The words of these names.
+    pub named: Bag,
+}
+
+impl Sketch {
+    /// Looks at a text and at what is defined in it.
+    pub fn of(text: &str, outline: &Outline) -> Self {
+        let mut names: Vec<String> = outline.definitions.iter().map(|d| d.name.clone()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names.truncate(NAMES);
+        Self {
+            hash: hash(text),
+            text: Bag::of(text),
+            named: Bag::of(&names.join(" ")),
+            names,
+        }
+    }
+}
+
+/// By what a content is told from another.
+pub(super) fn hash(text: &str) -> [u8; 16] {
+    let mut hash = [0; 16];
+    hash.copy_from_slice(&blake3::hash(text.as_bytes()).as_bytes()[..16]);
+    hash
+}

@@ -1,0 +1,106 @@
+//! Where imports of Go lead: to all files of a package's folder but its tests.
+
+use std::collections::{HashMap, HashSet};
+
+use super::manifests::{self, Module};
+use super::paths::{Paths, below, folder_of, join};
+use super::{Lead, Read};
+use crate::language::Language;
+use crate::outline::Import;
+
+/// What is known of Go.
+pub(super) struct Go<'a> {
+    /// The modules of the repository, by their path.
+    modules: HashMap<String, String>,
+    /// What modules require.
+    required: HashSet<String>,
+    /// The groups, by their folder.
+    folders: HashMap<&'a str, u32>,
+    /// The files of each folder, to be nodes of their own.
+    pub(super) groups: Vec<Vec<u32>>,
+    paths: &'a Paths<'a>,
+}
+
+impl<'a> Go<'a> {
+    pub(super) fn new(paths: &'a Paths<'a>, read: &Read<'_>) -> Self {
+        let mut go = Self {
+            modules: HashMap::new(),
+            required: HashSet::new(),
+            folders: HashMap::new(),
+            groups: Vec::new(),
+            paths,
+        };
+        for path in paths.named("go.mod") {
+            let Some(text) = read(path) else { continue };
+            let folder = folder_of(path);
+            let Module {
+                name,
+                required,
+                replaced,
+            } = manifests::go_mod(&text);
+            // Of two with the same name the upper one is meant.
+            go.modules.entry(name).or_insert_with(|| folder.to_owned());
+            go.required.extend(required);
+            for (name, to) in replaced {
+                if let Some(folder) = join(folder, &to) {
+                    go.modules.entry(name).or_insert(folder);
+                }
+            }
+        }
+        let first = u32::try_from(paths.all.len()).unwrap_or(u32::MAX);
+        for (number, path) in paths.written_in(Language::Go) {
+            if path.ends_with("_test.go") {
+                continue;
+            }
+            let next = first.saturating_add(u32::try_from(go.groups.len()).unwrap_or(u32::MAX));
+            let group = *go.folders.entry(folder_of(path)).or_insert(next);
+            match go.groups.get_mut(super::at(group - first)) {
+                Some(members) => members.push(number),
+                None => go.groups.push(vec![number]),
+            }
+        }
+        go
+    }
+
+    pub(super) fn resolve(&self, file: u32, import: &Import) -> Lead {
+        let path = import.module.as_str();
+        if path.starts_with("./") || path.starts_with("../") {
+            let folder = join(folder_of(self.paths.path(file)), path);
+            return folder.map_or(Lead::Nowhere, |folder| self.package(&folder));
+        }
+        // The longest module that the path begins with.
+        for (module, rest) in prefixes(path) {
+            if let Some(folder) = self.modules.get(module) {
+                let folder = below(folder, rest);
+                return self.package(&folder);
+            }
+            if self.required.contains(module) {
+                let vendored = self.folders.get(format!("vendor/{path}").as_str());
+                return match vendored {
+                    Some(group) => Lead::To(vec![*group]),
+                    None => Lead::Package(module.to_owned()),
+                };
+            }
+        }
+        let first = path.split('/').next().unwrap_or("");
+        if first.contains('.') {
+            Lead::Nowhere
+        } else {
+            Lead::Package(path.to_owned())
+        }
+    }
+
+    fn package(&self, folder: &str) -> Lead {
+        if let Some(group) = self.folders.get(folder) {
+            return Lead::To(vec![*group]);
+        }
+        let planned = self.paths.find(&format!("{folder}/x.go"));
+        Lead::file(planned).unwrap_or(Lead::Nowhere)
+    }
+}
+
+/// A path and what follows, from the whole of it to its first part.
+fn prefixes(path: &str) -> impl Iterator<Item = (&str, &str)> {
+    let ends = path.rmatch_indices('/').map(|(at, _)| at);
+    std::iter::once((path, "")).chain(ends.map(|at| (&path[..at], &path[at + 1..])))
+}

@@ -1,0 +1,128 @@
+//! The few things that manifests tell about imports. What cannot be read is not there.
+
+mod java;
+mod jsonc;
+mod node;
+mod python;
+
+use serde::Deserialize;
+use toml::{Table, Value};
+
+pub(super) use self::java::java_groups;
+pub(super) use self::node::{Package, TsConfig, package_json, ts_config};
+pub(super) use self::python::{is_python_manifest, normal, python_packages};
+
+/// What a `go.mod` says.
+pub(super) struct Module {
+    /// The module's path.
+    pub(super) name: String,
+    /// What it requires.
+    pub(super) required: Vec<String>,
+    /// What is replaced by a folder, from its own.
+    pub(super) replaced: Vec<(String, String)>,
+}
+
+/// Reads a `go.mod`.
+pub(super) fn go_mod(text: &str) -> Module {
+    let mut module = Module {
+        name: String::new(),
+        required: Vec::new(),
+        replaced: Vec::new(),
+    };
+    let mut block = String::new();
+    for line in text.lines() {
+        let line = line.split("//").next().unwrap_or("");
+        let mut words: Vec<&str> = line.split_whitespace().collect();
+        if words == [")"] {
+            block.clear();
+            continue;
+        }
+        if words.last() == Some(&"(") {
+            words.remove(0).clone_into(&mut block);
+            continue;
+        }
+        let word = if block.is_empty() && !words.is_empty() {
+            words.remove(0)
+        } else {
+            block.as_str()
+        };
+        let plain = |word: &str| word.trim_matches(['"', '`']).to_owned();
+        match (word, words.as_slice()) {
+            ("module", [name, ..]) => module.name = plain(name),
+            ("require", [name, ..]) => module.required.push(plain(name)),
+            ("replace", [name, .., "=>", to] | [name, .., "=>", to, _])
+                if plain(to).starts_with('.') =>
+            {
+                module.replaced.push((plain(name), plain(to)));
+            }
+            _ => {}
+        }
+    }
+    module
+}
+
+/// What a `Cargo.toml` says.
+#[derive(Debug, Default)]
+pub(super) struct Crate {
+    /// The package's name, as code writes it.
+    pub(super) name: Option<String>,
+    /// Its library's name, if it says another.
+    pub(super) library: Option<String>,
+    /// The library's file, if it says another.
+    pub(super) library_path: Option<String>,
+    /// The files of its programs, tests, examples and benches, where it says them.
+    pub(super) roots: Vec<String>,
+    /// What it depends on: the name in code, and the package's name.
+    pub(super) needs: Vec<(String, String)>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: Option<String>,
+    path: Option<String>,
+}
+
+/// Reads a `Cargo.toml`.
+pub(super) fn cargo_toml(text: &str) -> Option<Crate> {
+    let table: Table = text.parse().ok()?;
+    let mut found = Crate::default();
+    let name = table.get("package").and_then(|package| package.get("name"));
+    found.name = name.and_then(Value::as_str).map(in_code);
+    let target = |value: &Value| value.clone().try_into::<Target>().ok();
+    if let Some(library) = table.get("lib").and_then(target) {
+        found.library = library.name.as_deref().map(in_code);
+        found.library_path = library.path;
+    }
+    for kind in ["bin", "test", "example", "bench"] {
+        let targets = table.get(kind).and_then(Value::as_array);
+        let targets = targets.into_iter().flatten().filter_map(target);
+        found.roots.extend(targets.filter_map(|target| target.path));
+    }
+    let mut tables = vec![&table];
+    tables.extend(table.get("workspace").and_then(Value::as_table));
+    let systems = table.get("target").and_then(Value::as_table);
+    tables.extend(
+        systems
+            .into_iter()
+            .flat_map(Table::values)
+            .filter_map(Value::as_table),
+    );
+    for table in tables {
+        for kind in ["dependencies", "dev-dependencies", "build-dependencies"] {
+            let needs = table.get(kind).and_then(Value::as_table);
+            for (name, said) in needs.into_iter().flatten() {
+                let package = said.get("package").and_then(Value::as_str);
+                let package = in_code(package.unwrap_or(name));
+                found.needs.push((in_code(name), package));
+            }
+        }
+    }
+    Some(found)
+}
+
+fn in_code(name: &str) -> String {
+    name.replace('-', "_")
+}
+
+#[cfg(test)]
+mod tests;

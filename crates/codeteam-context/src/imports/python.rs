@@ -1,0 +1,276 @@
+//! Where imports of Python lead.
+//!
+//! Where the search begins is not known, as `sys.path` is not. It is inferred: a package's folder
+//! has an `__init__.py`, and the folder above the uppermost one is a root. Folders without one may
+//! be packages too, and are tried last.
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
+
+use super::known::is_python;
+use super::manifests::{is_python_manifest, normal, python_packages};
+use super::paths::{Paths, below, folder_of, name_of, upwards};
+use super::{Lead, Read};
+use crate::language::Language;
+use crate::outline::Import;
+
+/// How many roots on either side of a file's own place are tried, and of the uppermost ones.
+const NEIGHBOURS: usize = 8;
+
+/// How many roots that were tried are kept.
+const MAX_TRIED: usize = 100_000;
+
+/// What is known of Python.
+pub(super) struct Python<'a> {
+    /// The roots that have a module or a package of a name.
+    roots: HashMap<&'a str, Roots<'a>>,
+    /// Folders that say that they are packages.
+    own: HashSet<&'a str>,
+    /// Roots that were tried for a name in a folder, the best first.
+    tried: RefCell<Tried<'a>>,
+    /// Modules of packages that manifests name.
+    packages: BTreeSet<String>,
+    paths: &'a Paths<'a>,
+}
+
+/// Roots to try, by the name and the folder.
+type Tried<'a> = HashMap<(&'a str, &'a str), Rc<[&'a str]>>;
+
+#[derive(Default)]
+struct Roots<'a> {
+    /// All of them, in their order.
+    all: Vec<&'a str>,
+    /// Some with the fewest folders above them.
+    upper: Vec<&'a str>,
+}
+
+/// What a dotted name stands for.
+enum Module {
+    File(u32),
+    /// A package without a file of its own.
+    Folder,
+}
+
+impl<'a> Python<'a> {
+    pub(super) fn new(paths: &'a Paths<'a>, read: &Read<'_>) -> Self {
+        let mut python = Self {
+            roots: HashMap::new(),
+            own: HashSet::new(),
+            tried: RefCell::new(HashMap::new()),
+            packages: BTreeSet::new(),
+            paths,
+        };
+        let files = || paths.written_in(Language::Python).map(|(_, path)| path);
+        if files().next().is_none() {
+            return python;
+        }
+        let inits = files().filter(|path| matches!(name_of(path), "__init__.py" | "__init__.pyi"));
+        let own = inits.map(folder_of).filter(|folder| !folder.is_empty());
+        python.own = own.collect();
+        for path in files() {
+            let name = name_of(path);
+            let stem = name.split('.').next().unwrap_or(name);
+            let folder = folder_of(path);
+            if !python.is_package(folder) {
+                python.roots.entry(stem).or_default().all.push(folder);
+            }
+        }
+        for path in paths.all.iter().filter(|path| is_python_manifest(path)) {
+            if let Some(text) = read(path) {
+                python_packages(path, &text, &mut python.packages);
+            }
+        }
+        for folder in paths.folders().filter(|folder| !folder.is_empty()) {
+            let above = folder_of(folder);
+            if !python.is_package(above) {
+                python
+                    .roots
+                    .entry(name_of(folder))
+                    .or_default()
+                    .all
+                    .push(above);
+            }
+        }
+        for roots in python.roots.values_mut() {
+            roots.all.sort_unstable();
+            roots.all.dedup();
+            roots.upper.clone_from(&roots.all);
+            roots.upper.sort_by_key(|root| root.matches('/').count());
+            roots.upper.truncate(NEIGHBOURS);
+        }
+        python
+    }
+
+    pub(super) fn resolve(&self, file: u32, import: &Import) -> Lead {
+        let folder = folder_of(self.paths.path(file));
+        let module = import.module.as_str();
+        let dots = module.bytes().take_while(|byte| *byte == b'.').count();
+        if dots > 0 {
+            return match upwards(folder).nth(dots - 1) {
+                Some(base) => self.relative(base, &module[dots..], import),
+                None => Lead::Nowhere,
+            };
+        }
+        let first = module.split('.').next().unwrap_or(module);
+        let own = upwards(folder).find(|folder| !self.is_package(folder));
+        let own = own.unwrap_or("");
+        if is_python(first) {
+            // Only what lies right beside can take the place of a module of the library.
+            let is_beside = self.has_root(first, own);
+            let lead = is_beside.then(|| self.at(own, module, import)).flatten();
+            return lead.unwrap_or_else(|| Lead::Package(first.to_owned()));
+        }
+        let is_needed = self.packages.contains(&normal(first));
+        for root in self.roots_for(first, own, folder).iter().copied() {
+            // Far away, a lone file with the name of a package is not meant.
+            let is_far = upwards(folder).all(|above| above != root);
+            if is_needed && is_far && !self.is_package(&below(root, first)) {
+                continue;
+            }
+            if let Some(lead) = self.at(root, module, import) {
+                return lead;
+            }
+        }
+        if is_needed {
+            return Lead::Package(first.to_owned());
+        }
+        // A program of a package's folder finds what lies beside it, but not all that may come to
+        // lie there.
+        let beside = (!self.paths.is_loose()).then(|| self.at(folder, module, import));
+        beside.flatten().unwrap_or(Lead::Nowhere)
+    }
+
+    /// Whether a folder says that it is a package.
+    fn is_package(&self, folder: &str) -> bool {
+        self.own.contains(folder)
+    }
+
+    fn has_root(&self, first: &str, root: &str) -> bool {
+        let roots = self.roots.get(first);
+        roots.is_some_and(|roots| roots.all.binary_search(&root).is_ok())
+    }
+
+    /// The roots to try, the best first: the file's own, those above it, those nearby, the
+    /// uppermost ones.
+    fn roots_for(&self, first: &str, own: &'a str, folder: &'a str) -> Rc<[&'a str]> {
+        let Some((first, roots)) = self.roots.get_key_value(first) else {
+            return Rc::new([]);
+        };
+        let mut known = self.tried.borrow_mut();
+        if let Some(tried) = known
+            .get(&(*first, folder))
+            .filter(|_| !self.paths.is_loose())
+        {
+            return Rc::clone(tried);
+        }
+        let tried: Rc<[&str]> = self.sort_roots(first, roots, own, folder).into();
+        if known.len() < MAX_TRIED && !self.paths.is_loose() {
+            known.insert((first, folder), Rc::clone(&tried));
+        }
+        tried
+    }
+
+    fn sort_roots(
+        &self,
+        first: &str,
+        roots: &Roots<'a>,
+        own: &'a str,
+        folder: &'a str,
+    ) -> Vec<&'a str> {
+        let mut tried: Vec<&str> = Vec::new();
+        let mut seen = BTreeSet::new();
+        let mut add = |root: &'a str| {
+            if seen.insert(root) {
+                tried.push(root);
+            }
+        };
+        for root in std::iter::once(own).chain(upwards(folder)) {
+            if roots.all.binary_search(&root).is_ok() {
+                add(root);
+            }
+        }
+        let place = roots.all.partition_point(|root| *root < folder);
+        let (before, after) = roots.all.split_at(place);
+        let near = before.iter().rev().take(NEIGHBOURS);
+        let near = near.chain(after.iter().take(NEIGHBOURS));
+        near.chain(&roots.upper).for_each(|root| add(root));
+        // What says that it is a package, or is a file, goes before mere folders.
+        let (sure, others): (Vec<&str>, Vec<&str>) = tried.into_iter().partition(|root| {
+            let base = below(root, first);
+            self.is_package(&base) || self.file(&base).is_some()
+        });
+        [sure, others].concat()
+    }
+
+    /// Where an import leads if its module is looked for from a root.
+    fn at(&self, root: &str, module: &str, import: &Import) -> Option<Lead> {
+        let base = below(root, &module.replace('.', "/"));
+        match self.lead(&base, import) {
+            Lead::Nowhere => None,
+            // A folder of the same name may be anything.
+            Lead::Here if !self.is_package(&base) => None,
+            lead => Some(lead),
+        }
+    }
+
+    /// Where an import leads that says where it begins.
+    fn relative(&self, base: &str, module: &str, import: &Import) -> Lead {
+        let base = if module.is_empty() {
+            base.to_owned()
+        } else {
+            below(base, &module.replace('.', "/"))
+        };
+        self.lead(&base, import)
+    }
+
+    /// Where an import leads whose module would be here: to the modules that its names are, else to
+    /// the module itself.
+    fn lead(&self, base: &str, import: &Import) -> Lead {
+        let Some(module) = self.module(base) else {
+            return Lead::Nowhere;
+        };
+        let mut files = Vec::new();
+        let mut is_lost = false;
+        for name in &import.names {
+            match (self.module(&below(base, name)), &module) {
+                (Some(Module::File(file)), _) => files.push(file),
+                (_, Module::File(file)) => files.push(*file),
+                (Some(Module::Folder), _) => {}
+                (None, Module::Folder) => is_lost = true,
+            }
+        }
+        if let (Module::File(file), true) = (&module, import.names.is_empty()) {
+            files.push(*file);
+        }
+        match (files.is_empty(), is_lost) {
+            (false, _) => Lead::To(files),
+            (true, true) => Lead::Nowhere,
+            (true, false) => Lead::Here,
+        }
+    }
+
+    fn module(&self, base: &str) -> Option<Module> {
+        match self.file(base) {
+            Some(file) => Some(Module::File(file)),
+            None => self.paths.has_folder(base).then_some(Module::Folder),
+        }
+    }
+
+    /// The file of a module or a package.
+    fn file(&self, base: &str) -> Option<u32> {
+        let ends = [
+            "/__init__.py",
+            ".py",
+            ".pyi",
+            "/__init__.pyi",
+            ".pyx",
+            ".pyw",
+        ];
+        ends.iter().find_map(|end| {
+            let path = format!("{base}{end}");
+            let path = path.strip_prefix('/').unwrap_or(&path);
+            self.paths.find(path)
+        })
+    }
+}

@@ -1,0 +1,337 @@
+//! Where imports of Rust lead: to the file of the deepest module that a path names.
+//!
+//! The modules are those that `mod x;` declares, from the roots of each package on. A file that
+//! nothing declares is put where its path says it would be.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+use super::known::is_rust;
+use super::manifests::{self, Crate};
+use super::paths::{Paths, below, folder_of, join, name_of, upwards};
+use super::{Lead, Read, Source};
+use crate::language::Language;
+use crate::outline::{Form, Import};
+
+/// How often files are visited on the way from roots to modules, beyond once for each.
+const MAX_VISITS: usize = 200_000;
+
+/// How many parts of a path are looked at.
+const MAX_PARTS: usize = 32;
+
+/// What is known of Rust.
+pub(super) struct Rust<'a> {
+    /// The roots of crates.
+    roots: Vec<u32>,
+    /// The files of modules, by root and path.
+    modules: HashMap<(u32, String), u32>,
+    /// The root and the path of each file's module.
+    owners: HashMap<u32, (u32, String)>,
+    /// The roots of libraries by their names in code.
+    libraries: HashMap<String, u32>,
+    /// What packages depend on: the name in code, and the package's.
+    needs: BTreeMap<String, String>,
+    paths: &'a Paths<'a>,
+}
+
+impl<'a> Rust<'a> {
+    pub(super) fn new(paths: &'a Paths<'a>, sources: &[&Source<'_>], read: &Read<'_>) -> Self {
+        let mut rust = Self {
+            roots: Vec::new(),
+            modules: HashMap::new(),
+            owners: HashMap::new(),
+            libraries: HashMap::new(),
+            needs: BTreeMap::new(),
+            paths,
+        };
+        let files = paths.written_in(Language::Rust);
+        let files: Vec<u32> = files.map(|(number, _)| number).collect();
+        if files.is_empty() {
+            return rust;
+        }
+        let mut packages = HashMap::new();
+        for path in paths.named("Cargo.toml") {
+            let found = read(path).and_then(|text| manifests::cargo_toml(&text));
+            packages.insert(folder_of(path), found.unwrap_or_default());
+        }
+        rust.find_roots(&files, &packages);
+        rust.follow(sources);
+        rust.place(&files);
+        rust
+    }
+
+    /// The files that crates begin with, libraries first.
+    fn find_roots(&mut self, files: &[u32], packages: &HashMap<&str, Crate>) {
+        let mut others = Vec::new();
+        let mut said = HashSet::new();
+        for (folder, package) in packages {
+            said.extend(package.roots.iter().filter_map(|path| join(folder, path)));
+            self.needs.extend(package.needs.iter().cloned());
+        }
+        for file in files {
+            let path = self.paths.path(*file);
+            let package =
+                upwards(folder_of(path)).find_map(|folder| Some((folder, packages.get(folder)?)));
+            let Some((folder, package)) = package else {
+                // Without a manifest, only by custom.
+                match name_of(path) {
+                    "lib.rs" => self.roots.push(*file),
+                    "main.rs" => others.push(*file),
+                    _ => {}
+                }
+                continue;
+            };
+            let inner = path[folder.len()..].trim_start_matches('/');
+            let library = package.library_path.as_deref().unwrap_or("src/lib.rs");
+            if inner == library.trim_start_matches("./") {
+                self.roots.push(*file);
+                let name = package.library.as_ref().or(package.name.as_ref());
+                if let Some(name) = name {
+                    self.libraries.entry(name.clone()).or_insert(*file);
+                }
+            } else if is_root(inner) || said.contains(path) {
+                others.push(*file);
+            }
+        }
+        self.roots.extend(others);
+    }
+
+    /// Goes from the roots along all `mod x;`.
+    fn follow(&mut self, sources: &[&Source<'_>]) {
+        let mut visits = sources.len() + MAX_VISITS;
+        for root in self.roots.clone() {
+            let mut seen = HashSet::new();
+            let mut open = VecDeque::from([(root, String::new(), Nesting::Beside)]);
+            while let Some((file, module, nesting)) = open.pop_front() {
+                let Some(left) = visits.checked_sub(1) else {
+                    return;
+                };
+                visits = left;
+                if !seen.insert(file) {
+                    continue;
+                }
+                self.modules.entry((root, module.clone())).or_insert(file);
+                let owner = (root, module.clone());
+                self.owners.entry(file).or_insert(owner);
+                let imports = sources.get(super::at(file)).map_or(&[][..], |s| s.imports);
+                for part in imports.iter().filter(|import| import.form == Form::Part) {
+                    if let Some((child, name, nesting)) = self.part(file, nesting, part) {
+                        let module = in_module(&module, &name);
+                        open.push_back((child, module, nesting));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The file that a `mod x;` declares, the name of its module, and where its own parts lie.
+    fn part(&self, file: u32, nesting: Nesting, part: &Import) -> Option<(u32, String, Nesting)> {
+        let path = self.paths.path(file);
+        let folder = match nesting {
+            Nesting::Beside => folder_of(path).to_owned(),
+            Nesting::Below => path.strip_suffix(".rs")?.to_owned(),
+        };
+        if let Some(said) = part.module.strip_prefix("./") {
+            let name = part.names.first()?.clone();
+            let places = [folder_of(path), folder.as_str()];
+            let mut found = places
+                .iter()
+                .filter_map(|folder| self.paths.find(&join(folder, said)?));
+            return Some((found.next()?, name, Nesting::Beside));
+        }
+        let name = part.module.strip_prefix("self::")?;
+        let base = below(&folder, &name.replace("::", "/"));
+        let found = self.paths.find(&format!("{base}.rs"));
+        let found = found.map(|file| (file, Nesting::Below));
+        let (file, nesting) = found.or_else(|| {
+            let file = self.paths.find(&format!("{base}/mod.rs"))?;
+            Some((file, Nesting::Beside))
+        })?;
+        Some((file, name.to_owned(), nesting))
+    }
+
+    /// Puts files that nothing declares where their paths say they would be.
+    fn place(&mut self, files: &[u32]) {
+        let mut folders: HashMap<&str, u32> = HashMap::new();
+        for root in &self.roots {
+            // The first is the library, if there is one.
+            let folder = folder_of(self.paths.path(*root));
+            folders.entry(folder).or_insert(*root);
+        }
+        for file in files {
+            if self.owners.contains_key(file) {
+                continue;
+            }
+            let path = self.paths.path(*file);
+            let above = upwards(folder_of(path));
+            let found = above
+                .into_iter()
+                .find_map(|folder| Some((folder, *folders.get(folder)?)));
+            let Some((folder, root)) = found else {
+                continue;
+            };
+            let inner = path[folder.len()..].trim_start_matches('/');
+            let inner = inner.trim_end_matches(".rs").trim_end_matches("/mod");
+            let module = inner.replace('/', "::");
+            self.modules.entry((root, module.clone())).or_insert(*file);
+            self.owners.insert(*file, (root, module));
+        }
+    }
+
+    pub(super) fn resolve(&self, file: u32, import: &Import) -> Lead {
+        if import.form == Form::Part {
+            let path = self.paths.path(file);
+            let is_beside = self.roots.contains(&file) || name_of(path) == "mod.rs";
+            let nestings = if is_beside {
+                [Nesting::Beside, Nesting::Below]
+            } else {
+                [Nesting::Below, Nesting::Beside]
+            };
+            let mut found = nestings
+                .into_iter()
+                .filter_map(|nesting| self.part(file, nesting, import));
+            let found = found.next().map(|(file, ..)| file);
+            return Lead::file(found).unwrap_or(Lead::Nowhere);
+        }
+        let parts: Vec<&str> = import.module.split("::").take(MAX_PARTS).collect();
+        if import.names.is_empty() {
+            return self.path(file, &parts);
+        }
+        let mut found = Vec::new();
+        let mut last = Lead::Here;
+        for name in &import.names {
+            let mut whole = parts.clone();
+            if name != "self" && name != "*" {
+                whole.push(name);
+            }
+            match self.path(file, &whole) {
+                Lead::To(files) => found.extend(files),
+                other => last = other,
+            }
+        }
+        if found.is_empty() {
+            last
+        } else {
+            Lead::To(found)
+        }
+    }
+
+    /// Where a path leads.
+    fn path(&self, file: u32, parts: &[&str]) -> Lead {
+        let Some((first, rest)) = parts.split_first() else {
+            return Lead::Here;
+        };
+        let owner = self.owners.get(&file);
+        match (*first, owner) {
+            ("crate", Some((root, _))) => self.descend(*root, "", rest),
+            ("self" | "super", Some((root, module))) => {
+                let ups = parts.iter().take_while(|part| is_up(part)).count();
+                let mut module = module.as_str();
+                for _ in parts[..ups].iter().filter(|part| **part == "super") {
+                    module = module.rsplit_once("::").map_or("", |(above, _)| above);
+                }
+                self.descend(*root, module, &parts[ups..])
+            }
+            // Within a macro, or in a file of no crate.
+            ("crate" | "self" | "super" | "$crate", _) => Lead::Here,
+            ("", _) => match rest.split_first() {
+                Some((name, rest)) => self.other(name, rest),
+                None => Lead::Here,
+            },
+            (name, Some((root, module))) => {
+                let own = in_module(module, name);
+                let from_root = (*root, name.to_owned());
+                if self.modules.contains_key(&(*root, own)) {
+                    self.descend(*root, module, parts)
+                } else if self.libraries.contains_key(name) || is_rust(name) {
+                    self.other(name, rest)
+                } else if !self.needs.contains_key(name) && self.modules.contains_key(&from_root) {
+                    // The edition of 2015 begins at the root.
+                    self.descend(*root, "", parts)
+                } else {
+                    self.other(name, rest)
+                }
+            }
+            (name, None) => self.other(name, rest),
+        }
+    }
+
+    /// Where a path into another crate leads.
+    fn other(&self, name: &str, rest: &[&str]) -> Lead {
+        let package = self.needs.get(name).map_or(name, String::as_str);
+        let library = self.libraries.get(name);
+        match library.or_else(|| self.libraries.get(package)) {
+            Some(root) => self.descend(*root, "", rest),
+            None if is_rust(name) || self.needs.contains_key(name) => {
+                Lead::Package(name.to_owned())
+            }
+            None => Lead::Nowhere,
+        }
+    }
+
+    /// The file of the deepest module on a path from another.
+    fn descend(&self, root: u32, module: &str, rest: &[&str]) -> Lead {
+        let mut path = module.to_owned();
+        let mut found = None;
+        for part in rest.iter().take(MAX_PARTS) {
+            path = in_module(&path, part);
+            found = self.modules.get(&(root, path.clone())).or(found);
+        }
+        let folder = folder_of(self.paths.path(root));
+        if found.is_none() && self.paths.has_folders() && !rest.is_empty() {
+            let first = in_module(module, rest[0]).replace("::", "/");
+            let planned = self.paths.opened(&below(folder, &first));
+            if planned.is_some() {
+                return Lead::file(planned).unwrap_or(Lead::Nowhere);
+            }
+        }
+        let found = found.or_else(|| {
+            // A name of the module itself, or of one within its file.
+            let mut above = Some(module);
+            std::iter::from_fn(|| {
+                let module = above?;
+                above = match module {
+                    "" => None,
+                    _ => Some(module.rsplit_once("::").map_or("", |(above, _)| above)),
+                };
+                Some(module)
+            })
+            .find_map(|module| self.modules.get(&(root, module.to_owned())))
+        });
+        Lead::file(found.copied()).unwrap_or(Lead::Here)
+    }
+}
+
+/// Where the parts of a module's file lie.
+#[derive(Clone, Copy)]
+enum Nesting {
+    /// In its folder, as those of `lib.rs` and `mod.rs` do.
+    Beside,
+    /// In a folder of its own name.
+    Below,
+}
+
+fn is_up(part: &str) -> bool {
+    part == "self" || part == "super"
+}
+
+fn in_module(module: &str, name: &str) -> String {
+    match (module.is_empty(), name.is_empty()) {
+        (true, _) => name.to_owned(),
+        (_, true) => module.to_owned(),
+        _ => format!("{module}::{name}"),
+    }
+}
+
+/// Whether a file of a package begins a crate by its place.
+fn is_root(inner: &str) -> bool {
+    let parts: Vec<&str> = inner.split('/').collect();
+    matches!(
+        parts.as_slice(),
+        ["build.rs"]
+            | ["src", "main.rs" | "lib.rs"]
+            | ["src", "bin", _]
+            | ["src", "bin", _, "main.rs"]
+            | ["tests" | "examples" | "benches", _]
+            | ["tests" | "examples" | "benches", _, "main.rs"]
+    )
+}

@@ -1,0 +1,134 @@
+//! Imports of Python.
+
+use tree_sitter::Node;
+
+use super::{Below, Form, Found, children, walk};
+
+/// Finds them, wherever they stand: in functions and below conditions too.
+pub(super) fn find(root: Node<'_>, found: &mut Found<'_>) {
+    // How deep the blocks lie that only type checkers read; and the next one of them.
+    let mut checking: Vec<usize> = Vec::new();
+    let mut next = None;
+    walk(root, |node, depth| {
+        while checking.last().is_some_and(|above| *above >= depth) {
+            checking.pop();
+        }
+        let form = if checking.is_empty() {
+            Form::Import
+        } else {
+            Form::Types
+        };
+        match node.kind() {
+            "import_statement" => plain(node, form, found),
+            "import_from_statement" => from(node, form, found),
+            "call" => {
+                called(node, found);
+                return Below::Seen;
+            }
+            "if_statement" => {
+                next = for_types(node, found).or(next);
+                return Below::Seen;
+            }
+            "block" if next == Some(node) => {
+                checking.push(depth);
+                return Below::Seen;
+            }
+            _ => return Below::Seen,
+        }
+        Below::Skipped
+    });
+}
+
+/// What an `if TYPE_CHECKING:` leads to.
+fn for_types<'t>(node: Node<'t>, found: &Found<'_>) -> Option<Node<'t>> {
+    let condition = found.field(node, "condition")?;
+    let is_asked = condition == "TYPE_CHECKING" || condition.ends_with(".TYPE_CHECKING");
+    node.child_by_field_name("consequence").filter(|_| is_asked)
+}
+
+/// `import a.b, c as d`.
+fn plain(node: Node<'_>, form: Form, found: &mut Found<'_>) {
+    for name in children(node) {
+        let name = named(name, found);
+        if let Some(name) = name {
+            found.add(node, &name, Vec::new(), form);
+        }
+    }
+}
+
+/// `from ..a import b as c, d`.
+fn from(node: Node<'_>, form: Form, found: &mut Found<'_>) {
+    let Some(module) = node.child_by_field_name("module_name") else {
+        return;
+    };
+    let mut names = Vec::new();
+    for part in children(node) {
+        if part == module {
+            continue;
+        }
+        match part.kind() {
+            "wildcard_import" => names.push("*".to_owned()),
+            _ => names.extend(named(part, found)),
+        }
+    }
+    let module = unspaced(found.text(module));
+    found.add(node, &module, names, form);
+}
+
+/// The dotted name that a part of an import is about.
+fn named(part: Node<'_>, found: &Found<'_>) -> Option<String> {
+    let name = match part.kind() {
+        "aliased_import" => part.child_by_field_name("name")?,
+        "dotted_name" => part,
+        _ => return None,
+    };
+    Some(unspaced(found.text(name)))
+}
+
+/// `a . b` is `a.b`.
+fn unspaced(text: &str) -> String {
+    text.split_whitespace().collect()
+}
+
+/// `__import__("a")` and `importlib.import_module(".a", "b")`.
+fn called(node: Node<'_>, found: &mut Found<'_>) {
+    let Some(function) = found.field(node, "function") else {
+        return;
+    };
+    if !matches!(
+        function,
+        "__import__" | "import_module" | "importlib.import_module"
+    ) {
+        return;
+    }
+    let Some(arguments) = node.child_by_field_name("arguments") else {
+        return;
+    };
+    let arguments = children(arguments);
+    let literal = |at: usize| arguments.get(at).and_then(|node| literal(*node, found));
+    let Some(module) = literal(0) else { return };
+    if !module.starts_with('.') {
+        found.add_line(node, module, Vec::new(), Form::Import);
+    } else if let Some(package) = literal(1) {
+        // Relative to a package that is named: each dot but the first goes up from it.
+        let dots = module.bytes().take_while(|byte| *byte == b'.').count();
+        let parts: Vec<&str> = package.split('.').collect();
+        let Some(kept) = (parts.len() + 1).checked_sub(dots) else {
+            return;
+        };
+        let module = format!("{}.{}", parts[..kept].join("."), &module[dots..]);
+        found.add_line(node, module.trim_matches('.'), Vec::new(), Form::Import);
+    }
+}
+
+/// What a string says that is nothing but its text.
+fn literal<'t>(node: Node<'_>, found: &Found<'t>) -> Option<&'t str> {
+    let parts = children(node);
+    let (first, rest) = parts.split_first()?;
+    let is_plain = node.kind() == "string"
+        && found.text(*first).starts_with(['"', '\''])
+        && rest.len() == 2
+        && rest[0].kind() == "string_content"
+        && rest[0].named_child_count() == 0;
+    is_plain.then(|| found.text(rest[0]))
+}

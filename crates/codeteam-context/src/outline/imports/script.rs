@@ -1,0 +1,108 @@
+//! Imports of JavaScript and TypeScript.
+
+use tree_sitter::Node;
+
+use super::{Below, Form, Found, children, walk};
+
+/// Finds them: static ones, what is exported from elsewhere, `require` and `import()`.
+pub(super) fn find(root: Node<'_>, found: &mut Found<'_>) {
+    walk(root, |node, _| {
+        match node.kind() {
+            "import_statement" => {
+                statement(node, found);
+                return Below::Skipped;
+            }
+            "export_statement" => {
+                if let Some(module) = source(node, found) {
+                    let names = names(node, found);
+                    found.add(node, module, names, form(node));
+                    return Below::Skipped;
+                }
+            }
+            "call_expression" => called(node, found),
+            _ => {}
+        }
+        Below::Seen
+    });
+}
+
+/// `import a, { b as c } from "d"`, `import "d"`, `import a = require("d")`.
+fn statement(node: Node<'_>, found: &mut Found<'_>) {
+    let required = children(node)
+        .into_iter()
+        .find(|part| part.kind() == "import_require_clause");
+    let Some(module) = source(required.unwrap_or(node), found) else {
+        return;
+    };
+    let names = names(node, found);
+    found.add(node, module, names, form(node));
+}
+
+/// Whether a statement is about types only.
+fn form(node: Node<'_>) -> Form {
+    let is_type = node
+        .children(&mut node.walk())
+        .any(|part| part.kind() == "type");
+    if is_type { Form::Types } else { Form::Import }
+}
+
+/// What a statement names after `from`.
+fn source<'t>(node: Node<'_>, found: &Found<'t>) -> Option<&'t str> {
+    literal(node.child_by_field_name("source")?, found)
+}
+
+/// The names of a statement, as the other file calls them.
+fn names(node: Node<'_>, found: &Found<'_>) -> Vec<String> {
+    let mut names = Vec::new();
+    for clause in children(node) {
+        match clause.kind() {
+            "import_clause" => {
+                for part in children(clause) {
+                    match part.kind() {
+                        "identifier" => names.push("default".to_owned()),
+                        "named_imports" => names.extend(specified(part, found)),
+                        _ => {}
+                    }
+                }
+            }
+            "export_clause" => names.extend(specified(clause, found)),
+            _ => {}
+        }
+    }
+    names
+}
+
+fn specified(list: Node<'_>, found: &Found<'_>) -> Vec<String> {
+    let names = children(list).into_iter();
+    names
+        .filter_map(|name| found.field(name, "name").map(str::to_owned))
+        .collect()
+}
+
+/// `require("a")`, `require.resolve("a")` and `import("a")`.
+fn called(node: Node<'_>, found: &mut Found<'_>) {
+    let function = found.field(node, "function");
+    if !matches!(
+        function,
+        Some("require" | "import" | "require.resolve" | "jest.requireActual")
+    ) {
+        return;
+    }
+    let arguments = node.child_by_field_name("arguments");
+    let first = arguments.and_then(|arguments| arguments.named_child(0));
+    let Some(module) = first.and_then(|first| literal(first, found)) else {
+        return;
+    };
+    found.add_line(node, module, Vec::new(), Form::Import);
+}
+
+/// What a string or a template says, if it is nothing but its text.
+fn literal<'t>(node: Node<'_>, found: &Found<'t>) -> Option<&'t str> {
+    if !matches!(node.kind(), "string" | "template_string") {
+        return None;
+    }
+    match children(node).as_slice() {
+        [text] if text.kind() == "string_fragment" => Some(found.text(*text)),
+        _ => None,
+    }
+}

@@ -1,0 +1,364 @@
+//! A plan's file with more dependencies: only what must be is changed, so that comments and layout
+//! stay as a person wrote them.
+
+use std::collections::BTreeMap;
+
+use super::yaml::{Loaded, from_yaml};
+use crate::ids::TaskId;
+use crate::yaml::{Key, Node, Place, Scalar, Sources, read};
+
+/// Why a plan's file cannot be changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unamended {
+    /// It is written in a way that this cannot add to.
+    #[error("the file is written in a way that nothing can be added to task `{0}`")]
+    Unusual(TaskId),
+    /// It would be no plan.
+    #[error("with these dependencies it would be no plan: {0}")]
+    Invalid(String),
+}
+
+/// The text of a plan's file with more dependencies. What comes out is read, and says the same as
+/// before but for them.
+pub fn amend(
+    file: &str,
+    text: &str,
+    more: &BTreeMap<TaskId, Vec<TaskId>>,
+    max_tasks: usize,
+) -> Result<String, Unamended> {
+    let load = |text: &str| from_yaml(file, text, max_tasks);
+    let mut wanted = load(text).map_err(|error| Unamended::Invalid(error.to_string()))?;
+    for task in &mut wanted.plan.tasks {
+        let more = more.get(&task.id).into_iter().flatten();
+        task.dependencies.extend(more.cloned());
+    }
+    let mut changed = text.to_owned();
+    for (task, on) in more {
+        let unusual = || Unamended::Unusual(task.clone());
+        changed = add(&changed, task, on).ok_or_else(unusual)?;
+    }
+    let found = load(&changed).map_err(|error| Unamended::Invalid(error.to_string()))?;
+    if sorted(found) == sorted(wanted) {
+        Ok(changed)
+    } else {
+        let first = more.keys().next().cloned();
+        Err(Unamended::Unusual(first.unwrap_or_default()))
+    }
+}
+
+/// The order of dependencies says nothing.
+fn sorted(mut loaded: Loaded) -> Loaded {
+    for task in &mut loaded.plan.tasks {
+        task.dependencies.sort();
+    }
+    loaded
+}
+
+/// Adds dependencies to one task; none if it is not found, or written in another way than lists
+/// are.
+fn add(text: &str, task: &TaskId, on: &[TaskId]) -> Option<String> {
+    let root = read(&mut Sources::default(), "plan", text).ok()?;
+    let node = find(&root, task)?;
+    let entries = node.as_map()?;
+    let listed = entries
+        .iter()
+        .find(|(key, _)| matches!(key.name.as_str(), "dependencies" | "depends_on"));
+    let edit = match listed {
+        Some((_, list)) if list.as_list().is_some() => to_list(text, list, on),
+        Some((key, nothing)) if nothing.is_null() => to_nothing(text, key, on),
+        Some(_) => None,
+        None => to_task(text, node, on),
+    };
+    edit.map(|edit| edit.apply(text))
+}
+
+/// The node of a task.
+fn find<'n>(root: &'n Node, task: &TaskId) -> Option<&'n Node> {
+    let top = root.get("feature").unwrap_or(root);
+    let mut lists = vec![top.get("tasks"), root.get("tasks")];
+    for phase in top.get("phases").and_then(Node::as_list).unwrap_or(&[]) {
+        lists.extend([phase.get("tasks"), phase.get("components")]);
+    }
+    let tasks = lists.into_iter().flatten().filter_map(Node::as_list);
+    let mut found = tasks
+        .flatten()
+        .filter(|node| node.get("id").and_then(Node::as_text) == Some(task.as_str()));
+    found.next()
+}
+
+/// A change of a text.
+struct Edit {
+    from: usize,
+    to: usize,
+    text: String,
+}
+
+impl Edit {
+    fn insert(at: usize, text: String) -> Self {
+        Self {
+            from: at,
+            to: at,
+            text,
+        }
+    }
+
+    fn apply(&self, text: &str) -> String {
+        let (before, after) = (&text[..self.from], &text[self.to..]);
+        format!("{before}{}{after}", self.text)
+    }
+}
+
+/// Adds to a list that is there.
+fn to_list(text: &str, list: &Node, on: &[TaskId]) -> Option<Edit> {
+    let items = list.as_list()?;
+    let quoted = items.last().and_then(|last| offset(text, last.place));
+    let quote = quoted.and_then(|at| text[at..].chars().next());
+    let quote = quote.filter(|c| matches!(c, '"' | '\''));
+    let names = || on.iter().map(|task| written(task, quote));
+    let start = offset(text, list.place)?;
+    if text[start..].starts_with('[') {
+        let names: Vec<String> = names().collect();
+        let names = names.join(", ");
+        let Some(first) = items.first() else {
+            return Some(Edit::insert(start + 1, names));
+        };
+        return Some(match flow_end(&text[start..]) {
+            Some(end) => Edit::insert(start + end, format!(", {names}")),
+            // Over several lines, or with comments: the beginning is sure.
+            None => Edit::insert(offset(text, first.place)?, format!("{names}, ")),
+        });
+    }
+    let (from, end) = line_of(text, items.last()?.place)?;
+    let line = &text[from..end];
+    let indent = line.find('-').filter(|at| line[..*at].trim().is_empty())?;
+    let mut lines = String::new();
+    for name in names() {
+        lines.push_str(line_break(text));
+        lines.push_str(&line[..indent]);
+        lines.push_str("- ");
+        lines.push_str(&name);
+    }
+    Some(Edit::insert(end, lines))
+}
+
+/// Adds to a key that has nothing.
+fn to_nothing(text: &str, key: &Key, on: &[TaskId]) -> Option<Edit> {
+    let at = offset(text, key.place)?;
+    let (_, end) = line_of(text, key.place)?;
+    let colon = at + text[at..end].find(':')?;
+    let rest = &text[colon + 1..end];
+    let said = rest.split('#').next().unwrap_or("").trim_end();
+    let edit = Edit {
+        from: colon + 1,
+        to: colon + 1 + said.len(),
+        text: format!(" {}", flow(on)),
+    };
+    let is_nothing = matches!(said.trim(), "" | "~" | "null" | "Null" | "NULL");
+    is_nothing.then_some(edit)
+}
+
+/// Adds a list to a task that has none.
+fn to_task(text: &str, task: &Node, on: &[TaskId]) -> Option<Edit> {
+    let start = offset(text, task.place)?;
+    if text[start..].starts_with('{') {
+        let list = format!(" dependencies: {},", flow(on));
+        return Some(Edit::insert(start + 1, list));
+    }
+    let (key, id) = task.as_map()?.iter().find(|(key, _)| key.name == "id")?;
+    if key.place.line != id.place.line {
+        return None;
+    }
+    let (from, end) = line_of(text, key.place)?;
+    // The keys of a task stand below each other; the first may stand after the dash of a list.
+    let column = text[from..offset(text, key.place)?].chars().count();
+    let list = format!(
+        "{}{:column$}dependencies: {}",
+        line_break(text),
+        "",
+        flow(on)
+    );
+    Some(Edit::insert(end, list))
+}
+
+fn flow(on: &[TaskId]) -> String {
+    let names: Vec<String> = on.iter().map(|task| written(task, None)).collect();
+    format!("[{}]", names.join(", "))
+}
+
+/// A task's name as the others are written, or with quotes where it would be something else.
+fn written(task: &TaskId, quote: Option<char>) -> String {
+    let scalar = Scalar::plain(task.as_str());
+    let is_text = !scalar.is_null()
+        && scalar.as_bool().is_none()
+        && scalar.as_integer().is_none()
+        && scalar.as_number().is_none()
+        && task.as_str().starts_with(|c: char| c.is_alphanumeric());
+    match quote {
+        Some(quote) => format!("{quote}{task}{quote}"),
+        None if is_text => task.to_string(),
+        None => format!("\"{task}\""),
+    }
+}
+
+/// Where a list ends that begins with `[`, if it does on the same line and without a comment.
+fn flow_end(text: &str) -> Option<usize> {
+    let mut quote = None;
+    let mut depth = 0_usize;
+    let mut last = 0;
+    for (at, c) in text.char_indices() {
+        match (c, quote) {
+            ('\n' | '#', None) | ('\n' | '\\', Some(_)) => return None,
+            (c, Some(open)) if c == open => quote = None,
+            ('"' | '\'', None) => quote = Some(c),
+            ('[', None) => depth += 1,
+            // A comma after the last one would stand there twice.
+            (']', None) if depth == 1 => {
+                return (!text[..last].ends_with(',')).then_some(last);
+            }
+            (']', None) => depth -= 1,
+            _ => {}
+        }
+        if !c.is_whitespace() {
+            last = at + c.len_utf8();
+        }
+    }
+    None
+}
+
+/// Where a place is in a text.
+fn offset(text: &str, place: Place) -> Option<usize> {
+    let (from, end) = line_of(text, place)?;
+    let column = usize::try_from(place.column).ok()?.checked_sub(1)?;
+    let line = text.get(from..end)?;
+    let mut ends = line.char_indices().map(|(at, _)| at).chain([line.len()]);
+    ends.nth(column).map(|at| from + at)
+}
+
+/// Where the line of a place begins, and where it ends without its break.
+fn line_of(text: &str, place: Place) -> Option<(usize, usize)> {
+    let number = usize::try_from(place.line).ok()?.checked_sub(1)?;
+    let mut from = text.len() - text.trim_start_matches('\u{feff}').len();
+    for _ in 0..number {
+        from += text[from..].find('\n')? + 1;
+    }
+    let end = text[from..].find('\n').map_or(text.len(), |end| from + end);
+    let line = text[from..end].trim_end_matches('\r');
+    Some((from, from + line.len()))
+}
+
+/// How lines end in a text.
+fn line_break(text: &str) -> &'static str {
+    if text.contains("\r\n") { "\r\n" } else { "\n" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn more(task: &str, on: &[&str]) -> BTreeMap<TaskId, Vec<TaskId>> {
+        let on = on.iter().map(|id| TaskId::from(*id)).collect();
+        BTreeMap::from([(TaskId::from(task), on)])
+    }
+
+    #[track_caller]
+    fn check(text: &str, on: &[&str], expected: &str) {
+        let found = amend("plan.yml", text, &more("c", on), 100);
+        assert_eq!(found.as_deref(), Ok(expected));
+    }
+
+    /// Two tasks to depend on, before what a test says.
+    const HEAD: &str = "# Mine\ntasks:\n  - id: a\n  - id: b # second\n";
+
+    #[test]
+    fn a_list_grows_as_it_is_written() {
+        for (before, after) in [
+            (
+                "dependencies: [] # none yet",
+                "dependencies: [b] # none yet",
+            ),
+            ("dependencies: [a]  # one", "dependencies: [a, b]  # one"),
+            ("dependencies: [ \"a\" ]", "dependencies: [ \"a\", \"b\" ]"),
+            ("depends_on: ['a']", "depends_on: ['a', 'b']"),
+            ("depends_on: [a,]", "depends_on: [b, a,]"),
+            (
+                "dependencies: [\n      a, # first\n    ]",
+                "dependencies: [\n      b, a, # first\n    ]",
+            ),
+            ("dependencies:", "dependencies: [b]"),
+            ("dependencies: ~ # none", "dependencies: [b] # none"),
+            (
+                "dependencies:\n      - a # first",
+                "dependencies:\n      - a # first\n      - b",
+            ),
+            (
+                "dependencies:\n    - \"a\"",
+                "dependencies:\n    - \"a\"\n    - \"b\"",
+            ),
+        ] {
+            let text =
+                |list: &str| format!("{HEAD}  - id: c\n    {list}\n    # After.\n    files: [x]\n");
+            check(&text(before), &["b"], &text(after));
+            // At the end of a file, too.
+            let text = |list: &str| format!("{HEAD}  - id: c\n    {list}");
+            check(&text(before), &["b"], &text(after));
+        }
+    }
+
+    #[test]
+    fn a_task_without_a_list_is_given_one() {
+        check(
+            &format!("{HEAD}  -   id: c # third\n      files: [x]\n"),
+            &["a", "b"],
+            &format!("{HEAD}  -   id: c # third\n      dependencies: [a, b]\n      files: [x]\n"),
+        );
+        check(
+            &format!("{HEAD}  - files: [é, x]\n    id: c"),
+            &["a"],
+            &format!("{HEAD}  - files: [é, x]\n    id: c\n    dependencies: [a]"),
+        );
+        check(
+            &format!("{HEAD}  - {{ id: c, files: [x] }}\n"),
+            &["a"],
+            &format!("{HEAD}  - {{ dependencies: [a], id: c, files: [x] }}\n"),
+        );
+        let crlf = HEAD.replace('\n', "\r\n");
+        check(
+            &format!("{crlf}  - id: c\r\n    files: [x]\r\n"),
+            &["a"],
+            &format!("{crlf}  - id: c\r\n    dependencies: [a]\r\n    files: [x]\r\n"),
+        );
+    }
+
+    #[test]
+    fn phases_and_features_hold_tasks_too() {
+        check(
+            "feature:\n  phases:\n    - id: one\n      components:\n        - { id: a }\n        - id: c\n",
+            &["a"],
+            "feature:\n  phases:\n    - id: one\n      components:\n        - { id: a }\n        - id: c\n          dependencies: [a]\n",
+        );
+    }
+
+    #[test]
+    fn names_that_mean_something_else_are_quoted() {
+        let text = "tasks:\n  - id: '12'\n  - id: 'true'\n  - id: c\n";
+        check(
+            text,
+            &["12", "true"],
+            "tasks:\n  - id: '12'\n  - id: 'true'\n  - id: c\n    dependencies: [\"12\", \"true\"]\n",
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_changed_for_sure_is_left() {
+        // The list belongs to another task as well.
+        let shared = "tasks:\n  - id: a\n  - id: b\n    dependencies: &x [a]\n  - id: d\n  - id: c\n    dependencies: *x\n";
+        let found = amend("plan.yml", shared, &more("c", &["d"]), 100);
+        assert_eq!(found, Err(Unamended::Unusual("c".into())));
+        // A circle is no plan.
+        let circle = "tasks:\n  - id: a\n    dependencies: [c]\n  - id: c\n";
+        let found = amend("plan.yml", circle, &more("c", &["a"]), 100);
+        assert!(matches!(found, Err(Unamended::Invalid(_))), "{found:?}");
+        let found = amend("plan.yml", "tasks:\n  - id: a\n", &more("c", &["a"]), 100);
+        assert_eq!(found, Err(Unamended::Unusual("c".into())));
+    }
+}

@@ -1,0 +1,208 @@
+//! A clone, as it was before any of its commits.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+
+use codeteam_context::find::{Commit, Sketch, is_generated};
+use codeteam_context::language::Language;
+use codeteam_context::outline::{Import, Outline, outline};
+use codeteam_engine::env::Env;
+use codeteam_engine::git::{Environment, Git, Repo};
+
+use crate::Outcome;
+
+/// The most commits that are looked back at.
+const BACK: usize = 10_000;
+/// Larger files are data.
+const LARGEST: usize = 1 << 20;
+
+/// A clone of a repository.
+pub(crate) struct Clone {
+    folder: PathBuf,
+    /// Its commits but for merges, newest first.
+    pub(crate) commits: Vec<Commit>,
+    parents: HashMap<String, Vec<String>>,
+    sketches: HashMap<String, Option<Arc<Blob>>>,
+    blobs: Blobs,
+}
+
+/// A tree: its text files in order.
+pub(crate) type Tree = Vec<(String, Arc<Blob>)>;
+
+/// What is in a file.
+pub(crate) struct Blob {
+    pub(crate) sketch: Sketch,
+    pub(crate) imports: Vec<Import>,
+    /// Its text, if it may say where imports lead.
+    pub(crate) manifest: Option<String>,
+}
+
+/// Whether a file may say where imports lead.
+fn is_manifest(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    [".toml", ".json", ".mod", ".work", ".cfg", ".gradle", ".xml"]
+        .iter()
+        .any(|end| name.ends_with(end))
+        || name == "setup.py"
+}
+
+impl Clone {
+    pub(crate) fn open(folder: &Path) -> Outcome<Self> {
+        let env = Env::read();
+        let git = Git::new(Environment {
+            path: env.path,
+            home: None,
+            xdg_config_home: None,
+        })?;
+        let (repo, head) = Repo::discover(&git, folder)?;
+        let commits = repo.history(&head.commit, None, 100_000)?;
+        let text = git_text(folder, &["rev-list", "--parents", head.commit.as_str()])?;
+        let parents = text.lines().map(|line| {
+            let mut ids = line.split(' ').map(str::to_owned);
+            (ids.next().unwrap_or_default(), ids.collect())
+        });
+        let parents = parents.collect();
+        Ok(Self {
+            folder: folder.to_owned(),
+            commits,
+            parents,
+            sketches: HashMap::new(),
+            blobs: Blobs::open(folder)?,
+        })
+    }
+
+    /// What a commit says, in full.
+    pub(crate) fn message(&self, id: &str) -> Outcome<String> {
+        git_text(&self.folder, &["log", "-1", "--format=%B", id])
+    }
+
+    /// The commits that a commit comes after, and itself, newest first.
+    pub(crate) fn before(&self, id: &str) -> Vec<&Commit> {
+        let mut known: HashSet<&str> = HashSet::from([id]);
+        let mut left = vec![id];
+        while let Some(id) = left.pop() {
+            for parent in self.parents.get(id).into_iter().flatten() {
+                if known.insert(parent) {
+                    left.push(parent);
+                }
+            }
+        }
+        let commits = self.commits.iter();
+        commits
+            .filter(|commit| known.contains(commit.id.as_str()))
+            .take(BACK)
+            .collect()
+    }
+
+    /// The tree of a commit, without what is no text or is generated.
+    pub(crate) fn tree(&mut self, id: &str) -> Outcome<Tree> {
+        let format = "--format=%(objectmode) %(objectname) %(objectsize) %(path)";
+        let text = git_text(&self.folder, &["ls-tree", "-r", "-z", format, id])?;
+        let mut tree = Vec::new();
+        for line in text.split('\0').filter(|line| !line.is_empty()) {
+            let mut fields = line.splitn(4, ' ');
+            let mut next = || fields.next().unwrap_or_default();
+            let (mode, oid, size, path) = (next(), next(), next(), next());
+            let plain =
+                mode.starts_with("100") && size.parse::<usize>().is_ok_and(|n| n <= LARGEST);
+            if !plain || is_generated(path) {
+                continue;
+            }
+            if let Some(sketch) = self.sketch(oid, path)? {
+                tree.push((path.to_owned(), sketch));
+            }
+        }
+        tree.sort_by(|(one, _), (other, _)| one.cmp(other));
+        Ok(tree)
+    }
+
+    /// What is in a blob, if it is text.
+    fn sketch(&mut self, oid: &str, path: &str) -> Outcome<Option<Arc<Blob>>> {
+        if let Some(known) = self.sketches.get(oid) {
+            return Ok(known.as_ref().map(Arc::clone));
+        }
+        let bytes = self.blobs.read(oid)?;
+        let text = String::from_utf8(bytes)
+            .ok()
+            .filter(|text| !text.contains('\0'));
+        let sketch = text.map(|text| {
+            let outline = Language::of(path)
+                .map_or_else(Outline::default, |language| outline(&text, language));
+            Arc::new(Blob {
+                sketch: Sketch::of(&text, &outline),
+                imports: outline.imports,
+                manifest: is_manifest(path).then_some(text),
+            })
+        });
+        self.sketches.insert(oid.to_owned(), sketch.clone());
+        Ok(sketch)
+    }
+}
+
+/// One git that prints blobs as they are asked for.
+struct Blobs {
+    child: Child,
+    ask: ChildStdin,
+    answer: BufReader<ChildStdout>,
+}
+
+impl Blobs {
+    fn open(folder: &Path) -> Outcome<Self> {
+        let mut child = Command::new("git")
+            .arg("-C")
+            .arg(folder)
+            .args(["cat-file", "--batch"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let (ask, answer) = (child.stdin.take(), child.stdout.take());
+        Ok(Self {
+            ask: ask.ok_or("no pipe")?,
+            answer: BufReader::new(answer.ok_or("no pipe")?),
+            child,
+        })
+    }
+
+    fn read(&mut self, oid: &str) -> Outcome<Vec<u8>> {
+        writeln!(self.ask, "{oid}")?;
+        self.ask.flush()?;
+        let mut line = String::new();
+        self.answer.read_line(&mut line)?;
+        let size = line
+            .trim()
+            .rsplit(' ')
+            .next()
+            .and_then(|size| size.parse::<usize>().ok());
+        let mut bytes = vec![0; size.ok_or_else(|| format!("no blob `{oid}`"))? + 1];
+        self.answer.read_exact(&mut bytes)?;
+        bytes.pop();
+        Ok(bytes)
+    }
+}
+
+impl Drop for Blobs {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn git_text(folder: &Path, args: &[&str]) -> Outcome<String> {
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(folder)
+        .args(args)
+        .output()?;
+    if !output.status.success() {
+        return Err(format!(
+            "git {}: {}",
+            args.join(" "),
+            String::from_utf8_lossy(&output.stderr)
+        )
+        .into());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}

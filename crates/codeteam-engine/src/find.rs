@@ -1,0 +1,175 @@
+//! Finds the files of a checkout that matter for a task: walks it, reads its history, and has
+//! [`codeteam_context::find`] rank.
+
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use codeteam_context::cache;
+use codeteam_context::find::meaning::{self, Model};
+use codeteam_context::find::{Candidate, Commit, Corpus, Found, History, Options, Sketches, rank};
+use codeteam_context::imports::Graph;
+use codeteam_context::index::Index;
+use codeteam_context::tree::{self, Tree};
+use serde::{Deserialize, Serialize};
+
+use crate::context::known;
+use crate::git::{self, Oid, Repo};
+
+/// The most commits that are looked back at.
+const COMMITS: usize = 10_000;
+/// The file with past commits in the folder of the cache, and its version.
+const HISTORY: &str = "history";
+const VERSION: u32 = 1;
+
+/// Where to look.
+#[derive(Clone, Debug)]
+pub struct Search<'a> {
+    /// The top of the checkout, or of a folder that is none.
+    pub root: &'a Path,
+    /// Only files below this folder of it, as `src/web`; all if empty.
+    pub below: &'a str,
+    /// Whose history counts, and from which commit.
+    pub history: Option<(&'a Repo, &'a Oid)>,
+    /// The folder of a model of meanings.
+    pub model: Option<PathBuf>,
+    /// Where what was worked out is kept.
+    pub cache: Option<PathBuf>,
+}
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Findings {
+    /// The files, best first.
+    pub found: Vec<Found>,
+    /// Among how many.
+    pub files: usize,
+    /// By how many past commits.
+    pub commits: usize,
+    /// What could not be taken into account.
+    pub notes: Vec<String>,
+}
+
+/// Why nothing could be found.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The files cannot be had.
+    #[error(transparent)]
+    Tree(#[from] tree::Error),
+    /// The model cannot be used.
+    #[error(transparent)]
+    Model(#[from] meaning::Error),
+}
+
+/// Ranks the files of a checkout for the text of a task.
+pub fn find(text: &str, search: &Search<'_>, options: &Options) -> Result<Findings, Error> {
+    let model = search.model.as_deref().map(Model::load).transpose()?;
+    let cache = search.cache.as_deref();
+    // Git takes a core of its own meanwhile.
+    let (known, past) = thread::scope(|scope| {
+        let past = scope.spawn(|| search.history.map(|(repo, tip)| past(repo, tip, cache)));
+        let known = Known::of(search.root, cache);
+        (known, past.join().unwrap_or_default())
+    });
+    let known = known?;
+    let mut notes = Vec::new();
+    let commits = match past.transpose() {
+        Ok(commits) => commits.unwrap_or_default(),
+        Err(error) => {
+            notes.push(format!("the history is not taken into account: {error}"));
+            Vec::new()
+        }
+    };
+    let within = |candidate: &Candidate<'_>| is_below(candidate.path, search.below);
+    let files: Vec<Candidate<'_>> = known.sketches.candidates().filter(within).collect();
+    let history =
+        (!commits.is_empty()).then(|| History::new(&commits, files.iter().map(|file| file.path)));
+    let meaning = model.map(|model| model.nearness(text, &files, &known.tree, cache));
+    let corpus = Corpus {
+        files,
+        imports: Some(&known.imports),
+        history: history.as_ref(),
+        meaning,
+    };
+    Ok(Findings {
+        found: rank(text, &corpus, options),
+        files: corpus.files.len(),
+        commits: commits.len(),
+        notes,
+    })
+}
+
+/// What is known of the files of a checkout.
+struct Known {
+    tree: Tree,
+    sketches: Sketches,
+    imports: Graph,
+}
+
+impl Known {
+    fn of(root: &Path, cache: Option<&Path>) -> Result<Self, Error> {
+        let tree = Tree::walk(root, &tree::Options::default(), &|_| {})?;
+        let index = Index::build(&tree, cache, &|_, _| {});
+        let sketches = known::sketches(&tree, &index, cache);
+        let imports = known::imports(&tree, &index);
+        Ok(Self {
+            tree,
+            sketches,
+            imports,
+        })
+    }
+}
+
+/// Whether a file is below a folder.
+fn is_below(path: &str, folder: &str) -> bool {
+    let rest = path.strip_prefix(folder);
+    folder.is_empty() || rest.is_some_and(|rest| rest.starts_with('/') || rest.is_empty())
+}
+
+/// Past commits, as they are kept.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    tip: String,
+    commits: Vec<Commit>,
+}
+
+/// The commits up to `tip`, newest first. Those that were read before are not read again.
+pub(crate) fn past(
+    repo: &Repo,
+    tip: &Oid,
+    cache: Option<&Path>,
+) -> Result<Vec<Commit>, git::Error> {
+    let place = cache.map(|folder| folder.join(HISTORY));
+    let kept: Option<Kept> = place.as_ref().and_then(|place| cache::load(place, VERSION));
+    let commits = match kept {
+        Some(kept) if kept.tip == tip.as_str() => return Ok(kept.commits),
+        Some(kept) => after(repo, tip, kept)?,
+        None => None,
+    };
+    let commits = match commits {
+        Some(commits) => commits,
+        None => repo.history(tip, None, COMMITS)?,
+    };
+    let kept = Kept {
+        tip: tip.as_str().to_owned(),
+        commits,
+    };
+    if let Some(place) = place {
+        // What cannot be kept is read again.
+        let _ = cache::save(&place, VERSION, &kept);
+    }
+    Ok(kept.commits)
+}
+
+/// The commits up to `tip`, if it comes after what is kept.
+fn after(repo: &Repo, tip: &Oid, kept: Kept) -> Result<Option<Vec<Commit>>, git::Error> {
+    let Some(known) = Oid::parse(&kept.tip) else {
+        return Ok(None);
+    };
+    if !repo.is_ancestor(&known, tip)? {
+        return Ok(None);
+    }
+    let mut commits = repo.history(tip, Some(&known), COMMITS)?;
+    commits.extend(kept.commits);
+    commits.truncate(COMMITS);
+    Ok(Some(commits))
+}

@@ -1,0 +1,81 @@
+//! What was found, in words.
+
+use std::fmt::Write as _;
+
+use super::suggest::{Found, Import, Standing, Suggested};
+use crate::output::one_line;
+
+/// Everything that was found.
+pub(super) fn found(found: &Found) -> String {
+    let mut out = String::new();
+    let sections = [
+        (Standing::New, "Detected dependencies:"),
+        (Standing::Present, "In the plan already:"),
+        (
+            Standing::Cycle,
+            "Not added, as these tasks would wait for each other:",
+        ),
+        (
+            Standing::LaterPhase,
+            "Not added, as these need a task of a later phase:",
+        ),
+        (
+            Standing::Begun,
+            "Not added, as these tasks have begun and can no longer be changed:",
+        ),
+    ];
+    for (standing, title) in sections {
+        let of = |found: &&Suggested| found.standing == standing;
+        let mut listed = found.dependencies.iter().filter(of).peekable();
+        if listed.peek().is_none() {
+            continue;
+        }
+        begin(&mut out, title);
+        for found in listed {
+            let (task, on) = (&found.task, &found.on);
+            let _ = writeln!(
+                out,
+                "  {task} → {on} ({})",
+                from(&found.shown, found.imports)
+            );
+        }
+    }
+    if !found.unconfirmed.is_empty() {
+        begin(
+            &mut out,
+            "Unconfirmed, neither a file of a task nor a known package:",
+        );
+        for import in &found.unconfirmed {
+            let module = one_line(&import.module);
+            let (task, shown) = (&import.task, from(&import.shown, 1));
+            let _ = writeln!(out, "  {task} → {module} ({shown})");
+        }
+    }
+    if out.is_empty() {
+        out.push_str("no file of a task imports one of another\n");
+    }
+    out
+}
+
+fn begin(out: &mut String, title: &str) {
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    out.push_str(title);
+    out.push('\n');
+}
+
+/// `from: "import a", a.py:1 and 2 more`.
+fn from(shown: &Import, imports: usize) -> String {
+    let Import {
+        file,
+        line,
+        statement,
+    } = shown;
+    let more = match imports.saturating_sub(1) {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    let (statement, file) = (one_line(statement), one_line(file));
+    format!("from: \"{statement}\", {file}:{line}{more}")
+}

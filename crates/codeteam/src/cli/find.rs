@@ -1,0 +1,169 @@
+//! `codeteam find`: the files that matter for a task, and why.
+
+use std::path::{Path, PathBuf};
+
+use codeteam_context::find::{Found, Options, Reason, Signal};
+use codeteam_engine::engine::{Ground, Project};
+use codeteam_engine::find::{self, Findings, Search};
+use serde_json::{Value, json};
+
+use crate::cli::Scene;
+use crate::exit::Exit;
+use crate::output::{self, Style, cut, one_line, out_line, say};
+use crate::problem::Problem;
+use crate::progress::Detail;
+
+/// How long the bar of the best file is.
+const BAR: usize = 10;
+
+/// Arguments of `find`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// What is to be done, or looked for: a sentence, a few words, names of functions.
+    #[arg(value_name = "TEXT", required = true)]
+    text: Vec<String>,
+    /// Only files below this folder.
+    #[arg(long, value_name = "PATH")]
+    path: Option<PathBuf>,
+    /// At most so many files.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    limit: usize,
+    /// Do not look at past commits.
+    #[arg(long)]
+    no_history: bool,
+    /// A folder with a static embedding model: `model.safetensors` and `tokenizer.json`.
+    #[arg(long, value_name = "DIR")]
+    model: Option<PathBuf>,
+}
+
+pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+    let text = args.text.join(" ");
+    if text.trim().is_empty() {
+        return Err(Problem::user("there is nothing to look for")
+            .hint("say what is to be done, as in `codeteam find \"retry failed uploads\"`"));
+    }
+    let ground = Ground::find(&scene.folder, scene.env.clone())?;
+    let here = scene.folder.canonicalize();
+    let here =
+        here.map_err(|e| Problem::environment("the current folder is gone").caused_by(&e))?;
+    let root = ground.root.clone().unwrap_or(here);
+    let below = args.path.as_deref().map(|path| below(path, &root, scene));
+    let below = below.transpose()?.unwrap_or_default();
+    // A repository without a commit has no history.
+    let wanted = ground.root.is_some() && !args.no_history;
+    let project = wanted.then(|| Project::find(&scene.folder, scene.env.clone()).ok());
+    let project = project.flatten();
+    let search = Search {
+        root: &root,
+        below: &below,
+        history: project
+            .as_ref()
+            .map(|project| (&project.repo, &project.head.commit)),
+        model: args.model.as_deref().map(|model| scene.folder.join(model)),
+        cache: scene.env.context_cache(&root),
+    };
+    let options = Options {
+        limit: args.limit,
+        ..Options::default()
+    };
+    let findings = find::find(&text, &search, &options)?;
+    if scene.json {
+        output::json(&in_json(&text, &findings))?;
+        return Ok(Exit::Done);
+    }
+    print(&findings)?;
+    for note in &findings.notes {
+        say(&format!("note: {note}"));
+    }
+    if scene.detail >= Detail::Normal && findings.found.is_empty() {
+        say(&format!(
+            "no file has anything of it, among {}",
+            findings.files
+        ));
+    }
+    Ok(Exit::Done)
+}
+
+/// A folder, as the paths of files begin that are below it.
+fn below(path: &Path, root: &Path, scene: &Scene) -> Result<String, Problem> {
+    let shown = path.display();
+    let real = scene.folder.join(path).canonicalize().map_err(|error| {
+        Problem::user(format!("`{shown}` cannot be looked into")).caused_by(&error)
+    })?;
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    match real.strip_prefix(&root) {
+        Ok(rest) => Ok(rest.to_string_lossy().into_owned()),
+        Err(_) => Err(
+            Problem::user(format!("`{shown}` is not below `{}`", root.display()))
+                .hint(format!("`codeteam -C {shown} find …` looks there")),
+        ),
+    }
+}
+
+fn print(findings: &Findings) -> Result<(), Problem> {
+    let style = Style::detect();
+    let room = output::width();
+    let best = findings.found.first().map_or(1.0, |found| found.score);
+    for (number, found) in findings.found.iter().enumerate() {
+        let bar = bar(found.score / best);
+        let path = style.bold(&one_line(&found.path));
+        out_line(&format!(
+            "{:>3}  {bar}  {:.2}  {path}",
+            number + 1,
+            found.score
+        ))?;
+        let why: Vec<String> = found.why.iter().map(Reason::to_string).collect();
+        let why = cut(&one_line(&why.join("; ")), room.saturating_sub(5));
+        out_line(&style.dim(&format!("     {why}")))?;
+    }
+    Ok(())
+}
+
+/// A part of the best, drawn.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "a few characters"
+)]
+fn bar(part: f64) -> String {
+    let full = ((part.clamp(0.0, 1.0) * BAR as f64).round() as usize).max(1);
+    format!("{}{}", "█".repeat(full), "░".repeat(BAR - full))
+}
+
+fn in_json(text: &str, findings: &Findings) -> Value {
+    let file = |found: &Found| {
+        let signals: serde_json::Map<String, Value> = Signal::ALL
+            .into_iter()
+            .filter(|signal| found.signals[*signal as usize] > 0.0)
+            .map(|signal| {
+                (
+                    signal.as_str().to_owned(),
+                    json!(rounded(found.signals[signal as usize])),
+                )
+            })
+            .collect();
+        let why: Vec<Value> = found
+            .why
+            .iter()
+            .map(|reason| {
+                let mut value = json!(reason);
+                value["text"] = json!(reason.to_string());
+                value
+            })
+            .collect();
+        json!({"path": found.path, "score": rounded(found.score), "signals": signals, "why": why})
+    };
+    json!({
+        "text": text,
+        "files": findings.files,
+        "commits": findings.commits,
+        "found": findings.found.iter().map(file).collect::<Vec<Value>>(),
+        "notes": findings.notes,
+    })
+}
+
+/// To four places: more says nothing.
+fn rounded(value: f64) -> f64 {
+    (value * 1e4).round() / 1e4
+}
