@@ -10,10 +10,16 @@ use codeteam_context::outline::Outline;
 
 /// Which file imports which.
 pub(crate) fn imports(files: &dyn Files, index: &Index) -> Graph {
-    let sources: Vec<Source<'_>> = (0..index.len())
+    // All of them: manifests say what is a package.
+    let sources: Vec<Source<'_>> = files
+        .list()
+        .iter()
         .map(|file| Source {
-            path: index.path(file),
-            imports: &index.outline(file).imports,
+            path: &file.path,
+            imports: match index.file(&file.path) {
+                Some(at) => &index.outline(at).imports,
+                None => &[],
+            },
         })
         .collect();
     Graph::of(&sources, &imports::reader(files))

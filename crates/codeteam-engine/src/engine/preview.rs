@@ -308,7 +308,7 @@ mod tests {
         });
         let user = shown(&context).unwrap();
         let places = [
-            "### Files of the task\n\n#### src/api.py\n\n```\nfrom models.user import User",
+            "### Files that the task is about\n\n#### src/api.py\n\n```\nfrom models.user import User",
             "#### src/new.py\n\nIt is not there yet.",
             "### What they import\n\n#### src/models/user.py\n",
             "### Tests that go with them\n\n#### tests/test_api.py\n",

@@ -198,7 +198,7 @@ fn named((part, names): &(String, Vec<String>)) -> Value {
 /// A part's name in words.
 fn title(part: &str) -> String {
     let known = match part {
-        "target" => "Files of the task",
+        "target" => "Files that the task is about",
         "imports" => "What they import",
         "importers" => "What imports them",
         "tests" => "Tests that go with them",
