@@ -138,7 +138,11 @@ from shop.cart import Cart
 from helpers import make
 import conftest
 from tests.helpers import make as again
+=== examples/requests.py
+import types
+=== examples/types.py
 === tools/release.py
+import requests, types
 from shop.prices import rates
 import helpers
 "#;
@@ -146,6 +150,8 @@ import helpers
 #[test]
 fn python() {
     expect![[r"
+        examples/requests.py
+          1: examples/types.py
         src/plugins/paper/fold.py
           1: [importlib]
           2: src/shop/cart.py
@@ -189,8 +195,10 @@ fn python() {
           2: tests/conftest.py
           3: tests/helpers.py
         tools/release.py
-          1: src/shop/prices/rates.py
-          2: tests/helpers.py
+          1: [requests]
+          1: [types]
+          2: src/shop/prices/rates.py
+          3: tests/helpers.py
     "]]
     .assert_eq(&Project::of(PYTHON).told());
 }
@@ -250,7 +258,10 @@ import "./";
 module.exports = require("./src");
 === packages/cart/package.json
 { "name": "@shop/cart", "main": "./dist/index.js", "exports": { ".": { "types": "./dist/index.d.ts", "default": "./dist/index.js" }, "./line": "./dist/esm/line.js", "./features/*": "./src/features/*.ts" } }
+=== packages/cart/tsconfig.json
+{ "compilerOptions": { "paths": { "$/*": ["./src/*"] } } }
 === packages/cart/src/index.ts
+import "$/features/deep";
 import { line } from "./line.js";
 import self from "@shop/cart";
 === packages/cart/src/line.ts
@@ -267,7 +278,8 @@ import x = require("@shop/web");
 fn scripts() {
     expect![[r"
         packages/cart/src/index.ts
-          1: packages/cart/src/line.ts
+          1: packages/cart/src/features/deep.ts
+          2: packages/cart/src/line.ts
         packages/util/source/main.ts
           1: packages/web/src/index.tsx
         packages/web/index.js
@@ -526,7 +538,7 @@ fn go() {
 const JAVA: &str = r"
 === pom.xml
 <project><groupId>org.shop</groupId>
-<dependencies><dependency><groupId>com.fasterxml.jackson.core</groupId></dependency></dependencies></project>
+<dependencies><dependency><groupId>org.shop</groupId></dependency><dependency><groupId>com.fasterxml.jackson.core</groupId></dependency></dependencies></project>
 === app/src/main/java/org/shop/cart/Cart.java
 package org.shop.cart;
 
