@@ -15,19 +15,18 @@ pub mod words;
 pub use self::history::{Commit, History, Touched};
 pub use self::pairs::is_test;
 pub use self::reason::Reason;
-pub use self::sketch::Sketch;
-pub use self::sketches::{Outliner, Sketches, is_generated};
+pub use self::sketch::{Closer, Sketch};
+pub use self::sketches::{Sketches, is_generated};
 
 use self::rank::Ranking;
-use crate::imports::Graph;
 
 /// The files among which to look, and what is known of them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Corpus<'a> {
     /// The files, in the order of their paths.
     pub files: Vec<Candidate<'a>>,
-    /// Which of these files imports which.
-    pub imports: Option<&'a Graph>,
+    /// Takes a closer look at some of them.
+    pub look: Option<&'a dyn Look>,
     /// Past commits over these files.
     pub history: Option<&'a History<'a>>,
     /// How near each file is to the text by its meaning, from 0 to 1.
@@ -41,6 +40,18 @@ pub struct Candidate<'a> {
     pub path: &'a str,
     /// What is in it.
     pub sketch: &'a Sketch,
+}
+
+/// A closer look at the few files of a tree that may be found: all of them are too many to parse.
+pub trait Look: Sync {
+    /// Says which files will be asked for.
+    fn prepare(&self, paths: &[&str]);
+
+    /// What a source file defines and imports.
+    fn closer(&self, path: &str) -> Option<&Closer>;
+
+    /// The text of a file, such as a manifest.
+    fn text(&self, path: &str) -> Option<String>;
 }
 
 /// How to rank.

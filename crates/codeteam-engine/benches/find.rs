@@ -28,11 +28,10 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use codeteam_context::find::{Candidate, Corpus, Found, History, Options, rank};
-use codeteam_context::imports::{Graph, Source};
+use codeteam_context::find::{Corpus, Found, History, Options, rank};
 use codeteam_context::language::Language;
 
-use self::past::{Clone, Tree};
+use self::past::Clone;
 use self::tasks::Task;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -143,28 +142,20 @@ fn measure(path: &Path, most: usize, mut dump: Option<&mut BufWriter<File>>) -> 
     let mut with_sources = 0;
     for task in tasks::choose(&clone, most)? {
         let tree = clone.tree(&task.parent)?;
-        let there = |path: &&str| {
-            tree.binary_search_by(|(known, _)| known.as_str().cmp(path))
-                .is_ok()
-        };
-        let truth: HashSet<&str> = task
+        let there = task
             .files
             .iter()
             .map(String::as_str)
-            .filter(there)
-            .collect();
+            .filter(|path| tree.has(path));
+        let truth: HashSet<&str> = there.collect();
         if truth.is_empty() {
             continue;
         }
-        let graph = imports(&tree);
-        let history = History::new(
-            clone.before(&task.parent),
-            tree.iter().map(|(path, _)| path.as_str()),
-        );
+        let history = History::new(clone.before(&task.parent), tree.paths());
         let mut corpus = Corpus {
-            files: candidates(&tree),
+            files: tree.candidates(),
+            look: Some(&tree),
             history: Some(&history),
-            imports: Some(&graph),
             ..Corpus::default()
         };
         let ours = rank(&task.text, &corpus, &options);
@@ -190,32 +181,6 @@ fn measure(path: &Path, most: usize, mut dump: Option<&mut BufWriter<File>>) -> 
     row.all = row.all.map(|sum| sum / row.tasks.max(1) as f64);
     row.sources = row.sources.map(|sum| sum / with_sources.max(1) as f64);
     Ok(row)
-}
-
-fn candidates(tree: &Tree) -> Vec<Candidate<'_>> {
-    tree.iter()
-        .map(|(path, blob)| Candidate {
-            path,
-            sketch: &blob.sketch,
-        })
-        .collect()
-}
-
-/// Which file of a tree imports which.
-fn imports(tree: &Tree) -> Graph {
-    let sources: Vec<Source<'_>> = tree
-        .iter()
-        .map(|(path, blob)| Source {
-            path,
-            imports: &blob.imports,
-        })
-        .collect();
-    Graph::of(&sources, &|path| {
-        let at = tree
-            .binary_search_by(|(known, _)| known.as_str().cmp(path))
-            .ok()?;
-        tree[at].1.manifest.clone()
-    })
 }
 
 fn paths(found: &[Found]) -> Vec<&str> {

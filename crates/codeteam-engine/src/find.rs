@@ -64,13 +64,13 @@ pub enum Error {
 pub fn find(text: &str, search: &Search<'_>, options: &Options) -> Result<Findings, Error> {
     let model = search.model.as_deref().map(Model::load).transpose()?;
     let cache = search.cache.as_deref();
+    let tree = Tree::walk(search.root, &tree::Options::default(), &|_| {})?;
     // Git takes a core of its own meanwhile.
-    let (known, past) = thread::scope(|scope| {
+    let (sketches, past) = thread::scope(|scope| {
         let past = scope.spawn(|| search.history.map(|(repo, tip)| past(repo, tip, cache)));
-        let known = Known::of(search.root, cache);
-        (known, past.join().unwrap_or_default())
+        let sketches = Sketches::take(&tree, cache);
+        (sketches, past.join().unwrap_or_default())
     });
-    let known = known?;
     let mut notes = Vec::new();
     let commits = match past.transpose() {
         Ok(commits) => commits.unwrap_or_default(),
@@ -80,18 +80,21 @@ pub fn find(text: &str, search: &Search<'_>, options: &Options) -> Result<Findin
         }
     };
     let within = |candidate: &Candidate<'_>| is_below(candidate.path, search.below);
-    let files: Vec<Candidate<'_>> = known.sketches.candidates().filter(within).collect();
+    let files: Vec<Candidate<'_>> = sketches.candidates().filter(within).collect();
     let history =
         (!commits.is_empty()).then(|| History::new(&commits, files.iter().map(|file| file.path)));
-    let meaning = model.map(|model| model.nearness(text, &files, &known.tree, cache));
+    let meaning = model.map(|model| model.nearness(text, &files, &tree, cache));
     let corpus = Corpus {
         files,
-        imports: Some(&known.imports),
+        look: Some(&sketches),
         history: history.as_ref(),
         meaning,
     };
+    let found = rank(text, &corpus, options);
+    // What cannot be kept is worked out again.
+    let _ = sketches.save();
     Ok(Findings {
-        found: rank(text, &corpus, options),
+        found,
         files: corpus.files.len(),
         commits: commits.len(),
         notes,

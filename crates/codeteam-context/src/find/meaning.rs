@@ -23,10 +23,8 @@ use crate::files::{Content, Files};
 const VERSION: u32 = 1;
 /// How much of a file's beginning is read for its meaning.
 const HEAD: usize = 4000;
-/// How much a word of a path counts beside one of a text, and a word of a definition's name.
-const PATH: f32 = 3.0;
-const NAME: f32 = 1.0;
-const TEXT: f32 = 0.5;
+/// How much a word of a path counts beside one of a text.
+const PATH: f32 = 6.0;
 
 /// Why a model cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -179,18 +177,15 @@ impl<'m> Reader<'m> {
         sum
     }
 
-    /// What a file means, by its path, the names of what it defines, and its beginning.
+    /// What a file means, by its path and its beginning.
     fn file(&mut self, candidate: &Candidate<'_>, files: &dyn Files) -> Vec<i8> {
         let mut sum = vec![0.0; self.model.table.width()];
         self.add(candidate.path, PATH, &mut sum);
-        for name in &candidate.sketch.names {
-            self.add(name, NAME, &mut sum);
-        }
         let list = files.list();
         let at = list.binary_search_by(|file| file.path.as_str().cmp(candidate.path));
         if let Ok(Content::Text(text)) = at.map(|at| files.read(at)) {
             let head = text.floor_char_boundary(HEAD);
-            self.add(&text[..head], TEXT, &mut sum);
+            self.add(&text[..head], 1.0, &mut sum);
         }
         quantized(&sum)
     }

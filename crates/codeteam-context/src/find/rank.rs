@@ -2,10 +2,14 @@
 
 use super::query::Query;
 use super::words::Bag;
-use super::{Corpus, Found, Options, SIGNALS, Signal, Weights, lexical, pairs, past};
+use super::{Closer, Corpus, Found, Options, SIGNALS, Signal, Weights, lexical, pairs, past};
+use crate::imports::{Graph, Source};
 
 /// How many of the files found by what they are themselves are looked round from.
 const SEEDS: usize = 10;
+
+/// How many files are looked at more closely: those found by words and by history.
+const CLOSER: usize = 300;
 
 /// A ranking under way.
 pub(super) struct Ranking<'a> {
@@ -25,6 +29,8 @@ pub(super) struct Ranking<'a> {
     /// The files found by what they are themselves, best first, with their parts of the best one's
     /// score.
     pub(super) seeds: Vec<(usize, f64)>,
+    /// What the files that were looked at more closely import.
+    imports: Graph,
 }
 
 impl<'a> Ranking<'a> {
@@ -40,17 +46,19 @@ impl<'a> Ranking<'a> {
             alike: Vec::new(),
             pairs: pairs::pairs(&paths),
             seeds: Vec::new(),
+            imports: Graph::default(),
         };
-        ranking.by_itself();
+        ranking.by_words();
+        ranking.by_history();
+        ranking.by_a_closer_look();
         ranking.by_others();
         ranking
     }
 
-    /// The signals of each file by itself.
-    fn by_itself(&mut self) {
+    /// By the words of the task in texts and paths.
+    fn by_words(&mut self) {
         let files = &self.corpus.files;
-        let texts: Vec<&Bag> = files.iter().map(|file| &file.sketch.text).collect();
-        let named: Vec<&Bag> = files.iter().map(|file| &file.sketch.named).collect();
+        let texts: Vec<&Bag> = files.iter().map(|file| &file.sketch.words).collect();
         let paths: Vec<&Bag> = self.paths.iter().collect();
         let Query {
             terms,
@@ -58,40 +66,85 @@ impl<'a> Ranking<'a> {
             paths: said,
         } = &self.query;
         self.rarities = lexical::rarities(terms, &texts);
+        let named = files.iter().map(|file| lexical::named(said, file.path));
         let signals = [
             (Signal::Text, lexical::bm25(terms, &texts, lexical::LONG)),
             (Signal::Path, lexical::bm25(terms, &paths, lexical::SHORT)),
-            (Signal::Names, lexical::bm25(terms, &named, lexical::SHORT)),
             (
                 Signal::Identifier,
                 lexical::bm25(identifiers, &texts, lexical::LONG),
             ),
-            (
-                Signal::Definition,
-                lexical::bm25(identifiers, &named, lexical::SHORT),
-            ),
-            (
-                Signal::Named,
-                files
-                    .iter()
-                    .map(|file| lexical::named(said, file.path))
-                    .collect(),
-            ),
+            (Signal::Named, named.collect()),
         ];
         for (signal, values) in signals {
             self.put(signal, values);
         }
+        if let Some(meaning) = &self.corpus.meaning {
+            self.put(
+                Signal::Meaning,
+                meaning.iter().map(|near| f64::from(*near)).collect(),
+            );
+        }
+    }
+
+    fn by_history(&mut self) {
         if let Some(history) = self.corpus.history {
             self.alike = past::alike(&self.query, history);
             self.put(Signal::Message, past::changed_by(&self.alike, history));
             self.put(Signal::Often, past::often(history));
         }
-        if let Some(meaning) = &self.corpus.meaning {
-            let meaning = meaning.iter().map(|near| f64::from(*near));
-            for (row, near) in self.rows.iter_mut().zip(meaning) {
-                row[Signal::Meaning as usize] = near.clamp(0.0, 1.0);
+    }
+
+    /// By what is defined in those files that have been found so far.
+    fn by_a_closer_look(&mut self) {
+        let Some(look) = self.corpus.look else {
+            return;
+        };
+        let mut near: Vec<usize> = self
+            .best(CLOSER)
+            .into_iter()
+            .map(|(file, _)| file)
+            .collect();
+        near.sort_unstable();
+        let paths: Vec<&str> = near
+            .iter()
+            .map(|file| self.corpus.files[*file].path)
+            .collect();
+        look.prepare(&paths);
+        let none = Closer::default();
+        let closer: Vec<&Closer> = paths
+            .iter()
+            .map(|path| look.closer(path).unwrap_or(&none))
+            .collect();
+        let words: Vec<&Bag> = closer.iter().map(|closer| &closer.words).collect();
+        let signals = [
+            (Signal::Names, &self.query.terms),
+            (Signal::Definition, &self.query.identifiers),
+        ];
+        let signals = signals.map(|(signal, terms)| {
+            let mut values = vec![0.0; self.rows.len()];
+            let scores = lexical::bm25(terms, &words, lexical::SHORT);
+            for (file, score) in near.iter().zip(scores) {
+                values[*file] = score;
             }
+            (signal, values)
+        });
+        for (signal, values) in signals {
+            self.put(signal, values);
         }
+        let mut sources: Vec<Source<'_>> = self
+            .corpus
+            .files
+            .iter()
+            .map(|file| Source {
+                path: file.path,
+                imports: &[],
+            })
+            .collect();
+        for (file, closer) in near.iter().zip(&closer) {
+            sources[*file].imports = &closer.imports;
+        }
+        self.imports = Graph::of(&sources, &|path| look.text(path));
     }
 
     /// The signals of each file by what was found so far.
@@ -128,16 +181,13 @@ impl<'a> Ranking<'a> {
 
     /// The files that a file imports, and those that import it.
     pub(super) fn neighbours(&self, file: usize) -> (Vec<usize>, Vec<usize>) {
-        let Some(graph) = self.corpus.imports else {
-            return (Vec::new(), Vec::new());
-        };
         let files = &self.corpus.files;
         let number = |path: &str| files.binary_search_by(|file| file.path.cmp(path)).ok();
         let numbers = |paths: Vec<&str>| paths.into_iter().filter_map(number).collect();
         let path = files[file].path;
         (
-            numbers(graph.imports_of(path)),
-            numbers(graph.importers_of(path)),
+            numbers(self.imports.imports_of(path)),
+            numbers(self.imports.importers_of(path)),
         )
     }
 

@@ -164,7 +164,7 @@ impl Ranking<'_> {
         Some(match signal {
             Signal::Named => Reason::Named,
             Signal::Text => Reason::Text {
-                words: self.words(&candidate.sketch.text),
+                words: self.words(&candidate.sketch.words),
             },
             Signal::Path => Reason::Path {
                 words: self.words(&self.paths[file]),
@@ -173,10 +173,10 @@ impl Ranking<'_> {
                 names: self.names(file),
             },
             Signal::Identifier => Reason::Identifier {
-                names: self.identifiers(&candidate.sketch.text),
+                names: self.identifiers(&candidate.sketch.words),
             },
             Signal::Definition => Reason::Definition {
-                names: self.identifiers(&candidate.sketch.named),
+                names: self.identifiers(&self.corpus.look?.closer(candidate.path)?.words),
             },
             Signal::Message => self.message(file)?,
             Signal::Often => Reason::Often {
@@ -216,7 +216,9 @@ impl Ranking<'_> {
     /// The names defined in a file that have most of the task's words.
     fn names(&self, file: usize) -> Vec<String> {
         let mut names: Vec<(f64, &String)> = Vec::new();
-        for name in &self.corpus.files[file].sketch.names {
+        let look = self.corpus.look;
+        let closer = look.and_then(|look| look.closer(self.corpus.files[file].path));
+        for name in closer.iter().flat_map(|closer| &closer.names) {
             let bag = Bag::of(name);
             let terms = self.query.terms.iter().zip(&self.rarities);
             let met = terms.filter(|(term, _)| bag.count(term.word) > 0);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::words::Bag;
-use crate::outline::Outline;
+use crate::outline::{Import, Outline};
 
 /// The most names of definitions that are kept of a file; beyond, it is data or generated.
 const NAMES: usize = 1000;
@@ -15,25 +15,41 @@ pub struct Sketch {
     /// By what the content is told from another.
     pub hash: [u8; 16],
     /// The words of the text.
-    pub text: Bag,
-    /// The names of what is defined in it, in their order, each once.
-    pub names: Vec<String>,
-    /// The words of these names.
-    pub named: Bag,
+    pub words: Bag,
 }
 
 impl Sketch {
-    /// Looks at a text and at what is defined in it.
-    pub fn of(text: &str, outline: &Outline) -> Self {
-        let mut names: Vec<String> = outline.definitions.iter().map(|d| d.name.clone()).collect();
+    /// Looks at a text.
+    pub fn of(text: &str) -> Self {
+        Self {
+            hash: hash(text),
+            words: Bag::of(text),
+        }
+    }
+}
+
+/// What a second look at a file shows, for which it has to be parsed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Closer {
+    /// The names of what is defined in it, in their order, each once.
+    pub names: Vec<String>,
+    /// The words of these names.
+    pub words: Bag,
+    /// What it imports.
+    pub imports: Vec<Import>,
+}
+
+impl Closer {
+    /// Keeps what is needed of an outline.
+    pub fn of(outline: Outline) -> Self {
+        let mut names: Vec<String> = outline.definitions.into_iter().map(|it| it.name).collect();
         names.sort_unstable();
         names.dedup();
         names.truncate(NAMES);
         Self {
-            hash: hash(text),
-            text: Bag::of(text),
-            named: Bag::of(&names.join(" ")),
+            words: Bag::of(&names.join(" ")),
             names,
+            imports: outline.imports,
         }
     }
 }

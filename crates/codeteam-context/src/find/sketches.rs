@@ -1,18 +1,20 @@
 //! The sketches of all files of a tree, kept from one time to the next.
 
 use std::collections::HashMap;
-use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Candidate, Sketch, sketch};
+use super::{Candidate, Closer, Look, Sketch, sketch};
 use crate::cache;
 use crate::files::{Content, Files, Stamp};
-use crate::outline::Outline;
+use crate::imports;
+use crate::language::Language;
+use crate::outline::outline;
 
 /// What changes when a sketch of the same content becomes another.
 const VERSION: u32 = 1;
@@ -22,13 +24,13 @@ const NAME: &str = "sketches";
 /// change: clocks of file systems go in steps.
 const SETTLED: i128 = 2_000_000_000;
 
-/// What a source file defines, refers to and imports, by its path and text.
-pub type Outliner<'a> = dyn Fn(&str, &str) -> Outline + Sync + 'a;
-
-/// The sketches of a tree's text files.
-#[derive(Debug, Default)]
-pub struct Sketches {
+/// The sketches of a tree's text files; and a second look at those for which it is asked for.
+pub struct Sketches<'f> {
+    files: &'f dyn Files,
     entries: Vec<Entry>,
+    place: Option<PathBuf>,
+    /// Whether there is something that is not kept yet.
+    new: AtomicBool,
 }
 
 /// A stamp, as it is kept: modified, changed, inode.
@@ -47,41 +49,54 @@ struct Entry {
     stamp: Option<Kept>,
     /// None if it is no text.
     sketch: Option<Sketch>,
+    closer: Later,
 }
 
-impl Sketches {
+/// What is worked out when it is asked for.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(from = "Option<Closer>", into = "Option<Closer>")]
+struct Later(OnceLock<Closer>);
+
+impl From<Option<Closer>> for Later {
+    fn from(closer: Option<Closer>) -> Self {
+        Self(closer.map_or_else(OnceLock::new, OnceLock::from))
+    }
+}
+
+impl From<Later> for Option<Closer> {
+    fn from(later: Later) -> Self {
+        later.0.into_inner()
+    }
+}
+
+impl<'f> Sketches<'f> {
     /// Takes the sketches of all files but those that programs write ([`is_generated`]). What is in the
     /// folder of the cache is not worked out again, and not even read if its stamp is the same.
-    pub fn take(files: &dyn Files, outline: &Outliner<'_>, cache: Option<&Path>) -> Self {
+    pub fn take(files: &'f dyn Files, cache: Option<&Path>) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.map_or(0, |now| i128::try_from(now.as_nanos()).unwrap_or(0));
         let place = cache.map(|folder| folder.join(NAME));
-        let known: Vec<Entry> = place
-            .as_ref()
-            .and_then(|place| cache::load(place, VERSION))
-            .unwrap_or_default();
+        let known = place.as_ref().and_then(|place| cache::load(place, VERSION));
+        let known: Vec<Entry> = known.unwrap_or_default();
         let taking = Taking {
             files,
-            outline,
             now,
-            by_path: known
-                .iter()
-                .map(|entry| (entry.path.as_str(), entry))
-                .collect(),
+            by_path: known.iter().map(|it| (it.path.as_str(), it)).collect(),
             by_hash: known
                 .iter()
-                .filter_map(|entry| Some((entry.sketch.as_ref()?.hash, entry)))
+                .filter_map(|it| Some((it.sketch.as_ref()?.hash, it)))
                 .collect(),
-            next: AtomicUsize::new(0),
-            changed: AtomicUsize::new(0),
+            changed: AtomicBool::new(false),
         };
-        let entries = taking.all();
-        let changed = taking.changed.into_inner() > 0 || entries.len() != known.len();
-        if let Some(place) = place.filter(|_| changed) {
-            // What cannot be kept is worked out again.
-            let _ = cache::save(&place, VERSION, &entries);
+        let entries = in_parallel(files.list().len(), |at| taking.one(at));
+        let entries: Vec<Entry> = entries.into_iter().flatten().collect();
+        let new = taking.changed.into_inner() || entries.len() != known.len();
+        Self {
+            files,
+            entries,
+            place,
+            new: AtomicBool::new(new),
         }
-        Self { entries }
     }
 
     /// The files, as they can be ranked, in the order of their paths.
@@ -93,110 +108,146 @@ impl Sketches {
             })
         })
     }
+
+    /// Keeps what is new in the folder of the cache.
+    pub fn save(&self) -> std::io::Result<()> {
+        match &self.place {
+            Some(place) if self.new.swap(false, Ordering::Relaxed) => {
+                cache::save(place, VERSION, &self.entries)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn entry(&self, path: &str) -> Option<&Entry> {
+        let at = self
+            .entries
+            .binary_search_by(|entry| entry.path.as_str().cmp(path));
+        at.ok().map(|at| &self.entries[at])
+    }
+
+    fn read(&self, path: &str) -> Option<String> {
+        imports::reader(self.files)(path)
+    }
+}
+
+impl Look for Sketches<'_> {
+    fn prepare(&self, paths: &[&str]) {
+        in_parallel(paths.len(), |at| {
+            self.closer(paths[at]);
+        });
+    }
+
+    fn closer(&self, path: &str) -> Option<&Closer> {
+        let language = Language::of(path)?;
+        let entry = self.entry(path)?;
+        Some(entry.closer.0.get_or_init(|| {
+            self.new.store(true, Ordering::Relaxed);
+            let text = self.read(path).unwrap_or_default();
+            Closer::of(outline(&text, language))
+        }))
+    }
+
+    fn text(&self, path: &str) -> Option<String> {
+        self.read(path)
+    }
 }
 
 /// Sketches being taken.
 struct Taking<'a> {
     files: &'a dyn Files,
-    outline: &'a Outliner<'a>,
     now: i128,
     by_path: HashMap<&'a str, &'a Entry>,
     by_hash: HashMap<[u8; 16], &'a Entry>,
-    next: AtomicUsize,
-    changed: AtomicUsize,
+    changed: AtomicBool,
 }
 
 impl Taking<'_> {
-    fn all(&self) -> Vec<Entry> {
-        let taken: Mutex<Vec<(usize, Entry)>> = Mutex::default();
-        let threads = thread::available_parallelism().map_or(1, usize::from);
-        thread::scope(|scope| {
-            for _ in 0..threads.min(self.files.list().len()) {
-                scope.spawn(|| {
-                    let mut own = Vec::new();
-                    loop {
-                        let at = self.next.fetch_add(1, Ordering::Relaxed);
-                        if at >= self.files.list().len() {
-                            break;
-                        }
-                        own.extend(self.one(at).map(|entry| (at, entry)));
-                    }
-                    taken
-                        .lock()
-                        .unwrap_or_else(std::sync::PoisonError::into_inner)
-                        .extend(own);
-                });
-            }
-        });
-        let mut taken = taken
-            .into_inner()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        taken.sort_unstable_by_key(|(at, _)| *at);
-        taken.into_iter().map(|(_, entry)| entry).collect()
-    }
-
     fn one(&self, at: usize) -> Option<Entry> {
         let file = &self.files.list()[at];
         if is_generated(&file.path) {
             return None;
         }
-        let known = self.by_path.get(file.path.as_str());
-        if let Some(known) = known
+        if let Some(known) = self.by_path.get(file.path.as_str())
             && file.stamp.is_some()
             && known.stamp == file.stamp.map(kept)
             && known.bytes == file.bytes
         {
             return Some((*known).clone());
         }
-        self.changed.fetch_add(1, Ordering::Relaxed);
+        self.changed.store(true, Ordering::Relaxed);
         let settled = |stamp: &Stamp| stamp.modified.max(stamp.changed) + SETTLED < self.now;
+        let (sketch, closer) = self.read(at);
         Some(Entry {
             path: file.path.clone(),
             bytes: file.bytes,
             stamp: file.stamp.filter(settled).map(kept),
-            sketch: self.sketch(at),
+            sketch,
+            closer,
         })
     }
 
     /// The sketch of a file that is not known by its stamp.
-    fn sketch(&self, at: usize) -> Option<Sketch> {
-        let path = &self.files.list()[at].path;
+    fn read(&self, at: usize) -> (Option<Sketch>, Later) {
         let Content::Text(text) = self.files.read(at) else {
-            return None;
+            return Default::default();
         };
+        let language = Language::of(&self.files.list()[at].path);
         let same = self.by_hash.get(&sketch::hash(&text));
-        let same = same.filter(|same| ending(&same.path) == ending(path));
-        let known = same.and_then(|same| same.sketch.clone());
-        Some(known.unwrap_or_else(|| Sketch::of(&text, &(self.outline)(path, &text))))
+        match same.filter(|same| Language::of(&same.path) == language) {
+            Some(same) => (same.sketch.clone(), same.closer.clone()),
+            None => (Some(Sketch::of(&text)), Later::default()),
+        }
     }
 }
 
-/// What tells a file's language.
-fn ending(path: &str) -> Option<&str> {
-    path.rsplit_once('.').map(|(_, ending)| ending)
+/// Does something with the numbers up to a bound on all cores; the results are in their order.
+fn in_parallel<T: Send>(count: usize, one: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, T)>> = Mutex::default();
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for _ in 0..threads.min(count) {
+            scope.spawn(|| {
+                let mut own = Vec::new();
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    if at >= count {
+                        break;
+                    }
+                    own.push((at, one(at)));
+                }
+                done.lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .extend(own);
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_unstable_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
 /// Whether a file is written by a program or came from elsewhere, by its path: nobody looks for it.
 pub fn is_generated(path: &str) -> bool {
-    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let lock = [
+    const LOCKS: [&str; 4] = [
         "go.sum",
         "package-lock.json",
         "npm-shrinkwrap.json",
         "pnpm-lock.yaml",
-    ]
-    .contains(&name)
-        || ending(name) == Some("lock");
-    let made = [
-        ".snap", ".min.js", ".min.css", ".map", ".svg", ".po", ".pb.go", "_pb2.py",
     ];
-    let elsewhere = [
+    const MADE: [&str; 9] = [
+        ".lock", ".snap", ".min.js", ".min.css", ".map", ".svg", ".po", ".pb.go", "_pb2.py",
+    ];
+    const ELSEWHERE: [&str; 5] = [
         "node_modules",
         "vendor",
         "third_party",
         "dist",
         "__snapshots__",
     ];
-    lock || made.iter().any(|end| name.ends_with(end))
-        || folders.split('/').any(|folder| elsewhere.contains(&folder))
+    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+    LOCKS.contains(&name)
+        || MADE.iter().any(|end| name.ends_with(end))
+        || folders.split('/').any(|folder| ELSEWHERE.contains(&folder))
 }

@@ -14,7 +14,7 @@ pub(crate) fn rank<'a>(text: &str, files: &[Candidate<'a>], limit: usize) -> Vec
     let lengths: Vec<f64> = files
         .iter()
         .zip(&paths)
-        .map(|(file, path)| f64::from(file.sketch.text.length() + path.length()))
+        .map(|(file, path)| f64::from(file.sketch.words.length() + path.length()))
         .collect();
     let mean = lengths.iter().sum::<f64>() / files.len() as f64;
     let mut scores = vec![0.0; files.len()];
@@ -22,7 +22,7 @@ pub(crate) fn rank<'a>(text: &str, files: &[Candidate<'a>], limit: usize) -> Vec
         let counts: Vec<f64> = files
             .iter()
             .zip(&paths)
-            .map(|(file, path)| f64::from(file.sketch.text.count(word) + path.count(word)))
+            .map(|(file, path)| f64::from(file.sketch.words.count(word) + path.count(word)))
             .collect();
         let having = counts.iter().filter(|count| **count > 0.0).count() as f64;
         let idf = (1.0 + (files.len() as f64 - having + 0.5) / (having + 0.5)).ln();

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
-use codeteam_context::find::{Commit, Sketch, is_generated};
+use codeteam_context::find::{Candidate, Closer, Commit, Look, Sketch, is_generated};
 use codeteam_context::language::Language;
-use codeteam_context::outline::{Import, Outline, outline};
+use codeteam_context::outline::outline;
 use codeteam_engine::env::Env;
 use codeteam_engine::git::{Environment, Git, Repo};
 
@@ -30,14 +30,51 @@ pub(crate) struct Clone {
 }
 
 /// A tree: its text files in order.
-pub(crate) type Tree = Vec<(String, Arc<Blob>)>;
+pub(crate) struct Tree(Vec<(String, Arc<Blob>)>);
+
+impl Tree {
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(path, _)| path.as_str())
+    }
+
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.blob(path).is_some()
+    }
+
+    pub(crate) fn candidates(&self) -> Vec<Candidate<'_>> {
+        let candidates = self.0.iter().map(|(path, blob)| Candidate {
+            path,
+            sketch: &blob.sketch,
+        });
+        candidates.collect()
+    }
+
+    fn blob(&self, path: &str) -> Option<&Blob> {
+        let at = self
+            .0
+            .binary_search_by(|(known, _)| known.as_str().cmp(path));
+        at.ok().map(|at| &*self.0[at].1)
+    }
+}
+
+impl Look for Tree {
+    fn prepare(&self, _: &[&str]) {}
+
+    fn closer(&self, path: &str) -> Option<&Closer> {
+        self.blob(path).map(|blob| &blob.closer)
+    }
+
+    fn text(&self, path: &str) -> Option<String> {
+        self.blob(path)?.manifest.clone()
+    }
+}
 
 /// What is in a file.
 pub(crate) struct Blob {
-    pub(crate) sketch: Sketch,
-    pub(crate) imports: Vec<Import>,
+    sketch: Sketch,
+    closer: Closer,
     /// Its text, if it may say where imports lead.
-    pub(crate) manifest: Option<String>,
+    manifest: Option<String>,
 }
 
 /// Whether a file may say where imports lead.
@@ -116,7 +153,7 @@ impl Clone {
             }
         }
         tree.sort_by(|(one, _), (other, _)| one.cmp(other));
-        Ok(tree)
+        Ok(Tree(tree))
     }
 
     /// What is in a blob, if it is text.
@@ -129,11 +166,10 @@ impl Clone {
             .ok()
             .filter(|text| !text.contains('\0'));
         let sketch = text.map(|text| {
-            let outline = Language::of(path)
-                .map_or_else(Outline::default, |language| outline(&text, language));
+            let closer = Language::of(path).map(|language| Closer::of(outline(&text, language)));
             Arc::new(Blob {
-                sketch: Sketch::of(&text, &outline),
-                imports: outline.imports,
+                sketch: Sketch::of(&text),
+                closer: closer.unwrap_or_default(),
                 manifest: is_manifest(path).then_some(text),
             })
         });
