@@ -9,7 +9,6 @@
 //! role's budget, and both the prompt and the log say so.
 
 mod documents;
-pub(crate) mod known;
 mod objects;
 mod sight;
 pub mod strategies;

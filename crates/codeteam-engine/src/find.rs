@@ -7,12 +7,9 @@ use std::thread;
 use codeteam_context::cache;
 use codeteam_context::find::meaning::{self, Model};
 use codeteam_context::find::{Candidate, Commit, Corpus, Found, History, Options, Sketches, rank};
-use codeteam_context::imports::Graph;
-use codeteam_context::index::Index;
 use codeteam_context::tree::{self, Tree};
 use serde::{Deserialize, Serialize};
 
-use crate::context::known;
 use crate::git::{self, Oid, Repo};
 
 /// The most commits that are looked back at.
@@ -99,27 +96,6 @@ pub fn find(text: &str, search: &Search<'_>, options: &Options) -> Result<Findin
         commits: commits.len(),
         notes,
     })
-}
-
-/// What is known of the files of a checkout.
-struct Known {
-    tree: Tree,
-    sketches: Sketches,
-    imports: Graph,
-}
-
-impl Known {
-    fn of(root: &Path, cache: Option<&Path>) -> Result<Self, Error> {
-        let tree = Tree::walk(root, &tree::Options::default(), &|_| {})?;
-        let index = Index::build(&tree, cache, &|_, _| {});
-        let sketches = known::sketches(&tree, &index, cache);
-        let imports = known::imports(&tree, &index);
-        Ok(Self {
-            tree,
-            sketches,
-            imports,
-        })
-    }
 }
 
 /// Whether a file is below a folder.

@@ -5,15 +5,13 @@ use std::cell::OnceCell;
 use std::path::PathBuf;
 
 use codeteam_context::files::Files;
-use codeteam_context::find::{self, Commit, Corpus, History};
+use codeteam_context::find::{self, Commit, Corpus, History, Sketches};
 use codeteam_context::graph::{self, Focus, Ranks};
-use codeteam_context::imports::{Graph, Way};
+use codeteam_context::imports::{self, Graph, Source, Way};
 use codeteam_context::index::Index;
 use codeteam_context::map;
 use codeteam_context::outline::Kind;
 use codeteam_context::strategy::Project;
-
-use super::known;
 
 /// How many files are ranked: no part shows more.
 const RANKED: usize = 60;
@@ -76,20 +74,31 @@ impl<'a> Sight<'a> {
     }
 
     fn graph(&self) -> &Graph {
-        self.graph
-            .get_or_init(|| known::imports(self.files, self.index()))
+        self.graph.get_or_init(|| {
+            let index = self.index();
+            // All of them: manifests say what is a package.
+            let files = self.files.list().iter();
+            let sources = files.map(|file| Source {
+                path: &file.path,
+                imports: match index.file(&file.path) {
+                    Some(at) => &index.outline(at).imports,
+                    None => &[],
+                },
+            });
+            let sources: Vec<Source<'_>> = sources.collect();
+            Graph::of(&sources, &imports::reader(self.files))
+        })
     }
 
     fn found(&self) -> &[String] {
         self.found.get_or_init(|| {
-            let index = self.index();
-            let sketches = known::sketches(self.files, index, self.about.cache.as_deref());
+            let sketches = Sketches::take(self.files, self.about.cache.as_deref());
             let files: Vec<_> = sketches.candidates().collect();
             let commits = (self.about.history)();
             let history = History::new(&commits, files.iter().map(|file| file.path));
             let corpus = Corpus {
                 files,
-                imports: Some(self.graph()),
+                look: Some(&sketches),
                 history: Some(&history),
                 meaning: None,
             };
@@ -99,6 +108,8 @@ impl<'a> Sight<'a> {
                 ..find::Options::default()
             };
             let found = find::rank(&self.about.words, &corpus, &options);
+            // What cannot be kept is worked out again.
+            let _ = sketches.save();
             found.into_iter().map(|found| found.path).collect()
         })
     }
