@@ -10,6 +10,7 @@ mod built_in;
 mod command_line;
 mod config;
 mod containers;
+mod contexts;
 mod deps;
 mod disk;
 mod docs;
