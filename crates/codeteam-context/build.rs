@@ -3,9 +3,6 @@
 //! From `data/o200k.vocab`: the short tokens, the long ones, the pairs that merge and the tokens of
 //! single bytes. From `data/unicode.classes`: the class of each character. The tokens and pairs are
 //! perfect hash tables: a bucket's pilot sends each of its members to a slot of its own.
-//!
-//! It also names the rules by which secrets are found and tokens counted, by the sum of their sources:
-//! what was worked out by others must not be taken for theirs.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -19,7 +16,6 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::env;
 use std::fs;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -37,8 +33,8 @@ const BLOCK: usize = 128;
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src/tokens/hash.rs");
-    println!("cargo::rerun-if-changed=data");
-    name_rules();
+    println!("cargo::rerun-if-changed=data/o200k.vocab");
+    println!("cargo::rerun-if-changed=data/unicode.classes");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo names a folder"));
     let vocabulary = fs::read("data/o200k.vocab")?;
     let tokens = read_tokens(&vocabulary);
@@ -46,39 +42,6 @@ fn main() -> io::Result<()> {
     write_long(&tokens, &out)?;
     write_pairs(&tokens, &out)?;
     write_classes(&fs::read_to_string("data/unicode.classes")?, &out)
-}
-
-/// The sum of the sources of the redactor and the counter.
-fn name_rules() {
-    let mut files = Vec::new();
-    for source in [
-        "src/redact.rs",
-        "src/redact",
-        "src/tokens.rs",
-        "src/tokens",
-        "data",
-    ] {
-        println!("cargo::rerun-if-changed={source}");
-        collect(Path::new(source), &mut files);
-    }
-    files.sort();
-    let mut hasher = DefaultHasher::new();
-    for file in files {
-        fs::read(file).unwrap_or_default().hash(&mut hasher);
-    }
-    println!(
-        "cargo::rustc-env=CODETEAM_CONTEXT_RULES={:016x}",
-        hasher.finish()
-    );
-}
-
-fn collect(path: &Path, files: &mut Vec<PathBuf>) {
-    if path.is_file() {
-        files.push(path.to_owned());
-    }
-    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-        collect(&entry.path(), files);
-    }
 }
 
 fn read_tokens(mut rest: &[u8]) -> Vec<&[u8]> {

@@ -8,7 +8,7 @@ use crate::language::Language;
 use crate::listing;
 use crate::outline::{self, Definition};
 use crate::redact::Redactor;
-use crate::strategy::{self, Body, Chosen, Form, Pick, Project, TARGET};
+use crate::strategy::{self, Body, Choice, Form, Pick, Project, TARGET};
 
 /// How deep folders are told when there is no room for their files.
 const DEPTH: usize = 3;
@@ -42,13 +42,13 @@ pub struct Assembled {
 
 /// Reads the parts of a context.
 pub fn assemble(
-    chosen: &[Chosen],
+    choice: &Choice,
     given: &Given<'_>,
     project: &dyn Project,
     redactor: &Redactor,
 ) -> Assembled {
     let mut assembled = Assembled::default();
-    for part in chosen {
+    for part in &choice.parts {
         let items = match &part.body {
             Body::Files(picks) => {
                 let read = picks
@@ -56,7 +56,7 @@ pub fn assemble(
                     .filter_map(|pick| assembled.file(pick, project, redactor));
                 read.collect()
             }
-            Body::Special => assembled.special(&part.name, given, project, redactor),
+            Body::Special => assembled.special(&part.name, choice, given, project, redactor),
         };
         let need = match part.name.as_str() {
             TARGET if given.blind => Need::Whole,
@@ -112,6 +112,7 @@ impl Assembled {
     fn special(
         &mut self,
         name: &str,
+        choice: &Choice,
         given: &Given<'_>,
         project: &dyn Project,
         redactor: &Redactor,
@@ -123,8 +124,8 @@ impl Assembled {
             shortened: false,
         };
         match name {
-            strategy::DIFF => self.diff(given.diff, redactor),
-            strategy::CHANGES => self.diff(given.changes, redactor),
+            strategy::DIFF => self.diff(given.diff, choice, redactor),
+            strategy::CHANGES => self.diff(given.changes, choice, redactor),
             strategy::MAP => {
                 let map = (given.map)(MAP_TOKENS);
                 let less = (given.map)(MAP_TOKENS / 4);
@@ -143,9 +144,12 @@ impl Assembled {
     }
 
     /// A diff, file by file: code before tests, what people wrote before what tools wrote.
-    fn diff(&mut self, diff: Option<&str>, redactor: &Redactor) -> Vec<Item> {
+    fn diff(&mut self, diff: Option<&str>, choice: &Choice, redactor: &Redactor) -> Vec<Item> {
         let mut files: Vec<(u8, Item)> = Vec::new();
         for (path, text) in by_file(diff.unwrap_or_default()) {
+            if !choice.shows_changes_of(&path) {
+                continue;
+            }
             let text = self.redact(&path, text, redactor);
             let item = Item {
                 text,
@@ -275,7 +279,7 @@ mod tests {
         let whole: String = pieces.iter().map(|(_, piece)| *piece).collect();
         assert_eq!(whole, diff);
         let mut assembled = Assembled::default();
-        let items = assembled.diff(Some(diff), &Redactor::new([]));
+        let items = assembled.diff(Some(diff), &Choice::default(), &Redactor::new([]));
         let order: Vec<&str> = items.iter().map(|item| item.name.as_str()).collect();
         assert_eq!(
             order,
@@ -292,7 +296,7 @@ mod tests {
             "diff --git a/a.env b/a.env\n--- a/a.env\n+++ b/a.env\n@@ -1 +1 @@\n-x\n+TOKEN={key}\n"
         );
         let mut assembled = Assembled::default();
-        let items = assembled.diff(Some(&diff), &Redactor::new([]));
+        let items = assembled.diff(Some(&diff), &Choice::default(), &Redactor::new([]));
         assert!(!items[0].text.contains(key), "{}", items[0].text);
         assert_eq!(
             assembled.redacted,

@@ -7,7 +7,7 @@ mod choose;
 mod patterns;
 mod wanted;
 
-pub use self::choose::{Body, Chosen, Matter, Pick, Project, Wishes, choose};
+pub use self::choose::{Body, Choice, Chosen, Matter, Pick, Project, Wishes, choose};
 pub use self::patterns::{Patterns, Unreadable};
 
 /// The part with the change that is to be judged, or has been made so far.

@@ -71,7 +71,9 @@ impl Counter {
     /// more. It ends between two words or the like, never within one, so there may be room for a
     /// part of the next.
     pub fn prefix(&mut self, text: &str, max: usize) -> usize {
-        self.walk(text.as_bytes(), max).0
+        let text = text.as_bytes();
+        let length = self.walk(text, max).0;
+        pieces::steady(text, length)
     }
 
     /// Counts pieces as long as they are at most `max` tokens: how many bytes and tokens that are.

@@ -157,17 +157,26 @@ fn tens_of_thousands_of_texts() {
     }
 }
 
-/// The longest beginning that ends with a piece and has at most so many tokens.
+/// The longest beginning that ends with a piece, has the same pieces by itself, and has at most so
+/// many tokens.
 fn longest(text: &str, max: usize) -> usize {
     let tokenizer = bpe_openai::o200k_base();
-    let mut length = 0;
-    for piece in tokenizer.split(text) {
-        if tokenizer.count(&text[..length + piece.len()]) > max {
+    let pieces: Vec<&str> = tokenizer.split(text).collect();
+    let (mut best, mut length, mut count) = (0, 0, 0);
+    for (i, piece) in pieces.iter().enumerate() {
+        length += piece.len();
+        count += tokenizer.bpe.count(piece.as_bytes());
+        if count > max {
             break;
         }
-        length += piece.len();
+        if tokenizer
+            .split(&text[..length])
+            .eq(pieces[..=i].iter().copied())
+        {
+            best = length;
+        }
     }
-    length
+    best
 }
 
 #[test]

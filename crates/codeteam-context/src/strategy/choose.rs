@@ -93,12 +93,29 @@ pub struct Chosen {
     pub body: Body,
 }
 
+/// What was chosen.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// The parts, the most important first.
+    pub parts: Vec<Chosen>,
+    hidden: Patterns,
+    internals: BTreeSet<String>,
+}
+
+impl Choice {
+    /// Whether a change of a file may be shown: not of one that is hidden, or of which only what
+    /// others can see is shown.
+    pub fn shows_changes_of(&self, path: &str) -> bool {
+        !self.hidden.matches(path) && !self.internals.contains(path)
+    }
+}
+
 /// Chooses the parts of a context, the most important first. A file is in one part only.
 pub fn choose(
     wishes: &Wishes<'_>,
     matter: &Matter<'_>,
     project: &dyn Project,
-) -> Result<Vec<Chosen>, Unreadable> {
+) -> Result<Choice, Unreadable> {
     let chooser = Chooser::new(wishes, matter, project)?;
     let mut taken = BTreeSet::new();
     let mut chosen = Vec::new();
@@ -114,7 +131,11 @@ pub fn choose(
         });
     }
     chosen.retain(|part| part.body != Body::Files(Vec::new()));
-    Ok(chosen)
+    Ok(Choice {
+        parts: chosen,
+        hidden: chooser.hidden,
+        internals: chooser.internals,
+    })
 }
 
 /// The parts that a role wants, the most important first.

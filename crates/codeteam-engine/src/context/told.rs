@@ -204,7 +204,7 @@ fn parts(asked: &Asked<'_>, needs: &BTreeSet<String>) -> Result<Assembled, Error
     let mut assembled = Assembled::default();
     if !repeats {
         let mut chosen = chosen(asked)?;
-        chosen.retain(|part| match part.name.as_str() {
+        chosen.parts.retain(|part| match part.name.as_str() {
             strategy::DIFF => needs.contains("diff"),
             strategy::CHANGES => needs.contains("changes"),
             // It has seen the files, or can look.
@@ -244,7 +244,7 @@ fn insert(assembled: &mut Assembled, at: &mut usize, name: &str, items: Vec<Item
 }
 
 /// The parts that the role's strategy and its own wishes come to.
-fn chosen(asked: &Asked<'_>) -> Result<Vec<strategy::Chosen>, Error> {
+fn chosen(asked: &Asked<'_>) -> Result<strategy::Choice, Error> {
     let assignment = asked.assignment;
     let context = &assignment.context;
     let strategy = context.strategy.as_deref();
@@ -258,12 +258,12 @@ fn chosen(asked: &Asked<'_>) -> Result<Vec<strategy::Chosen>, Error> {
         git_diff: context.git_diff,
     };
     let mut chosen = choose(&wishes, &matter(asked), asked.project)?;
-    if judges && chosen.iter().all(|part| part.name != strategy::DIFF) {
+    if judges && chosen.parts.iter().all(|part| part.name != strategy::DIFF) {
         let diff = strategy::Chosen {
             name: strategy::DIFF.to_owned(),
             body: strategy::Body::Special,
         };
-        chosen.insert(0, diff);
+        chosen.parts.insert(0, diff);
     }
     Ok(chosen)
 }

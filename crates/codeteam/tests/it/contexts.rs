@@ -122,7 +122,9 @@ fn in_order(text: &str, places: &[&str]) {
 fn packed(project: &Project) -> Vec<Value> {
     let events = project.events().into_iter();
     let packed = events.filter(|event| event["event"]["type"] == "context_packed");
-    packed.map(|event| event["event"]["packed"].clone()).collect()
+    packed
+        .map(|event| event["event"]["packed"].clone())
+        .collect()
 }
 
 #[test]

@@ -101,8 +101,8 @@ fn part(name: &str, include: &[&str]) -> Part {
 }
 
 /// `target: src/a.py src/b.py~`, with `~` for signatures and `^` for what is public.
-fn shown(chosen: &[Chosen]) -> Vec<String> {
-    let words = chosen.iter().map(|part| match &part.body {
+fn shown(chosen: &Choice) -> Vec<String> {
+    let words = chosen.parts.iter().map(|part| match &part.body {
         Body::Special => part.name.clone(),
         Body::Files(picks) => {
             let picks = picks.iter().map(|pick| {
@@ -213,6 +213,8 @@ fn whoever_tests_sees_what_is_public() {
         shown(&chosen),
         ["included: api/openapi.yml src/api/base.py^ src/api/auth.py^ src/api/secret.py^"]
     );
+    assert!(!chosen.shows_changes_of("src/api/secret.py"));
+    assert!(chosen.shows_changes_of("src/web/login.py"));
 }
 
 #[test]
