@@ -22,7 +22,9 @@ pub(crate) fn key(bytes: &[u8]) -> u128 {
 /// The [`key`] of the bytes from a place on, of which there are at least 16.
 #[inline]
 pub(crate) fn key_at(text: &[u8], start: usize, length: usize) -> u128 {
-    let own = text[start..].first_chunk().map_or(0, |own| u128::from_le_bytes(*own));
+    let own = text[start..]
+        .first_chunk()
+        .map_or(0, |own| u128::from_le_bytes(*own));
     own & !(u128::MAX << (8 * length)) | (length as u128) << 120
 }
 
