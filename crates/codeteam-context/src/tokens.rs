@@ -19,12 +19,18 @@ use std::cell::RefCell;
 
 use merge::Merger;
 
-/// How many tokens a text is.
+thread_local! {
+    static COUNTER: RefCell<Counter> = RefCell::default();
+}
+
+/// How many tokens a text is. Each thread has a [`Counter`] for this.
 pub fn count(text: &str) -> usize {
-    thread_local! {
-        static COUNTER: RefCell<Counter> = RefCell::default();
-    }
     COUNTER.with_borrow_mut(|counter| counter.count(text))
+}
+
+/// How many bytes of a text are at most `max` tokens. See [`Counter::prefix`].
+pub fn prefix(text: &str, max: usize) -> usize {
+    COUNTER.with_borrow_mut(|counter| counter.prefix(text, max))
 }
 
 /// Counts tokens; remembers pieces it has met, a fixed number of them.
@@ -58,23 +64,42 @@ impl Counter {
 
     /// How many tokens a text is.
     pub fn count(&mut self, text: &str) -> usize {
+        self.walk(text.as_bytes(), usize::MAX).1
+    }
+
+    /// How many bytes of a text are at most `max` tokens: the text up to there, by itself, is no
+    /// more. It ends between two words or the like, never within one, so there may be room for a
+    /// part of the next.
+    pub fn prefix(&mut self, text: &str, max: usize) -> usize {
         let text = text.as_bytes();
+        let length = self.walk(text, max).0;
+        pieces::steady(text, length)
+    }
+
+    /// Counts pieces as long as they are at most `max` tokens: how many bytes and tokens that are.
+    fn walk(&mut self, text: &[u8], max: usize) -> (usize, usize) {
         let mut start = 0;
         let mut count = 0;
         while start < text.len() {
             if let Some(window) = text[start..].first_chunk() {
                 let (length, tokens, whole) = self.block(window);
-                start += length;
-                count += tokens;
-                if whole {
-                    continue;
+                if count + tokens <= max {
+                    start += length;
+                    count += tokens;
+                    if whole {
+                        continue;
+                    }
                 }
             }
             let end = pieces::end(text, start);
-            count += self.piece(&text[start..end]);
+            let tokens = self.piece(&text[start..end]);
+            if count + tokens > max {
+                break;
+            }
+            count += tokens;
             start = end;
         }
-        count
+        (start, count)
     }
 
     /// Counts what pieces end in a block: how many bytes and tokens they are, and whether the next
@@ -113,8 +138,7 @@ impl Counter {
 
     #[inline]
     fn short(&mut self, key: u128, piece: &[u8]) -> usize {
-        let hash = hash::of_key(key);
-        let place = hash as usize % MET;
+        let place = hash::place(hash::of_key(key), MET);
         let met = self.met[place];
         if met & !(0xf << COUNT) == key {
             return (met >> COUNT) as usize;

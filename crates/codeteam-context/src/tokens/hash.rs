@@ -57,6 +57,22 @@ pub(crate) fn of_pair(pair: u64) -> u64 {
     fold(pair ^ SECOND, FIRST)
 }
 
+/// Where a hash belongs among `places`, a power of two.
+#[inline]
+pub(crate) fn place(hash: u64, places: usize) -> usize {
+    hash as usize & (places - 1)
+}
+
+/// Words of a filter.
+pub(crate) const FILTER: usize = 1 << 14;
+
+/// Which bits of which word of a filter are set for a hash that is in the table.
+#[inline]
+pub(crate) fn filtered(hash: u64) -> (usize, u64) {
+    let bits = 1 << (hash & 63) | 1 << ((hash >> 6) & 63);
+    ((hash >> 12) as usize % FILTER, bits)
+}
+
 /// Which of `buckets` a hash belongs to.
 #[inline]
 pub(crate) fn bucket(hash: u64, buckets: usize) -> usize {

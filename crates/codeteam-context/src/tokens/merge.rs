@@ -24,7 +24,8 @@ pub(super) struct Merger {
     /// By the place of a token's first byte: the token, what it merges to with the next one, and
     /// where the next and the one before begin.
     nodes: Vec<Node>,
-    heap: BinaryHeap<Reverse<(u32, u32)>>,
+    /// The merges to come: what two tokens merge to, in front of the place of the first.
+    heap: BinaryHeap<Reverse<u64>>,
     /// Where the tokens of a part end.
     ends: Vec<usize>,
 }
@@ -84,7 +85,8 @@ impl Merger {
     /// Where the tokens of some bytes end.
     fn split(&mut self, bytes: &[u8]) -> &[usize] {
         self.lay_out(bytes);
-        while let Some(Reverse((merged, at))) = self.heap.pop() {
+        while let Some(Reverse(merge)) = self.heap.pop() {
+            let (merged, at) = ((merge >> 32) as u32, (merge & 0xffff_ffff) as u32);
             let own = self.nodes[at as usize];
             if own.merged != merged {
                 continue;
@@ -132,7 +134,8 @@ impl Merger {
         let merged = next.and_then(|next| vocabulary::merged(own.token, next.token));
         self.nodes[at as usize].merged = merged.unwrap_or(NEVER);
         if let Some(merged) = merged {
-            self.heap.push(Reverse((merged, at)));
+            let merge = u64::from(merged) << 32 | u64::from(at);
+            self.heap.push(Reverse(merge));
         }
     }
 }
@@ -142,39 +145,39 @@ fn small<const N: usize>(piece: &[u8]) -> usize {
     // By the place of a token's first byte: the token, and what it merges to with the next one, in
     // front of its place, so that the least of these is the next merge.
     let mut tokens = [0; SMALL];
-    let mut merges = [NEVER; N];
-    let merge = |left: u32, right: u32, at: usize| match vocabulary::merged(left, right) {
-        Some(merged) => (merged << PLACE_BITS) | at as u32,
+    let mut next = [NEVER; N];
+    let look = |left: u32, right: u32, at: u32| match vocabulary::merged(left, right) {
+        Some(token) => (token << PLACE_BITS) | at,
         None => NEVER,
     };
     for (token, &byte) in tokens.iter_mut().zip(piece) {
         *token = vocabulary::of_byte(byte);
     }
-    for (at, two) in tokens[..piece.len()].windows(2).enumerate() {
-        merges[at] = merge(two[0], two[1], at);
+    for ((at, two), next) in (0..).zip(tokens[..piece.len()].windows(2)).zip(&mut next) {
+        *next = look(two[0], two[1], at);
     }
     // Where tokens begin, as bits.
     let mut begins = u64::MAX >> (SMALL - piece.len().clamp(1, SMALL));
     loop {
-        let least = merges.iter().fold(NEVER, |least, &merge| least.min(merge));
+        let least = next.iter().fold(NEVER, |least, &next| least.min(next));
         if least == NEVER {
             return begins.count_ones() as usize;
         }
-        let (token, at) = (least >> PLACE_BITS, (least as usize) % SMALL);
-        let after = begins & (u64::MAX << at << 1);
-        let gone = after.trailing_zeros() as usize % SMALL;
+        let (token, at) = (least >> PLACE_BITS, least % (1 << PLACE_BITS));
+        let place = at as usize;
+        let behind = u64::MAX << at << 1;
+        let gone = (begins & behind).trailing_zeros() as usize % SMALL;
         begins &= !(1 << gone);
-        tokens[at] = token;
-        merges[gone] = NEVER;
-        let after = begins & (u64::MAX << at << 1);
-        merges[at] = match after {
+        next[gone] = NEVER;
+        tokens[place] = token;
+        next[place] = match begins & behind {
             0 => NEVER,
-            _ => merge(token, tokens[after.trailing_zeros() as usize], at),
+            after => look(token, tokens[after.trailing_zeros() as usize], at),
         };
         let before = begins & !(u64::MAX << at);
         if before != 0 {
-            let before = before.ilog2() as usize;
-            merges[before] = merge(tokens[before], token, before);
+            let before = before.ilog2();
+            next[before as usize] = look(tokens[before as usize], token, before);
         }
     }
 }
