@@ -217,6 +217,7 @@ fn what_a_shell_sends_into_the_folder_is_not_packed() {
     let status = project
         .codeteam(&["-C", &folder_name, "pack"])
         .stdout(Stdio::from(out))
+        .stderr(Stdio::null())
         .status()
         .unwrap();
     assert!(status.success());
@@ -275,6 +276,21 @@ fn a_budget_is_kept() {
     let text = pack(&project, &["--budget", "600"]).expect(0).stdout;
     assert!(
         text.contains("notes.txt: over the budget") && text.contains("at most 600 tokens"),
+        "{text}"
+    );
+}
+
+#[test]
+fn signatures_alone_can_be_packed() {
+    let project = Project::new();
+    let text = pack(&project, &["--compress"]).expect(0);
+    let text = text.says(&["1 file only by signatures"]).stdout;
+    assert!(
+        text.contains("pub fn twice(n: u32) -> u32") && text.contains("# Sample"),
+        "{text}"
+    );
+    assert!(
+        !text.contains("n * 2") && text.contains("compressed=\"signatures\""),
         "{text}"
     );
 }
