@@ -22,7 +22,7 @@ use codeteam_context::files::{Content, File, Files as _};
 use codeteam_context::graph::{Focus, rank};
 use codeteam_context::index::Index;
 use codeteam_context::language::Language;
-use codeteam_context::map::{Map, Options, Touched, map};
+use codeteam_context::map::{Map, Options, map};
 use codeteam_context::tree::{self, Tree};
 
 /// How many times faster an update is to be than a start from scratch.
@@ -109,11 +109,7 @@ fn whole(top: &Path, cache: &Path) -> Map {
 
 fn drawn(index: &Index) -> Map {
     let ranks = rank(index, &Focus::default(), &[]);
-    let options = Options {
-        budget: 2_048,
-        touched: Touched::Shown,
-    };
-    map(index, &ranks, options)
+    map(index, &ranks, &Options::new(2_048))
 }
 
 fn walk(top: &Path) -> Tree {

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use codeteam_context::graph::{Focus, rank};
 use codeteam_context::index::{Index, Work};
-use codeteam_context::map::{Options, Touched, map};
+use codeteam_context::map::{Options, map};
 use proptest::prelude::*;
 
 use crate::folder::{Made, PROJECTS, sample};
@@ -28,12 +28,9 @@ fn told(index: &Index) -> String {
     };
     for focus in [Focus::default(), focus] {
         let ranks = rank(index, &focus, &[]);
-        let options = Options {
-            budget: 300,
-            touched: Touched::Shown,
-        };
+        let options = Options::new(300);
         // To the last bit.
-        writeln!(out, "{ranks:?}\n{}", map(index, &ranks, options).text).unwrap();
+        writeln!(out, "{ranks:?}\n{}", map(index, &ranks, &options).text).unwrap();
     }
     out
 }

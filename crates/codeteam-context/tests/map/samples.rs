@@ -7,6 +7,7 @@ use codeteam_context::index::Index;
 use codeteam_context::language::Language;
 use codeteam_context::map::{Options, Touched, map};
 use codeteam_context::outline::{Outline, outline, signatures};
+use codeteam_context::redact::Redactor;
 use codeteam_context::tokens;
 use expect_test::expect_file;
 
@@ -54,7 +55,11 @@ fn maps() {
         ] {
             for budget in [60, 200] {
                 let ranks = rank(&index, focus, &[]);
-                let map = map(&index, &ranks, Options { budget, touched });
+                let options = Options {
+                    touched,
+                    ..Options::new(budget)
+                };
+                let map = map(&index, &ranks, &options);
                 assert!(map.tokens <= budget, "{project}");
                 assert_eq!(map.tokens, tokens::count(&map.text), "{project}");
                 let what = if focus.files.is_empty() {
@@ -79,13 +84,42 @@ fn maps() {
 fn a_budget_of_nothing_is_an_empty_map() {
     let index = Index::build(&Made::sample("go"), None, &|_, _| {});
     let ranks = rank(&index, &Focus::default(), &[]);
-    let options = Options {
-        budget: 0,
-        touched: Touched::Shown,
-    };
-    let map = map(&index, &ranks, options);
+    let map = map(&index, &ranks, &Options::new(0));
     assert_eq!((map.text.as_str(), map.tokens, map.files.len()), ("", 0, 0));
     assert!(map.left_out > 0);
+}
+
+#[test]
+fn a_map_may_be_of_a_folder_only() {
+    let index = Index::build(&Made::sample("go"), None, &|_, _| {});
+    let ranks = rank(&index, &Focus::default(), &[]);
+    for (below, expected) in [
+        ("store", vec!["store/store.go"]),
+        ("stor", vec![]),
+        ("main.go", vec!["main.go"]),
+    ] {
+        let options = Options {
+            below: below.to_owned(),
+            ..Options::new(500)
+        };
+        let map = map(&index, &ranks, &options);
+        let paths: Vec<_> = map.files.iter().map(|part| &*part.path).collect();
+        assert_eq!(paths, expected, "{below}");
+    }
+}
+
+#[test]
+fn a_constant_that_is_a_secret_is_not_shown() {
+    let key = ["gh", "p_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
+    let text = format!("GITHUB_TOKEN = \"{key}\"\n");
+    let index = Index::build(&Made::new([("a.py", &*text)]), None, &|_, _| {});
+    let ranks = rank(&index, &Focus::default(), &[]);
+    let mut map = map(&index, &ranks, &Options::new(500));
+    assert!(map.text.contains(&key));
+    let hits = map.redact(&Redactor::new([]));
+    assert_eq!(hits.values().sum::<usize>(), 1);
+    assert!(!format!("{map:?}").contains(&key));
+    assert_eq!(map.tokens, tokens::count(&map.text));
 }
 
 fn shown(outline: &Outline, out: &mut String) {

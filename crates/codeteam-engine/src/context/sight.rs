@@ -62,10 +62,10 @@ impl<'a> Sight<'a> {
             graph::rank(self.index(), &focus, &[])
         });
         let options = map::Options {
-            budget,
             touched: map::Touched::LeftOut,
+            ..map::Options::new(budget)
         };
-        map::map(self.index(), ranks, options).text
+        map::map(self.index(), ranks, &options).text
     }
 
     fn index(&self) -> &Index {

@@ -22,6 +22,7 @@ mod init;
 mod kill;
 mod licences;
 mod live;
+mod map;
 mod merging;
 mod misbehaviour;
 mod owners;
