@@ -10,6 +10,8 @@ mod rank;
 mod reason;
 mod sketch;
 mod sketches;
+#[cfg(test)]
+mod tests;
 pub mod words;
 
 pub use self::history::{Commit, History, Touched};

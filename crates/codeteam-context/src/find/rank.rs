@@ -156,10 +156,10 @@ impl<'a> Ranking<'a> {
         }
         self.seeds = seeds;
         if let Some(history) = self.corpus.history {
-            self.put(Signal::Together, past::together(history, &self.seeds));
+            self.put_parts(Signal::Together, past::together(history, &self.seeds));
         }
-        self.put(Signal::Near, self.by_imports());
-        self.put(Signal::Pair, self.by_pairs());
+        self.put_parts(Signal::Near, self.by_imports());
+        self.put_parts(Signal::Pair, self.by_pairs());
     }
 
     /// How near each file is to what was found by imports, in both directions. A file that imports
@@ -196,8 +196,7 @@ impl<'a> Ranking<'a> {
         let mut beside = vec![0.0_f64; self.rows.len()];
         for (at, part) in &self.seeds {
             for other in &self.pairs[*at] {
-                let value = &mut beside[*other as usize];
-                *value = value.max(*part);
+                beside[*other as usize] += part;
             }
         }
         beside
@@ -213,21 +212,33 @@ impl<'a> Ranking<'a> {
         }
     }
 
+    /// Sets a signal that is a sum of parts of what was found: of all of it would be 1. It is not
+    /// stretched, since what has little to do with anything found must not seem to have much.
+    fn put_parts(&mut self, signal: Signal, values: Vec<f64>) {
+        let all: f64 = self.seeds.iter().map(|(_, part)| part).sum();
+        for (row, value) in self.rows.iter_mut().zip(values) {
+            row[signal as usize] = if all > 0.0 {
+                (value / all).min(1.0)
+            } else {
+                0.0
+            };
+        }
+    }
+
     /// How much a signal counts for a file.
     pub(super) fn part(&self, file: usize, signal: Signal) -> f64 {
         self.rows[file][signal as usize] * self.weights[signal as usize]
     }
 
-    /// The best files by the signals there are so far, with their scores.
+    /// The best files by the signals there are so far, with their scores. That a file is changed often
+    /// is no reason alone.
     fn best(&self, limit: usize) -> Vec<(usize, f64)> {
         let score = |file| {
-            Signal::ALL
-                .into_iter()
-                .map(|signal| self.part(file, signal))
-                .sum::<f64>()
+            let parts = Signal::ALL.map(|signal| self.part(file, signal));
+            let sum: f64 = parts.iter().sum();
+            (sum > parts[Signal::Often as usize]).then_some((file, sum))
         };
-        let scores = (0..self.rows.len()).map(|file| (file, score(file)));
-        let mut best: Vec<(usize, f64)> = scores.filter(|(_, score)| *score > 0.0).collect();
+        let mut best: Vec<(usize, f64)> = (0..self.rows.len()).filter_map(score).collect();
         best.sort_by(|(a, one), (b, other)| other.total_cmp(one).then(a.cmp(b)));
         best.truncate(limit);
         best

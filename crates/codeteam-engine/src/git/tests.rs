@@ -1,5 +1,6 @@
 //! Git operations against a real git, in temporary directories.
 
+mod history;
 mod merging;
 
 use std::os::unix::fs::PermissionsExt as _;

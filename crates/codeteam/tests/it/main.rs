@@ -17,6 +17,7 @@ mod docs;
 mod exits;
 mod failing;
 mod files;
+mod find;
 mod hostile;
 mod init;
 mod kill;

@@ -1,0 +1,377 @@
+//! A small web framework with a history, and what is found in it.
+
+use std::fs;
+use std::path::Path;
+
+use expect_test::{Expect, expect};
+
+use super::*;
+use crate::tree::{self, Tree};
+
+/// The files of the project.
+const FILES: [(&str, &str); 9] = [
+    (
+        "web/router.py",
+        "from web.pattern import compile_pattern\n\nclass Router:\n    def match_route(self, path):\n        return compile_pattern(path)\n",
+    ),
+    (
+        "web/pattern.py",
+        "import re\n\ndef compile_pattern(text):\n    return re.compile(text)\n",
+    ),
+    (
+        "web/session.py",
+        "class Session:\n    def load_cookie(self, request):\n        return request.cookies['session']\n",
+    ),
+    (
+        "web/signing.py",
+        "def sign(value, key):\n    return value + key\n\ndef unsign(value, key):\n    return value\n",
+    ),
+    (
+        "tests/test_router.py",
+        "from web.router import Router\n\ndef test_static():\n    assert Router()\n",
+    ),
+    (
+        "tests/test_session.py",
+        "from web.session import Session\n\ndef test_load():\n    assert Session()\n",
+    ),
+    ("CHANGES.md", "# Changes\n\n- Something else.\n"),
+    ("README.md", "# A small web framework\n"),
+    (
+        "package-lock.json",
+        "{\"router\": \"router router router\"}\n",
+    ),
+];
+
+fn project() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, text) in FILES {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+fn commit(message: &str, files: &[&str]) -> Commit {
+    let touched = |path: &&str| Touched {
+        path: (*path).to_owned(),
+        before: None,
+        added: false,
+    };
+    Commit {
+        id: String::new(),
+        parents: Vec::new(),
+        time: 0,
+        subject: message.lines().next().unwrap_or_default().to_owned(),
+        words: words::Bag::of(message),
+        files: files.iter().map(touched).collect(),
+    }
+}
+
+/// Newest first.
+fn commits() -> Vec<Commit> {
+    vec![
+        commit(
+            "Reject tampered login tokens",
+            &["web/signing.py", "CHANGES.md"],
+        ),
+        commit(
+            "Faster matching of static paths",
+            &["web/router.py", "tests/test_router.py"],
+        ),
+        commit(
+            "Sessions last longer",
+            &["web/session.py", "web/signing.py"],
+        ),
+        commit(
+            "Sessions can be cleared",
+            &["web/session.py", "web/signing.py"],
+        ),
+        commit("Write the readme", &["README.md"]),
+    ]
+}
+
+fn find(folder: &Path, commits: &[Commit], text: &str, cache: Option<&Path>) -> Vec<Found> {
+    let tree = Tree::walk(folder, &tree::Options::default(), &|_| {}).unwrap();
+    let sketches = Sketches::take(&tree, cache);
+    let files: Vec<Candidate<'_>> = sketches.candidates().collect();
+    let history = History::new(commits, files.iter().map(|file| file.path));
+    let corpus = Corpus {
+        files,
+        look: Some(&sketches),
+        history: Some(&history),
+        meaning: None,
+    };
+    let found = rank(text, &corpus, &Options::default());
+    sketches.save().unwrap();
+    found
+}
+
+fn paths(found: &[Found]) -> Vec<&str> {
+    found.iter().map(|found| found.path.as_str()).collect()
+}
+
+fn check(text: &str, commits: &[Commit], expected: &Expect) {
+    let folder = project();
+    let mut shown = String::new();
+    for found in find(folder.path(), commits, text, None).iter().take(4) {
+        shown.push_str(&format!("{} {:.2}\n", found.path, found.score));
+        for reason in &found.why {
+            shown.push_str(&format!("  {reason}\n"));
+        }
+    }
+    expected.assert_eq(&shown);
+}
+
+#[test]
+fn words_lead_to_paths_names_and_texts() {
+    check(
+        "Match routes with trailing slashes",
+        &[],
+        &expect![[r#"
+            web/router.py 2.70
+              the text has `match`, `routes`
+              the path has `routes`
+              defines `match_route`, `Router`
+              imported by tests/test_router.py
+            tests/test_router.py 2.01
+              the text has `routes`
+              the path has `routes`
+              imports web/router.py
+            web/pattern.py 0.24
+              imported by web/router.py
+        "#]],
+    );
+}
+
+#[test]
+fn past_commits_lead_where_words_do_not() {
+    // No file has `tampered` or `login`.
+    check(
+        "Tampered login is not noticed",
+        &commits(),
+        &expect![[r#"
+            web/signing.py 1.10
+              a past commit with similar words changed it: “Reject tampered login tokens”
+              changed in 3 commits
+            CHANGES.md 0.99
+              a past commit with similar words changed it: “Reject tampered login tokens”
+              changed lately
+            web/session.py 0.23
+              changed in 2 commits
+              changed together with web/signing.py in 2 of 3 commits
+        "#]],
+    );
+}
+
+#[test]
+fn an_identifier_or_a_path_is_taken_at_its_word() {
+    check(
+        "`load_cookie` fails",
+        &[],
+        &expect![[r#"
+            web/session.py 2.37
+              the text has `cookie`, `load`
+              defines `load_cookie`
+              `load_cookie` is in it
+              `load_cookie` is defined here
+            tests/test_session.py 1.06
+              the text has `load`
+              imports web/session.py
+              defines `test_load`
+              the test of web/session.py
+        "#]],
+    );
+    check(
+        "rename things in web/pattern.py",
+        &[],
+        &expect![[r#"
+            web/pattern.py 7.03
+              the task names it
+              the path has `py`, `pattern`, `web`
+              the text has `pattern`
+            web/router.py 1.89
+              the text has `pattern`, `web`
+              the path has `py`, `web`
+              imports web/pattern.py
+            tests/test_router.py 0.57
+              the text has `web`
+              the path has `py`
+              imports web/router.py
+            README.md 0.55
+              the text has `web`
+        "#]],
+    );
+}
+
+#[test]
+fn files_that_were_changed_together_are_found_together() {
+    let folder = project();
+    let found = find(folder.path(), &commits(), "session cookie", None);
+    let of = |path: &str| found.iter().find(|found| found.path == path).unwrap();
+    let together = Reason::Together {
+        path: "web/session.py".to_owned(),
+        times: 2,
+        of: 2,
+    };
+    assert_eq!(found[0].path, "web/session.py");
+    assert!(of("web/signing.py").why.contains(&together), "{found:#?}");
+}
+
+/// The least that finding must do, as a figure: all of these in the first three.
+#[test]
+fn tasks_find_their_files() {
+    let folder = project();
+    for (text, wanted) in [
+        (
+            "Routing: match longer static routes first",
+            vec!["web/router.py", "tests/test_router.py"],
+        ),
+        ("Compiled patterns are cached", vec!["web/pattern.py"]),
+        ("Cookies of sessions are read once", vec!["web/session.py"]),
+        (
+            "Tokens: refuse what was tampered with",
+            vec!["web/signing.py"],
+        ),
+        ("sign() takes several keys", vec!["web/signing.py"]),
+    ] {
+        let found = find(folder.path(), &commits(), text, None);
+        let first = &paths(&found)[..3];
+        for path in wanted {
+            assert!(first.contains(&path), "{text}: {first:?}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_was_moved_keeps_its_past() {
+    let folder = project();
+    let mut commits = commits();
+    let moved = Commit {
+        files: vec![Touched {
+            path: "web/signing.py".to_owned(),
+            before: Some("web/crypto.py".to_owned()),
+            added: false,
+        }],
+        ..commit("Better names", &[])
+    };
+    commits.insert(0, moved);
+    commits.push(commit(
+        "Constant time comparison of digests",
+        &["web/crypto.py"],
+    ));
+    // Another file had the name before.
+    commits.push(commit("Zebra crossing", &["web/signing.py"]));
+    let found = find(folder.path(), &commits, "comparison in constant time", None);
+    assert_eq!(found[0].path, "web/signing.py");
+    let found = find(folder.path(), &commits, "zebra", None);
+    assert!(
+        found
+            .iter()
+            .all(|found| found.signals[Signal::Message as usize] == 0.0)
+    );
+}
+
+#[test]
+fn what_programs_write_is_never_found() {
+    let folder = project();
+    let found = find(folder.path(), &[], "router", None);
+    assert!(!paths(&found).contains(&"package-lock.json"));
+}
+
+#[test]
+fn commits_that_touch_very_many_files_say_nothing() {
+    let folder = project();
+    let mut all: Vec<String> = (0..60).map(|n| format!("gone/{n}.py")).collect();
+    all.push("README.md".to_owned());
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    let found = find(folder.path(), &[commit("Zebra", &all)], "zebra", None);
+    assert_eq!(found, []);
+}
+
+#[test]
+fn nothing_to_go_by_finds_nothing() {
+    let folder = project();
+    for text in ["", "   ", "the of and", "ααα", "\0\u{feff}", "............"] {
+        assert_eq!(find(folder.path(), &[], text, None), [], "{text:?}");
+    }
+    let empty = rank("router", &Corpus::default(), &Options::default());
+    assert_eq!(empty, []);
+}
+
+#[test]
+fn a_cache_changes_nothing() {
+    let (folder, cache) = (project(), tempfile::tempdir().unwrap());
+    let cache = Some(cache.path());
+    let text = "match routes of a session";
+    let plain = find(folder.path(), &commits(), text, None);
+    for _ in 0..3 {
+        assert_eq!(find(folder.path(), &commits(), text, cache), plain);
+    }
+    // Another text asks for a closer look at other files.
+    let other = find(folder.path(), &commits(), "sign", None);
+    assert_eq!(find(folder.path(), &commits(), "sign", cache), other);
+    fs::write(folder.path().join("web/pattern.py"), "def zebra(): pass\n").unwrap();
+    fs::remove_file(folder.path().join("web/router.py")).unwrap();
+    let after = find(folder.path(), &commits(), "zebra", None);
+    assert_eq!(after[0].path, "web/pattern.py");
+    assert_eq!(find(folder.path(), &commits(), "zebra", cache), after);
+    let kept = cache.unwrap().join("sketches");
+    fs::write(kept, "damaged").unwrap();
+    assert_eq!(find(folder.path(), &commits(), "zebra", cache), after);
+}
+
+#[test]
+fn meanings_come_from_a_model() {
+    let (folder, model) = (project(), tempfile::tempdir().unwrap());
+    // `login` and `session` mean the same, `readme` something else.
+    let tokens = r#"{"model":{"type":"WordPiece","vocab":{"login":0,"session":1,"readme":2}}}"#;
+    let header = r#"{"e":{"dtype":"F32","shape":[3,2],"data_offsets":[0,24]}}"#;
+    let mut table = (header.len() as u64).to_le_bytes().to_vec();
+    table.extend(header.as_bytes());
+    table.extend(
+        [1.0_f32, 0.0, 1.0, 0.0, 0.0, 1.0]
+            .iter()
+            .flat_map(|n| n.to_le_bytes()),
+    );
+    fs::write(model.path().join("tokenizer.json"), tokens).unwrap();
+    let missing = meaning::Model::load(model.path()).unwrap_err();
+    assert!(
+        missing.to_string().contains("model.safetensors"),
+        "{missing}"
+    );
+    fs::write(model.path().join("model.safetensors"), table).unwrap();
+    let model = meaning::Model::load(model.path()).unwrap();
+    let tree = Tree::walk(folder.path(), &tree::Options::default(), &|_| {}).unwrap();
+    let sketches = Sketches::take(&tree, None);
+    let files: Vec<Candidate<'_>> = sketches.candidates().collect();
+    let cache = tempfile::tempdir().unwrap();
+    let near = || model.nearness("login", &files, &tree, Some(cache.path()));
+    let first = near();
+    let best = (0..files.len())
+        .max_by(|a, b| first[*a].total_cmp(&first[*b]))
+        .unwrap();
+    assert!(files[best].path.contains("session"), "{}", files[best].path);
+    let readme = files
+        .iter()
+        .position(|file| file.path == "README.md")
+        .unwrap();
+    assert!(first[readme] < 0.01);
+    assert_eq!(near(), first, "from the cache");
+    let corpus = Corpus {
+        files,
+        meaning: Some(first),
+        ..Corpus::default()
+    };
+    let found = rank("login", &corpus, &Options::default());
+    assert!(
+        matches!(found[0].why[0], Reason::Meaning { percent: 100 }),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn messages_are_cleaned() {
+    let message = "Fix the router (#123)\n\nSee https://example.org/x and #7.\n\nSigned-off-by: A <a@b.c>\nFixes: 12\n";
+    assert_eq!(history::clean(message), "Fix the router\n\nSee and");
+}
