@@ -30,7 +30,7 @@ pub fn keys(of: Schema) -> Vec<Described> {
     for key in &mut found {
         key.is_later = match of {
             Schema::Config => later::has(&key.path),
-            Schema::Role | Schema::Workflow => false,
+            Schema::Role | Schema::Workflow | Schema::Strategy => false,
         };
     }
     found

@@ -271,9 +271,8 @@ mod tests {
     /// A small project in Python, and what a role with a strategy is told of it.
     fn shown(context: &serde_json::Value) -> Result<String, Error> {
         let fixture = Fixture::new();
-        let long = (0..200)
-            .map(|i| format!("    total += {i}\n"))
-            .collect::<String>();
+        let lines: Vec<String> = (0..200).map(|i| format!("    total += {i}\n")).collect();
+        let long = lines.concat();
         let model = format!(
             "class User:\n    def name(self) -> str:\n        total = 0\n{}        return 'a'\n",
             long.replace("    total", "        total")

@@ -217,7 +217,8 @@ fn secrets_are_taken_out_and_counted_by_file() {
 #[test]
 fn what_does_not_fit_is_said_to_the_worker_and_in_the_log() {
     let project = project();
-    let body: String = (0..400).map(|i| format!("    total += {i}\n")).collect();
+    let lines: Vec<String> = (0..400).map(|i| format!("    total += {i}\n")).collect();
+    let body = lines.concat();
     let long = format!(
         "class User:\n    name = 'a'\n\n\ndef sum():\n    total = 0\n{body}    return total\n"
     );
