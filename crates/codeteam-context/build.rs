@@ -33,7 +33,8 @@ const BLOCK: usize = 128;
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src/tokens/hash.rs");
-    println!("cargo::rerun-if-changed=data");
+    println!("cargo::rerun-if-changed=data/o200k.vocab");
+    println!("cargo::rerun-if-changed=data/unicode.classes");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo names a folder"));
     let vocabulary = fs::read("data/o200k.vocab")?;
     let tokens = read_tokens(&vocabulary);

@@ -19,12 +19,13 @@ pub(super) struct Starts {
 #[inline]
 pub(super) fn starts(block: &[u8; BLOCK]) -> Starts {
     let is = Masks::of(block);
-    let (blank, newline) = (is.blank, is.newline);
+    let newline = is.newline;
+    let blank = is.control | is.space;
     let space = blank & !newline;
     let lower = is.letter & !is.upper;
     let other = !(is.letter | is.number | blank | is.foreign);
-    // Behind a blank or others, another one belongs to what began before it.
-    let joined = other & ((other | is.blank_proper) << 1);
+    // Behind a space or others, another one belongs to what began before it.
+    let joined = other & ((other | is.space) << 1);
 
     let mut bits = 1
         | (is.upper & (lower << 1))
@@ -47,7 +48,7 @@ pub(super) fn starts(block: &[u8; BLOCK]) -> Starts {
         // A contraction, perhaps.
         | (is.quote & (is.letter << 1) & (is.letter >> 1 | 1 << 63))
         // A slash that may belong to others in the line before.
-        | (is.slash & (newline << 1))
+        | slashes(block, other & (newline << 1))
         // White space between line ends, perhaps.
         | blank_lines(space, newline);
     let known = hard.trailing_zeros();
@@ -65,6 +66,18 @@ pub(super) fn starts(block: &[u8; BLOCK]) -> Starts {
     }
 }
 
+/// Which of some bytes are slashes.
+#[inline]
+fn slashes(block: &[u8; BLOCK], mut bits: u64) -> u64 {
+    let mut slashes = 0;
+    while bits != 0 {
+        let at = bits.trailing_zeros() as usize;
+        slashes |= u64::from(block[at] == b'/') << at;
+        bits &= bits - 1;
+    }
+    slashes
+}
+
 /// The first white space behind a line end, if a line end follows any such.
 #[inline]
 fn blank_lines(space: u64, newline: u64) -> u64 {
@@ -78,11 +91,12 @@ struct Masks {
     letter: u64,
     upper: u64,
     number: u64,
-    blank: u64,
-    blank_proper: u64,
+    space: u64,
+    /// The other white space, line ends among it.
+    control: u64,
     newline: u64,
-    slash: u64,
     quote: u64,
+    /// Not ASCII.
     foreign: u64,
 }
 
@@ -99,17 +113,21 @@ impl Masks {
         for (word, bytes) in words.iter_mut().zip(block.as_chunks::<8>().0) {
             *word = u64::from_le_bytes(*bytes);
         }
-        let mask = |test: fn(u64) -> u64| gather(words.map(|word| test(word & !HIGH) & !word));
+        let foreign = if words.iter().fold(0, |all, word| all | word) & HIGH == 0 {
+            0
+        } else {
+            gather(words)
+        };
+        let mask = |test: fn(u64) -> u64| gather(words.map(|word| test(word & !HIGH)));
         Self {
-            letter: mask(|low| within(low | every(0x20), b'a', b'z')),
-            upper: mask(|low| within(low, b'A', b'Z')),
-            number: mask(|low| within(low, b'0', b'9')),
-            blank: mask(|low| within(low, b'\t', b'\r') | equals(low, b' ')),
-            blank_proper: mask(|low| equals(low, b' ')),
-            newline: mask(|low| equals(low, b'\n') | equals(low, b'\r')),
-            slash: mask(|low| equals(low, b'/')),
-            quote: mask(|low| equals(low, b'\'')),
-            foreign: gather(words),
+            letter: mask(|low| within(low | every(0x20), b'a', b'z')) & !foreign,
+            upper: mask(|low| within(low, b'A', b'Z')) & !foreign,
+            number: mask(|low| within(low, b'0', b'9')) & !foreign,
+            space: mask(|low| equals(low, b' ')) & !foreign,
+            control: mask(|low| within(low, b'\t', b'\r')) & !foreign,
+            newline: mask(|low| equals(low, b'\n') | equals(low, b'\r')) & !foreign,
+            quote: mask(|low| equals(low, b'\'')) & !foreign,
+            foreign,
         }
     }
 }
@@ -129,8 +147,8 @@ const fn equals(low: u64, byte: u8) -> u64 {
 /// The highest bit of each byte, as bits in a row.
 #[inline]
 fn gather(words: [u64; 8]) -> u64 {
-    const TOGETHER: u64 = 0x0102_0408_1020_4080;
-    words.iter().rev().fold(0, |bits, word| {
-        (bits << 8) | (((word & HIGH) >> 7).wrapping_mul(TOGETHER) >> 56)
-    })
+    // Moves the highest bit of byte i to bit 56 + i; nothing else gets there.
+    const TOGETHER: u64 = 0x0002_0408_1020_4081;
+    let bytes = words.map(|word| (word & HIGH).wrapping_mul(TOGETHER).to_be_bytes()[0]);
+    u64::from_le_bytes(bytes)
 }

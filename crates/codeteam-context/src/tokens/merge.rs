@@ -45,7 +45,7 @@ impl Merger {
             0..=16 => small::<16>(piece),
             17..=SMALL => small::<SMALL>(piece),
             _ => self
-                .in_parts(piece, PART)
+                .in_parts(piece, PART, OVERLAP)
                 .unwrap_or_else(|| self.split(piece).len()),
         }
     }
@@ -54,7 +54,7 @@ impl Merger {
     /// are what merging gives. So a part may be cut between two of its tokens, and what follows be
     /// merged by itself, if its first token and the last one before it stay as they are when merged
     /// with each other; else there is no count.
-    fn in_parts(&mut self, piece: &[u8], part: usize) -> Option<usize> {
+    fn in_parts(&mut self, piece: &[u8], part: usize, overlap: usize) -> Option<usize> {
         let mut count = 0;
         let mut start = 0;
         let mut before = 0..0;
@@ -65,7 +65,7 @@ impl Merger {
             let last = if stop == piece.len() {
                 ends.len()
             } else {
-                ends.partition_point(|&end| end <= part - OVERLAP)
+                ends.partition_point(|&end| end <= part - overlap)
             };
             count += last;
             let end = ends[last - 1];
@@ -178,6 +178,58 @@ fn small<const N: usize>(piece: &[u8]) -> usize {
         if before != 0 {
             let before = before.ilog2();
             next[before as usize] = look(tokens[before as usize], token, before);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Parts this short, cut at their ends, are often cut where a token would be.
+    #[test]
+    fn parts_are_counted_as_the_whole_or_not_at_all() {
+        let mut merger = Merger::default();
+        let (mut counted, mut refused) = (0, 0);
+        let words = "internationalisationaaaaaaabcabcabc____________======漢字仮名交じり文";
+        let text = words.repeat(3);
+        for start in 0..words.len() {
+            for length in 1..100 {
+                let piece = &text.as_bytes()[start..start + length];
+                let whole = merger.split(piece).len();
+                for part in [3, 7, 16, 40] {
+                    match merger.in_parts(piece, part, 0) {
+                        Some(count) => {
+                            assert_eq!(count, whole, "{start} {length} {part}");
+                            counted += 1;
+                        }
+                        None => refused += 1,
+                    }
+                }
+            }
+        }
+        assert!(counted > 1000 && refused > 1000, "{counted} {refused}");
+    }
+
+    #[test]
+    fn long_pieces_are_counted_in_parts() {
+        let mut merger = Merger::default();
+        for text in ["a", "ab", " ", "漢", "international", "=-"] {
+            let piece = text.repeat(40_000 / text.len());
+            let count = merger.in_parts(piece.as_bytes(), PART, OVERLAP);
+            assert_eq!(count, Some(merger.split(piece.as_bytes()).len()), "{text}");
+        }
+    }
+
+    #[test]
+    fn small_pieces_are_merged_as_long_ones_are() {
+        let mut merger = Merger::default();
+        let text = "antidisestablishmentarianism-漢字仮名交じり文{}();//  \t\t__init__".repeat(2);
+        for start in 0..text.len() {
+            for end in start + 1..text.len().min(start + SMALL) {
+                let piece = &text.as_bytes()[start..end];
+                assert_eq!(merger.count(piece), merger.split(piece).len(), "{piece:?}");
+            }
         }
     }
 }
