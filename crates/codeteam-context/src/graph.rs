@@ -135,18 +135,23 @@ struct Graph {
 
 impl Graph {
     fn new(index: &Index, focus: &Focus, edges: &[Edge]) -> Self {
-        let names = Names::new(index, focus);
-        let mut ways = Vec::new();
-        let mut ranges = Vec::with_capacity(index.len());
-        let mut totals = Vec::with_capacity(index.len());
-        let mut scratch = vec![0_u32; index.len()];
-        for file in 0..index.len() {
-            let start = ways.len();
-            names.ways(index, file, &mut scratch, &mut ways);
-            let sum: f64 = ways[start..].iter().map(|(_, weight)| weight).sum();
-            totals.push(sum + DOUBT);
-            ranges.push(start..ways.len());
-        }
+        let mut names = Names::new(index);
+        let (mut ways, ends) = names.ways(index, focus);
+        let mut start = 0;
+        let ranges: Vec<_> = ends
+            .into_iter()
+            .map(|end| std::mem::replace(&mut start, end)..end)
+            .collect();
+        let mut totals: Vec<f64> = ranges
+            .iter()
+            .map(|range| {
+                ways[Range::clone(range)]
+                    .iter()
+                    .map(|(_, weight)| weight)
+                    .sum()
+            })
+            .map(|sum: f64| sum + DOUBT)
+            .collect();
         let all = 0..index.len();
         let usable = |edge: &&Edge| {
             edge.from != edge.to

@@ -10,6 +10,12 @@ use crate::outline::Kind;
 /// A name that more files define leads nowhere: nobody can tell which is meant.
 const MANY: usize = 12;
 
+/// Where names of which there are too many begin.
+const NOWHERE: u32 = u32::MAX;
+
+/// How many kinds of languages there are that can refer to each other.
+const FAMILIES: usize = 5;
+
 /// What a method says that is called of something whose type is not named: it may be anyone's.
 const BY_CHANCE: f64 = 0.15;
 
@@ -33,7 +39,7 @@ pub(super) struct Names {
     /// By file: where its spots begin; and the end of all.
     starts: Vec<usize>,
     spots: Vec<Spot>,
-    /// By name: its spots, in the order of the files.
+    /// By name and family: where its spots are in `found`, in the order of the files.
     by_name: Vec<(u32, u32)>,
     found: Vec<u32>,
     /// By spot: what a reference says.
@@ -52,7 +58,7 @@ struct Spot {
 }
 
 impl Names {
-    pub(super) fn new(index: &Index, focus: &Focus) -> Self {
+    pub(super) fn new(index: &Index) -> Self {
         let families: Vec<_> = (0..index.len())
             .map(|file| family(index.language(file)))
             .collect();
@@ -62,17 +68,15 @@ impl Names {
             add(index, file, number, &mut spots);
             starts.push(spots.len());
         }
-        let (by_name, found) = grouped(index.names(), &spots);
-        let mut names = Self {
+        let (by_name, found) = grouped(index.names(), &spots, &families);
+        Self {
             families,
             starts,
             spots,
             by_name,
             found,
             weights: Vec::new(),
-        };
-        names.weights = names.weigh(index, focus);
-        names
+        }
     }
 
     /// How many spots there are.
@@ -85,107 +89,97 @@ impl Names {
         self.starts[file]..self.starts[file + 1]
     }
 
-    /// The spot of a name in a file.
+    /// The spot of a name in a file; none if it leads nowhere.
     pub(super) fn spot(&self, file: usize, name: Name) -> Option<u32> {
-        let all = self.named(name);
+        let all = self.named(file, name);
         let at = all.binary_search_by_key(&file, |spot| self.spots[*spot as usize].file as usize);
         Some(all[at.ok()?])
     }
 
-    /// The spots of a name, in all languages.
-    fn named(&self, name: Name) -> &[u32] {
-        let (start, end) = self.by_name[name as usize];
+    /// The spots of a name in the languages that a file can refer to.
+    fn named(&self, file: usize, name: Name) -> &[u32] {
+        let family = usize::from(self.families[file]);
+        let (start, end) = self.by_name[name as usize * FAMILIES + family];
         &self.found[start as usize..end as usize]
     }
 
-    /// Those that a file can mean by a name: none if there are too many, or if one is its own.
-    fn meant(&self, file: usize, name: Name) -> impl Iterator<Item = u32> + Clone {
-        let family = self.families[file];
-        let same =
-            self.named(name).iter().copied().filter(move |spot| {
-                self.families[self.spots[*spot as usize].file as usize] == family
-            });
-        let few = same.clone().nth(MANY).is_none();
-        let own = same
-            .clone()
-            .any(|spot| self.spots[spot as usize].file as usize == file);
-        same.filter(move |_| few && !own)
+    /// What a file can mean by the names it refers to, name by name, with how often. What it defines
+    /// itself, it means itself.
+    fn meant(&self, index: &Index, file: usize, ways: &mut Vec<(u32, f64)>) {
+        for (name, times) in index.references(file) {
+            let spots = self.named(file, *name);
+            let own = |spot: &u32| self.spots[*spot as usize].file as usize == file;
+            if !spots.iter().any(own) {
+                let times = f64::from(*times).sqrt();
+                ways.extend(spots.iter().map(|spot| (*spot, times)));
+            }
+        }
     }
 
-    /// What a reference to each spot says.
-    fn weigh(&self, index: &Index, focus: &Focus) -> Vec<f64> {
-        let mut sizes = [0_u32; 5];
+    /// All ways, out of one file after the other: to which spot, and how much it says.
+    pub(super) fn ways(&mut self, index: &Index, focus: &Focus) -> (Vec<(u32, f64)>, Vec<usize>) {
+        let mut ways = Vec::new();
+        let mut ends = Vec::with_capacity(index.len());
+        for file in 0..index.len() {
+            self.meant(index, file, &mut ways);
+            ends.push(ways.len());
+        }
+        self.weigh(index, focus, &ways);
+        let mut named = vec![false; index.len()];
+        let mut start = 0;
+        for end in &ends {
+            self.judge(&mut ways[start..*end], &mut named);
+            start = *end;
+        }
+        (ways, ends)
+    }
+
+    /// Finds out what a reference to each spot says.
+    fn weigh(&mut self, index: &Index, focus: &Focus, ways: &[(u32, f64)]) {
+        let mut sizes = [0_u32; FAMILIES];
         for family in &self.families {
             sizes[usize::from(*family)] += 1;
         }
         let mut referring = vec![0_u32; self.spots.len()];
-        for file in 0..index.len() {
-            for (name, _) in index.references(file) {
-                for spot in self.meant(file, *name) {
-                    referring[spot as usize] += 1;
-                }
-            }
+        for (spot, _) in ways {
+            referring[*spot as usize] += 1;
         }
         let weights = self.spots.iter().zip(&referring).map(|(spot, referring)| {
+            if *referring == 0 {
+                return 0.0;
+            }
             let name = index.name(spot.name);
             let family = self.families[spot.file as usize];
             let files = f64::from(sizes[usize::from(family)]);
-            let rare = (1.0 + files / f64::from((*referring).max(1))).ln() / (1.0 + files).ln();
+            let rare = (1.0 + files / f64::from(*referring)).ln() / (1.0 + files).ln();
             let mentioned = focus.names.iter().any(|mentioned| mentioned == name);
             let aside = if spot.aside { ASIDE } else { 1.0 };
             let wanted = if mentioned { 10.0 } else { 1.0 };
             rare * spot.kind * aside * wanted * shape(name)
         });
-        weights.collect()
+        self.weights = weights.collect();
     }
 
-    /// The ways out of a file: to which spot, and how much it says. `named` is as long as there are
-    /// files, and all 0.
-    pub(super) fn ways(
-        &self,
-        index: &Index,
-        file: usize,
-        named: &mut [u32],
-        ways: &mut Vec<(u32, f64)>,
-    ) {
-        let references = index.references(file);
-        let mut noted = Vec::new();
-        for (name, _) in references {
-            for spot in self.meant(file, *name) {
-                let spot = self.spots[spot as usize];
-                if !spot.method {
-                    named[spot.file as usize] += 1;
-                    noted.push(spot.file);
-                }
-            }
+    /// Says of the ways out of a file, which so far say how often, how much they say. `named` is as
+    /// long as there are files, and nothing in it is true.
+    fn judge(&self, ways: &mut [(u32, f64)], named: &mut [bool]) {
+        let spot = |at: u32| self.spots[at as usize];
+        for (at, _) in &*ways {
+            named[spot(*at).file as usize] |= !spot(*at).method;
         }
-        for (name, times) in references {
-            let meant = self.meant(file, *name);
+        for same in ways.chunk_by_mut(|a, b| spot(a.0).name == spot(b.0).name) {
             // What is aside takes less of what several share.
-            let share: f64 = meant
-                .clone()
-                .map(|spot| {
-                    if self.spots[spot as usize].aside {
-                        ASIDE
-                    } else {
-                        1.0
-                    }
-                })
-                .sum();
-            for at in meant {
-                let spot = self.spots[at as usize];
-                let chance = if spot.method && named[spot.file as usize] == 0 {
-                    BY_CHANCE
-                } else {
-                    1.0
-                };
-                let ambiguous = share.max(1.0) * (1.0 + share.max(1.0).ln());
-                let weight = f64::from(*times).sqrt() * chance * self.weights[at as usize];
-                ways.push((at, weight / ambiguous));
+            let part = |(at, _): &(u32, f64)| if spot(*at).aside { ASIDE } else { 1.0 };
+            let shared = same.iter().map(part).sum::<f64>().max(1.0);
+            let ambiguous = shared * (1.0 + shared.ln());
+            for (at, weight) in same {
+                let by_chance = spot(*at).method && !named[spot(*at).file as usize];
+                let chance = if by_chance { BY_CHANCE } else { 1.0 };
+                *weight *= chance * self.weights[*at as usize] / ambiguous;
             }
         }
-        for file in noted {
-            named[file as usize] = 0;
+        for (at, _) in &*ways {
+            named[spot(*at).file as usize] = false;
         }
     }
 }
@@ -226,23 +220,33 @@ fn spots_end(last: &Spot, file: u32, name: Name) -> bool {
     last.file == file && last.name == name
 }
 
-/// By name: where its spots begin and end in the list of them.
-fn grouped(names: usize, spots: &[Spot]) -> (Vec<(u32, u32)>, Vec<u32>) {
-    let mut by_name = vec![(0_u32, 0_u32); names];
+/// By name and family: where its spots begin and end in the list of them.
+fn grouped(names: usize, spots: &[Spot], families: &[u8]) -> (Vec<(u32, u32)>, Vec<u32>) {
+    let slot = |spot: &Spot| {
+        let family = families[spot.file as usize];
+        spot.name as usize * FAMILIES + usize::from(family)
+    };
+    let mut by_name = vec![(0_u32, 0_u32); names * FAMILIES];
     for spot in spots {
-        by_name[spot.name as usize].1 += 1;
+        by_name[slot(spot)].1 += 1;
     }
     let mut next = 0;
     for (start, end) in &mut by_name {
-        *start = next;
-        next += *end;
+        let many = *end as usize > MANY;
+        *start = if many { NOWHERE } else { next };
+        next += if many { 0 } else { *end };
         *end = *start;
     }
-    let mut found = vec![0; spots.len()];
+    let mut found = vec![0; next as usize];
     for (at, spot) in (0_u32..).zip(spots) {
-        let end = &mut by_name[spot.name as usize].1;
-        found[*end as usize] = at;
-        *end += 1;
+        let (start, end) = &mut by_name[slot(spot)];
+        if *start != NOWHERE {
+            found[*end as usize] = at;
+            *end += 1;
+        }
+    }
+    for place in by_name.iter_mut().filter(|(start, _)| *start == NOWHERE) {
+        *place = (0, 0);
     }
     (by_name, found)
 }
