@@ -12,7 +12,7 @@ fn help_names_every_command_and_exit_code() {
     let help = project.run(&["--help"]).expect(0);
     assert_eq!(help.stderr, "");
     let help = help.stdout;
-    expect![[r"
+    expect![[r#"
         Takes a goal to verified commits with a team of AI workers
 
         Usage: codeteam [OPTIONS] <COMMAND>
@@ -32,10 +32,13 @@ fn help_names_every_command_and_exit_code() {
           retry        Take failed tasks of a run up again
           skip         Leave a task out; what depends on it goes on
           abort        End a run
+          deps         Find out which tasks of a plan need which, by what their files import
           merge        Merge the branch of a run into the branch you are on
           prune        Remove the worktrees of runs that have ended; what they hold is kept
           restore      Bring a removed worktree back into a folder
+          pack         Pack a repository, or any folder, into one text for a model
           doctor       Check that everything codeteam needs is here
+          find         Find the files that matter for a task, and say why
           worker       Look at the workers there are, and try one out
           role         Look at the roles there are, and make your own
           config       Look at the configuration, and check it
@@ -55,7 +58,7 @@ fn help_names_every_command_and_exit_code() {
           -v, --verbose  Show what workers and checks say
 
         Exit codes: 0 done, 1 failed, 2 usage, 3 waiting for a person, 4 limit reached, 130 interrupted
-    "]].assert_eq(&help);
+    "#]].assert_eq(&help);
 }
 
 #[test]
