@@ -129,16 +129,17 @@ fn words_lead_to_paths_names_and_texts() {
         "Match routes with trailing slashes",
         &[],
         &expect![[r#"
-            web/router.py 2.70
+            web/router.py 2.64
               the text has `match`, `routes`
               the path has `routes`
-              defines `match_route`, `Router`
               imported by tests/test_router.py
-            tests/test_router.py 2.01
+              defines `match_route`, `Router`
+            tests/test_router.py 2.23
               the text has `routes`
-              the path has `routes`
               imports web/router.py
-            web/pattern.py 0.24
+              the path has `routes`
+              the test of web/router.py
+            web/pattern.py 0.61
               imported by web/router.py
         "#]],
     );
@@ -151,15 +152,17 @@ fn past_commits_lead_where_words_do_not() {
         "Tampered login is not noticed",
         &commits(),
         &expect![[r#"
-            web/signing.py 1.10
+            web/signing.py 1.35
               a past commit with similar words changed it: “Reject tampered login tokens”
               changed in 3 commits
-            CHANGES.md 0.99
+              changed together with CHANGES.md in 1 of 1 commits
+            CHANGES.md 1.15
               a past commit with similar words changed it: “Reject tampered login tokens”
+              changed together with web/signing.py in 1 of 3 commits
               changed lately
-            web/session.py 0.23
-              changed in 2 commits
+            web/session.py 0.54
               changed together with web/signing.py in 2 of 3 commits
+              changed in 2 commits
         "#]],
     );
 }
@@ -170,15 +173,14 @@ fn an_identifier_or_a_path_is_taken_at_its_word() {
         "`load_cookie` fails",
         &[],
         &expect![[r#"
-            web/session.py 2.37
+            web/session.py 2.53
               the text has `cookie`, `load`
+              `load_cookie` is defined here
               defines `load_cookie`
               `load_cookie` is in it
-              `load_cookie` is defined here
-            tests/test_session.py 1.06
-              the text has `load`
+            tests/test_session.py 1.79
               imports web/session.py
-              defines `test_load`
+              the text has `load`
               the test of web/session.py
         "#]],
     );
@@ -186,19 +188,20 @@ fn an_identifier_or_a_path_is_taken_at_its_word() {
         "rename things in web/pattern.py",
         &[],
         &expect![[r#"
-            web/pattern.py 7.03
+            web/pattern.py 6.71
               the task names it
-              the path has `py`, `pattern`, `web`
               the text has `pattern`
-            web/router.py 1.89
+              the path has `py`, `pattern`, `web`
+            web/router.py 2.13
               the text has `pattern`, `web`
-              the path has `py`, `web`
               imports web/pattern.py
-            tests/test_router.py 0.57
+              the path has `py`, `web`
+            tests/test_router.py 0.64
               the text has `web`
-              the path has `py`
               imports web/router.py
-            README.md 0.55
+              the test of web/router.py
+              the path has `py`
+            README.md 0.51
               the text has `web`
         "#]],
     );

@@ -136,16 +136,14 @@ impl Clone {
 
     /// The tree of a commit, without what is no text or is generated.
     pub(crate) fn tree(&mut self, id: &str) -> Outcome<Tree> {
-        let format = "--format=%(objectmode) %(objectname) %(objectsize) %(path)";
+        let format = "--format=%(objectmode) %(objectname) %(path)";
         let text = git_text(&self.folder, &["ls-tree", "-r", "-z", format, id])?;
         let mut tree = Vec::new();
         for line in text.split('\0').filter(|line| !line.is_empty()) {
-            let mut fields = line.splitn(4, ' ');
+            let mut fields = line.splitn(3, ' ');
             let mut next = || fields.next().unwrap_or_default();
-            let (mode, oid, size, path) = (next(), next(), next(), next());
-            let plain =
-                mode.starts_with("100") && size.parse::<usize>().is_ok_and(|n| n <= LARGEST);
-            if !plain || is_generated(path) {
+            let (mode, oid, path) = (next(), next(), next());
+            if !mode.starts_with("100") || is_generated(path) {
                 continue;
             }
             if let Some(sketch) = self.sketch(oid, path)? {
@@ -161,10 +159,10 @@ impl Clone {
         if let Some(known) = self.sketches.get(oid) {
             return Ok(known.as_ref().map(Arc::clone));
         }
-        let bytes = self.blobs.read(oid)?;
-        let text = String::from_utf8(bytes)
-            .ok()
-            .filter(|text| !text.contains('\0'));
+        // A clone may lack its largest files.
+        let bytes = self.blobs.read(oid)?.filter(|bytes| bytes.len() <= LARGEST);
+        let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+        let text = text.filter(|text| !text.contains('\0'));
         let sketch = text.map(|text| {
             let closer = Language::of(path).map(|language| Closer::of(outline(&text, language)));
             Arc::new(Blob {
@@ -202,20 +200,20 @@ impl Blobs {
         })
     }
 
-    fn read(&mut self, oid: &str) -> Outcome<Vec<u8>> {
+    /// A blob; none if it is not there.
+    fn read(&mut self, oid: &str) -> Outcome<Option<Vec<u8>>> {
         writeln!(self.ask, "{oid}")?;
         self.ask.flush()?;
         let mut line = String::new();
         self.answer.read_line(&mut line)?;
-        let size = line
-            .trim()
-            .rsplit(' ')
-            .next()
-            .and_then(|size| size.parse::<usize>().ok());
-        let mut bytes = vec![0; size.ok_or_else(|| format!("no blob `{oid}`"))? + 1];
+        let size = line.trim().rsplit(' ').next();
+        let Some(size) = size.and_then(|size| size.parse::<usize>().ok()) else {
+            return Ok(None);
+        };
+        let mut bytes = vec![0; size + 1];
         self.answer.read_exact(&mut bytes)?;
         bytes.pop();
-        Ok(bytes)
+        Ok(Some(bytes))
     }
 }
 
