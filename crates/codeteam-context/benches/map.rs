@@ -92,12 +92,33 @@ fn main() {
             median(at) * 1e3
         );
     }
+    told(&top, &folder.path().join("cache0"));
     let size =
         |name: &str| fs::metadata(folder.path().join("cache0").join(name)).map_or(0, |it| it.len());
     println!(
         "on disk {:.1} MB + {:.1} MB",
         size("outlines") as f64 / 1e6,
         size("outlines.new") as f64 / 1e6
+    );
+}
+
+/// Says where the time of an update goes.
+fn told(top: &Path, cache: &Path) {
+    let start = Instant::now();
+    let tree = walk(top);
+    let walked = start.elapsed();
+    let index = Index::build(&tree, Some(cache), &|_, _| {});
+    let built = start.elapsed();
+    let ranks = rank(&index, &Focus::default(), &[]);
+    let ranked = start.elapsed();
+    map(&index, &ranks, &Options::new(2_048));
+    let all = start.elapsed();
+    println!(
+        "  walking {:.1?}, index {:.1?}, ranks {:.1?}, map {:.1?}",
+        walked,
+        built - walked,
+        ranked - built,
+        all - ranked
     );
 }
 
