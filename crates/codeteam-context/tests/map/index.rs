@@ -147,11 +147,12 @@ fn a_second_file_of_another_first_counts_for_nothing() {
     built(&files, Some(one.path()));
     files.write("rust/src/lib.rs", "pub fn changed() {}\n");
     built(&files, Some(one.path()));
-    // The same files, but their names were met in another order.
-    let mut turned = Made::new([("a.py", "def zebra(): yak(Order, changed)\n")]);
-    built(&turned, Some(other.path()));
-    for (path, text) in sample("rust").into_iter().rev() {
-        turned.write(&format!("rust/{path}"), &text);
+    // The same contents, but each in another file: the same numbers of everything.
+    let mut turned = everything();
+    let all: Vec<_> = PROJECTS.into_iter().flat_map(sample).collect();
+    let paths: Vec<_> = turned.paths().map(str::to_owned).collect();
+    for (path, (_, text)) in paths.iter().zip(all.iter().cycle().skip(1)) {
+        turned.write(path, text);
     }
     built(&turned, Some(other.path()));
     fs::copy(other.path().join("outlines"), one.path().join("outlines")).unwrap();
