@@ -79,9 +79,9 @@ fn what_the_task_touches_ranks_higher_with_what_it_leads_to() {
 #[test]
 fn languages_do_not_mix() {
     let files = Made::new([
-        ("a.py", "open_ledger()\n"),
-        ("b.py", "def open_ledger(): pass\n"),
-        ("c.go", "package c\n\nfunc open_ledger() {}\n"),
+        ("a.py", "OpenLedger()\n"),
+        ("b.py", "def OpenLedger(): pass\n"),
+        ("c.go", "package c\n\nfunc OpenLedger() {}\n"),
     ]);
     let focus = focus(&["a.py"], &[]);
     assert!(of("b.py", &files, &focus) > 0.1);

@@ -140,6 +140,50 @@ fn a_damaged_cache_changes_nothing() {
     assert_eq!(told(&built(&files, Some(cache.path())).0), expected);
 }
 
+#[test]
+fn a_second_file_of_another_first_counts_for_nothing() {
+    let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut files = everything();
+    built(&files, Some(one.path()));
+    files.write("rust/src/lib.rs", "pub fn changed() {}\n");
+    built(&files, Some(one.path()));
+    // The same contents, but each in another file: the same numbers of everything.
+    let mut turned = everything();
+    let all: Vec<_> = PROJECTS.into_iter().flat_map(sample).collect();
+    let paths: Vec<_> = turned.paths().map(str::to_owned).collect();
+    for (path, (_, text)) in paths.iter().zip(all.iter().cycle().skip(1)) {
+        turned.write(path, text);
+    }
+    built(&turned, Some(other.path()));
+    fs::copy(other.path().join("outlines"), one.path().join("outlines")).unwrap();
+    let expected = told(&built(&files, None).0);
+    assert_eq!(told(&built(&files, Some(one.path())).0), expected);
+}
+
+#[test]
+fn the_order_in_which_names_were_met_does_not_show() {
+    let text = |names: &mut dyn Iterator<Item = u32>| {
+        let mut text = String::new();
+        for name in names {
+            writeln!(text, "def function_{}(): pass", name * 7 % 40).unwrap();
+        }
+        text
+    };
+    let mut files = Made::new([("z.py", &*text(&mut (0..40).rev()))]);
+    let mut live = Index::default();
+    live.update(&files, &|_, _| {});
+    files.remove("z.py");
+    files.write("a.py", &text(&mut (0..40)));
+    for user in 0..40 {
+        let calls: String = (0..=user)
+            .map(|name| "function_N()\n".replace('N', &name.to_string()))
+            .collect();
+        files.write(&format!("user{user}.py"), &calls);
+    }
+    live.update(&files, &|_, _| {});
+    assert_eq!(told(&live), told(&built(&files, None).0));
+}
+
 /// What a person does to files.
 #[derive(Clone, Debug)]
 enum Edit {
