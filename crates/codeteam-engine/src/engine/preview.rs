@@ -69,6 +69,7 @@ impl Project {
             words: context::words(&assignment),
             targets: targets.unwrap_or_default(),
             cache: None,
+            model: self.embeddings_folder(),
             history: &history,
         };
         let sight = Sight::new(&files, about);

@@ -59,7 +59,11 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         history: project
             .as_ref()
             .map(|project| (&project.repo, &project.head.commit)),
-        model: args.model.as_deref().map(|model| scene.folder.join(model)),
+        model: args
+            .model
+            .as_deref()
+            .map(|model| scene.folder.join(model))
+            .or_else(|| project.as_ref()?.embeddings_folder()),
         cache: scene.env.context_cache(&root),
     };
     let options = Options {

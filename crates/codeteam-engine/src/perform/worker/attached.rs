@@ -40,6 +40,11 @@ pub(super) fn told(
         words: context::words(assignment),
         targets: task.map(|task| task.files.clone()).unwrap_or_default(),
         cache: cache.clone(),
+        model: engine
+            .config
+            .embeddings
+            .as_ref()
+            .map(|model| engine.repo.top_level().join(model)),
         history: &history,
     };
     let sight = Sight::new(&files, about);
