@@ -33,7 +33,8 @@ const BLOCK: usize = 128;
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src/tokens/hash.rs");
-    println!("cargo::rerun-if-changed=data");
+    println!("cargo::rerun-if-changed=data/o200k.vocab");
+    println!("cargo::rerun-if-changed=data/unicode.classes");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo names a folder"));
     let vocabulary = fs::read("data/o200k.vocab")?;
     let tokens = read_tokens(&vocabulary);
@@ -58,6 +59,7 @@ fn write_short(tokens: &[&[u8]], out: &Path) -> io::Result<()> {
     let short = tokens.iter().filter(|token| token.len() <= hash::SHORT);
     let keys: Vec<u128> = short.map(|token| hash::key(token)).collect();
     let hashes: Vec<u64> = keys.iter().map(|&key| hash::of_key(key)).collect();
+    write_filter("short", &hashes, out)?;
     write_table("short", &hashes, out, |member| {
         member.map_or(0, |i| keys[i]).to_le_bytes()
     })
@@ -106,6 +108,7 @@ fn write_pairs(tokens: &[&[u8]], out: &Path) -> io::Result<()> {
     let mut pairs: Vec<(u64, u32)> = known.into_iter().collect();
     pairs.sort_unstable();
     let hashes: Vec<u64> = pairs.iter().map(|two| hash::of_pair(two.0)).collect();
+    write_filter("pairs", &hashes, out)?;
     write_table("pairs", &hashes, out, |member| {
         let entry = member.map(|i| pairs[i].0 << hash::RANK_BITS | u64::from(pairs[i].1));
         entry.unwrap_or(u64::MAX).to_le_bytes()
@@ -124,6 +127,17 @@ fn write_table<const N: usize>(
     fs::write(out.join(format!("{name}.pilots")), pilots)?;
     let slots: Vec<u8> = slots.into_iter().flat_map(entry).collect();
     fs::write(out.join(format!("{name}.slots")), slots)
+}
+
+/// Writes `name.filter`, by which most of what is not in a table is known at once.
+fn write_filter(name: &str, hashes: &[u64], out: &Path) -> io::Result<()> {
+    let mut filter = vec![0_u64; hash::FILTER];
+    for &hash in hashes {
+        let (word, bits) = hash::filtered(hash);
+        filter[word] |= bits;
+    }
+    let filter: Vec<u8> = filter.into_iter().flat_map(u64::to_le_bytes).collect();
+    fs::write(out.join(format!("{name}.filter")), filter)
 }
 
 /// Finds a pilot for each bucket, the fullest first, that sends its members to free slots.

@@ -22,7 +22,7 @@ use codeteam_context::files::{Content, File, Files as _};
 use codeteam_context::graph::{Focus, rank};
 use codeteam_context::index::Index;
 use codeteam_context::language::Language;
-use codeteam_context::map::{Map, Options, Touched, map};
+use codeteam_context::map::{Map, Options, map};
 use codeteam_context::tree::{self, Tree};
 
 /// How many times faster an update is to be than a start from scratch.
@@ -92,12 +92,33 @@ fn main() {
             median(at) * 1e3
         );
     }
+    told(&top, &folder.path().join("cache0"));
     let size =
         |name: &str| fs::metadata(folder.path().join("cache0").join(name)).map_or(0, |it| it.len());
     println!(
         "on disk {:.1} MB + {:.1} MB",
         size("outlines") as f64 / 1e6,
         size("outlines.new") as f64 / 1e6
+    );
+}
+
+/// Says where the time of an update goes.
+fn told(top: &Path, cache: &Path) {
+    let start = Instant::now();
+    let tree = walk(top);
+    let walked = start.elapsed();
+    let index = Index::build(&tree, Some(cache), &|_, _| {});
+    let built = start.elapsed();
+    let ranks = rank(&index, &Focus::default(), &[]);
+    let ranked = start.elapsed();
+    map(&index, &ranks, &Options::new(2_048));
+    let all = start.elapsed();
+    println!(
+        "  walking {:.1?}, index {:.1?}, ranks {:.1?}, map {:.1?}",
+        walked,
+        built - walked,
+        ranked - built,
+        all - ranked
     );
 }
 
@@ -109,11 +130,7 @@ fn whole(top: &Path, cache: &Path) -> Map {
 
 fn drawn(index: &Index) -> Map {
     let ranks = rank(index, &Focus::default(), &[]);
-    let options = Options {
-        budget: 2_048,
-        touched: Touched::Shown,
-    };
-    map(index, &ranks, options)
+    map(index, &ranks, &Options::new(2_048))
 }
 
 fn walk(top: &Path) -> Tree {

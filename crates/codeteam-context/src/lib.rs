@@ -8,9 +8,13 @@
 //! - [`pack`]: a whole repository as one text.
 //! - [`imports`]: which file imports which.
 //! - [`find`]: the files that matter for a task.
+//! - [`strategy`], [`assemble`] and [`budget`]: what a role is shown, chosen, read and made to fit.
+//! - [`listing`]: the names of all files.
 //! - [`cache`]: what was worked out before.
 //! - [`redact`]: takes secrets out of whatever a worker prints, a check prints or a worker is told.
 
+pub mod assemble;
+pub mod budget;
 pub mod cache;
 pub mod files;
 pub mod find;
@@ -18,9 +22,11 @@ pub mod graph;
 pub mod imports;
 pub mod index;
 pub mod language;
+pub mod listing;
 pub mod map;
 pub mod outline;
 pub mod pack;
 pub mod redact;
+pub mod strategy;
 pub mod tokens;
 pub mod tree;

@@ -10,15 +10,34 @@ use serde::Serialize;
 use crate::graph::Ranks;
 use crate::index::Index;
 use crate::outline::Kind;
-use crate::tokens::Counter;
+use crate::redact::{Hits, Redactor};
+use crate::tokens::{self, Counter};
 
 /// What is wanted of a map.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// How many tokens it may have.
     pub budget: usize,
     /// What becomes of the files that the focus touches.
     pub touched: Touched,
+    /// Only files below this folder, or this file, are shown; all if it is empty.
+    pub below: String,
+}
+
+impl Options {
+    /// A map of everything, of so many tokens.
+    pub fn new(budget: usize) -> Self {
+        Self {
+            budget,
+            touched: Touched::default(),
+            below: String::new(),
+        }
+    }
+
+    fn wants(&self, path: &str) -> bool {
+        let rest = path.strip_prefix(&*self.below);
+        self.below.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
 }
 
 /// What becomes of the files that the focus touches.
@@ -73,11 +92,28 @@ pub struct Shown {
     pub score: f64,
 }
 
+impl Map {
+    /// Takes secrets out of it: a constant may be one.
+    pub fn redact(&mut self, redactor: &Redactor) -> Hits {
+        let redacted = redactor.redact(&self.text);
+        let hits = redacted.hits;
+        if !hits.is_empty() {
+            self.text = redacted.text.into_owned();
+            self.tokens = tokens::count(&self.text);
+            for definition in self.files.iter_mut().flat_map(|part| &mut part.definitions) {
+                let redacted = redactor.redact(&definition.signature).text;
+                definition.signature = redacted.into_owned();
+            }
+        }
+        hits
+    }
+}
+
 /// The fewest tokens that a definition takes.
 const FEWEST: usize = 3;
 
 /// Draws the map of an index by its ranks.
-pub fn map(index: &Index, ranks: &Ranks, options: Options) -> Map {
+pub fn map(index: &Index, ranks: &Ranks, options: &Options) -> Map {
     let (candidates, all) = candidates(index, ranks, options);
     let mut counter = Counter::new();
     let mut best = render::draw(index, ranks, &[], &mut counter);
@@ -108,15 +144,18 @@ struct Candidate {
 
 /// The most important definitions, best first, and how many there are in all. What nobody refers to
 /// comes last, by the rank of its file.
-fn candidates(index: &Index, ranks: &Ranks, options: Options) -> (Vec<Candidate>, usize) {
+fn candidates(index: &Index, ranks: &Ranks, options: &Options) -> (Vec<Candidate>, usize) {
     let mut all = Vec::new();
     for (file, scores) in ranks.definitions.iter().enumerate() {
-        if options.touched == Touched::LeftOut && ranks.touched[file] {
+        let left_out = options.touched == Touched::LeftOut && ranks.touched[file];
+        if left_out || !options.wants(index.path(file)) {
             continue;
         }
         let definitions = index.definitions(file);
         for (definition, (defined, score)) in definitions.iter().zip(scores).enumerate() {
-            if defined.reachable() && (defined.public || *score > 0.0) {
+            // A name of one letter says nothing to anyone.
+            let said = index.name(defined.name).len() > 1;
+            if said && defined.reachable() && (defined.public || *score > 0.0) {
                 all.push(Candidate {
                     file,
                     definition,

@@ -69,8 +69,9 @@ fn parse(text: &str, language: Language) -> Option<Tree> {
     }
     let mut parser = Parser::new();
     parser.set_language(&language.grammar()).ok()?;
-    // Steps are counted, not seconds, so that the same text always gives the same.
-    let mut steps = 1_000 + text.len() / 4;
+    // Steps are counted (by the hundred), not seconds, so that the same text always gives the same.
+    // Real code takes less than two a byte.
+    let mut steps = 1_000 + text.len() / 12;
     let mut progress = |_: &ParseState| match steps.checked_sub(1) {
         Some(left) => {
             steps = left;

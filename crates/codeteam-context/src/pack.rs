@@ -14,7 +14,6 @@ mod rank;
 mod rules;
 mod structure;
 mod style;
-mod weigh;
 
 #[cfg(test)]
 mod tests;
@@ -25,7 +24,6 @@ use std::path::Path;
 use serde::Serialize;
 
 pub use self::style::{Style, is_pack};
-pub use self::weigh::weigh;
 
 use self::counts::Known;
 use self::make::{Form, Made, Maker};

@@ -4,6 +4,7 @@
 //! by a fifth more, so this is for people who compare and for budgets; what a worker has used, it
 //! says itself.
 
+mod blocks;
 mod classes;
 #[expect(
     clippy::cast_possible_truncation,
@@ -18,18 +19,41 @@ use std::cell::RefCell;
 
 use merge::Merger;
 
-/// How many tokens a text is.
+thread_local! {
+    static COUNTER: RefCell<Counter> = RefCell::default();
+}
+
+/// How many tokens a text is. Each thread has a [`Counter`] for this.
 pub fn count(text: &str) -> usize {
-    thread_local! {
-        static COUNTER: RefCell<Counter> = RefCell::default();
-    }
     COUNTER.with_borrow_mut(|counter| counter.count(text))
 }
 
-/// Counts tokens; remembers the pieces it has met.
-#[derive(Default)]
+/// How many bytes of a text are at most `max` tokens. See [`Counter::prefix`].
+pub fn prefix(text: &str, max: usize) -> usize {
+    COUNTER.with_borrow_mut(|counter| counter.prefix(text, max))
+}
+
+/// Counts tokens; remembers pieces it has met, a fixed number of them.
 pub struct Counter {
+    /// Keys of short pieces, each where its hash says, with its count in the four uppermost bits.
+    met: Box<[u128]>,
     merger: Merger,
+}
+
+/// How many pieces a counter remembers at most.
+const MET: usize = 1 << 15;
+/// Where the count of a piece is.
+const COUNT: u32 = 124;
+/// A block, and enough after it to read a key from any place of it.
+const WINDOW: usize = blocks::BLOCK + 16;
+
+impl Default for Counter {
+    fn default() -> Self {
+        Self {
+            met: vec![0; MET].into(),
+            merger: Merger::default(),
+        }
+    }
 }
 
 impl Counter {
@@ -40,24 +64,106 @@ impl Counter {
 
     /// How many tokens a text is.
     pub fn count(&mut self, text: &str) -> usize {
+        self.walk(text.as_bytes(), usize::MAX).1
+    }
+
+    /// How many bytes of a text are at most `max` tokens: the text up to there, by itself, is no
+    /// more. It ends between two words or the like, never within one, so there may be room for a
+    /// part of the next.
+    pub fn prefix(&mut self, text: &str, max: usize) -> usize {
         let text = text.as_bytes();
+        let length = self.walk(text, max).0;
+        pieces::steady(text, length)
+    }
+
+    /// Counts pieces as long as they are at most `max` tokens: how many bytes and tokens that are.
+    fn walk(&mut self, text: &[u8], max: usize) -> (usize, usize) {
         let mut start = 0;
         let mut count = 0;
         while start < text.len() {
+            if let Some(window) = text[start..].first_chunk() {
+                let (length, tokens, whole) = self.block(window);
+                if count + tokens <= max {
+                    start += length;
+                    count += tokens;
+                    if whole {
+                        continue;
+                    }
+                }
+            }
             let end = pieces::end(text, start);
-            count += self.piece(&text[start..end]);
+            let tokens = self.piece(&text[start..end]);
+            if count + tokens > max {
+                break;
+            }
+            count += tokens;
             start = end;
         }
-        count
+        (start, count)
+    }
+
+    /// Counts what pieces end in a block: how many bytes and tokens they are, and whether the next
+    /// piece may be looked for in a block, too.
+    #[inline]
+    fn block(&mut self, window: &[u8; WINDOW]) -> (usize, usize, bool) {
+        let starts = match window.first_chunk() {
+            Some(block) => blocks::starts(block),
+            None => return (0, 0, false),
+        };
+        let mut rest = starts.bits & !1;
+        let mut start = 0;
+        let mut count = 0;
+        while rest != 0 {
+            let end = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            let length = end - start;
+            count += if length <= hash::SHORT {
+                let key = hash::key_at(window, start, length);
+                self.short(key, &window[start..end])
+            } else {
+                self.long(&window[start..end])
+            };
+            start = end;
+        }
+        (start, count, starts.whole && start > 0)
     }
 
     fn piece(&mut self, piece: &[u8]) -> usize {
-        let known = if piece.len() <= hash::SHORT {
-            vocabulary::has_key(hash::key(piece))
+        if piece.len() <= hash::SHORT {
+            self.short(hash::key(piece), piece)
         } else {
-            vocabulary::has_long(piece)
+            self.long(piece)
+        }
+    }
+
+    #[inline]
+    fn short(&mut self, key: u128, piece: &[u8]) -> usize {
+        let place = hash::place(hash::of_key(key), MET);
+        let met = self.met[place];
+        if met & !(0xf << COUNT) == key {
+            return (met >> COUNT) as usize;
+        }
+        self.meet(key, piece, place)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn meet(&mut self, key: u128, piece: &[u8], place: usize) -> usize {
+        let count = if vocabulary::has_key(key) {
+            1
+        } else {
+            self.merger.count(piece)
         };
-        if known { 1 } else { self.merger.count(piece) }
+        self.met[place] = key | (count as u128) << COUNT;
+        count
+    }
+
+    fn long(&mut self, piece: &[u8]) -> usize {
+        if vocabulary::has_long(piece) {
+            1
+        } else {
+            self.merger.count(piece)
+        }
     }
 }
 

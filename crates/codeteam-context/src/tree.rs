@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
@@ -143,6 +143,37 @@ impl Tree {
             .run(walk::from_above(&real, options.user_excludes))
             .map_err(failed)?;
         Ok(Self::new(place, all, options))
+    }
+
+    /// Files of a folder that somebody has found already, by their paths in it; those that are not
+    /// there, or are no plain files, are left out.
+    pub fn of(
+        root: &Path,
+        paths: impl IntoIterator<Item = PathBuf>,
+        max_file_bytes: u64,
+    ) -> Result<Self, Error> {
+        let failed = |source| Error::Read {
+            path: root.to_owned(),
+            source,
+        };
+        let folder = open_folder(root).map_err(failed)?;
+        let found = paths.into_iter().filter_map(|path| {
+            let stat = rustix::fs::statat(&folder, &path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+            let is_file = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file();
+            let bytes = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
+            is_file.then(|| walk::found(path.into_os_string().into_vec(), bytes, &stat))
+        });
+        let mut found: Vec<_> = found.collect();
+        found.sort_by(|a, b| a.file.path.cmp(&b.file.path));
+        let all = All {
+            found,
+            skipped: Vec::new(),
+        };
+        let options = Options {
+            max_file_bytes,
+            ..Options::default()
+        };
+        Ok(Self::new(Place::new(folder), all, &options))
     }
 
     fn new(place: Place, all: All, options: &Options) -> Self {

@@ -157,8 +157,52 @@ fn tens_of_thousands_of_texts() {
     }
 }
 
+/// The longest beginning that ends with a piece, has the same pieces by itself, and has at most so
+/// many tokens.
+fn longest(text: &str, max: usize) -> usize {
+    let tokenizer = bpe_openai::o200k_base();
+    let pieces: Vec<&str> = tokenizer.split(text).collect();
+    let (mut best, mut length, mut count) = (0, 0, 0);
+    for (i, piece) in pieces.iter().enumerate() {
+        length += piece.len();
+        count += tokenizer.bpe.count(piece.as_bytes());
+        if count > max {
+            break;
+        }
+        if tokenizer
+            .split(&text[..length])
+            .eq(pieces[..=i].iter().copied())
+        {
+            best = length;
+        }
+    }
+    best
+}
+
+#[test]
+fn a_beginning_of_so_many_tokens() {
+    let text = "The quick brown fox jumps over the lazy dog. ".repeat(100);
+    for max in [0, 1, 2, 3, 9, 10, 11, 500, 999, 1000, 1001, usize::MAX] {
+        let length = tokens::prefix(&text, max);
+        assert_eq!(length, longest(&text, max), "{max}");
+        assert_eq!(tokens::count(&text[..length]), max.min(1001), "{max}");
+    }
+    assert_eq!(tokens::prefix("", 1), 0);
+    assert_eq!(tokens::prefix("supercalifragilisticexpialidocious", 3), 0);
+    assert_eq!(tokens::prefix(&"a".repeat(1 << 20), 1000), 0);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn beginnings(
+        parts in prop::collection::vec(prop::sample::select([nasty(), code()].concat()), 0..100),
+        max in 0_usize..200,
+    ) {
+        let text = parts.concat();
+        prop_assert_eq!(tokens::prefix(&text, max), longest(&text, max));
+    }
 
     #[test]
     fn any_text(text in any::<String>()) {

@@ -116,6 +116,7 @@ fn kernel(n: usize) -> (u128, u128) {
         resting: BTreeMap::new(),
         rules: Vec::new(),
         templates: BTreeMap::new(),
+        strategies: BTreeMap::new(),
     }));
     feed(&mut run, &began);
     let clock = Instant::now();

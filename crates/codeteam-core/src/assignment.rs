@@ -1,6 +1,6 @@
 //! Everything a worker is told, gathered from the run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -11,10 +11,10 @@ use crate::findings::Finding;
 use crate::frame::{Feedback, Frame, FrameChange, Item, Level, Session, Work};
 use crate::ids::{AttemptId, RoleName, RunId, StepId, Tree, WorkerName};
 use crate::plan::{Plan, Task};
-use crate::role::{Contract, Kind, Means};
+use crate::role::{self, Contract, Kind, Means};
 use crate::run::Run;
 use crate::submission::{self, Change, Design};
-use crate::workflow::StepKind;
+use crate::workflow::{Scope, StepKind};
 
 /// An assignment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -127,6 +127,15 @@ pub struct Assignment {
     /// The last text of a scribe in this frame.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// What it is shown of the project.
+    #[serde(default)]
+    pub context: role::Context,
+    /// The files that what it is shown keeps near to; all of the project if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scope: Vec<String>,
+    /// The tree that was judged here before, if it was another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Tree>,
 }
 
 /// The assignment of an attempt that is due.
@@ -216,6 +225,13 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
         change: frame.change.clone(),
         checks: frame.outputs.checks.clone(),
         text: frame.outputs.text.clone(),
+        context: role.context.clone(),
+        scope: scope(run, frame, step.scope),
+        before: frame
+            .verdicts
+            .get(&id.step)
+            .map(|judged| judged.tree.clone())
+            .filter(|tree| judges && *tree != frame.tree),
     })
 }
 
@@ -223,6 +239,23 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
 fn plan_id(run: &Run) -> &str {
     let plan = run.plan.as_ref().map(|plan| plan.plan_id.as_str());
     plan.filter(|id| !id.is_empty()).unwrap_or(&run.plan_id)
+}
+
+/// The files of the task, or of all tasks of its phase.
+fn scope(run: &Run, frame: &Frame, scope: Scope) -> Vec<String> {
+    let Some(task) = run.task_of(frame) else {
+        return Vec::new();
+    };
+    match scope {
+        Scope::Repository => Vec::new(),
+        Scope::ComponentOnly => task.files.clone(),
+        Scope::Phase => {
+            let tasks = run.plan.iter().flat_map(|plan| &plan.tasks);
+            let near = tasks.filter(|other| other.phase == task.phase);
+            let files: BTreeSet<&String> = near.flat_map(|task| &task.files).collect();
+            files.into_iter().cloned().collect()
+        }
+    }
 }
 
 /// What an attempt may cost: what its role says, and no more than is left for it.

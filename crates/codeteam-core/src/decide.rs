@@ -71,6 +71,10 @@ impl Decider {
                 id: id.clone(),
                 hosts: hosts.clone(),
             }),
+            Input::ContextPacked { id, packed, .. } => self.emit(Event::ContextPacked {
+                id: id.clone(),
+                packed: packed.clone(),
+            }),
             Input::DiskMeasured { bytes, .. } => self.disk_measured(*bytes),
             Input::AccountLimited { account, until, .. } => {
                 if self

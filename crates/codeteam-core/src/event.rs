@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{self, Reservation, Usage};
+use crate::context::Packed;
 use crate::failure::{Action, Category, Facts};
 use crate::findings::{Finding, Resolution};
 use crate::frame::{Feedback, FrameChange, Item, Level, Pause, Question, Tip, Work};
@@ -242,6 +243,8 @@ pub enum Event {
     DiskMeasured { bytes: u64 },
     /// What a confined command asked of the network, and what became of it.
     NetworkUsed { id: AttemptId, hosts: Vec<Reached> },
+    /// What a worker is shown of the project, and what had to be left out.
+    ContextPacked { id: AttemptId, packed: Box<Packed> },
     /// A limit is reached; nothing new starts.
     LimitReached { what: budget::Kind },
     /// A person raised a limit.
@@ -301,6 +304,9 @@ pub struct RunStarted {
     /// The templates of prompts that are not the built-in ones, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub templates: BTreeMap<String, String>,
+    /// The context strategies that are not the built-in ones, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub strategies: BTreeMap<String, String>,
 }
 
 /// A host that a confined command asked for, as often as it did.
@@ -436,6 +442,7 @@ impl Event {
             Committed => "committed", NothingToCommit => "nothing_to_commit",
             Published => "published", BudgetWarned => "budget_warned",
             DiskMeasured => "disk_measured", NetworkUsed => "network_used",
+            ContextPacked => "context_packed",
             LimitReached => "limit_reached", LimitsRaised => "limits_raised",
             AccountParked => "account_parked", AccountFreed => "account_freed",
         }

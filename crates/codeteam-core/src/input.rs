@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Limits, Usage};
+use crate::context::Packed;
 use crate::event::{CheckResult, Reached, RunStarted};
 use crate::failure::Facts;
 use crate::frame::{FrameChange, Tip};
@@ -70,6 +71,12 @@ pub enum Input {
         at: Time,
         id: AttemptId,
         hosts: Vec<Reached>,
+    },
+    /// A worker's context was put together.
+    ContextPacked {
+        at: Time,
+        id: AttemptId,
+        packed: Box<Packed>,
     },
     /// The room the run takes on the disk was measured.
     DiskMeasured { at: Time, bytes: u64 },
@@ -216,6 +223,7 @@ impl Input {
             | Self::Published { at, .. }
             | Self::EffectFailed { at, .. }
             | Self::NetworkUsed { at, .. }
+            | Self::ContextPacked { at, .. }
             | Self::DiskMeasured { at, .. }
             | Self::AccountLimited { at, .. }
             | Self::Decided { at, .. }

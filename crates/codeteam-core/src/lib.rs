@@ -16,6 +16,7 @@
 pub mod assignment;
 pub mod breaker;
 pub mod budget;
+pub mod context;
 pub mod decide;
 pub mod due;
 pub mod effect;

@@ -14,6 +14,8 @@ pub enum Document {
     Workflow,
     /// `plan.yml`.
     Plan,
+    /// `strategies/NAME.yml`.
+    Strategy,
 }
 
 /// What a key gives away.
@@ -21,14 +23,16 @@ pub enum Document {
 enum Tells {
     Of(Document),
     RoleOrWorkflow,
-    Strategy,
+    Algorithm,
     PhaseOutput,
 }
 
 /// Keys that only one kind of file has, the surest first.
 const TELLS: &[(&str, Tells)] = &[
     ("phase_output", Tells::PhaseOutput),
-    ("algorithm", Tells::Strategy),
+    ("algorithm", Tells::Algorithm),
+    ("parts", Tells::Of(Document::Strategy)),
+    ("priority_order", Tells::Of(Document::Strategy)),
     ("feature", Tells::Of(Document::Plan)),
     ("tasks", Tells::Of(Document::Plan)),
     ("phases", Tells::Of(Document::Plan)),
@@ -67,6 +71,7 @@ impl Document {
             Self::Role => "a role",
             Self::Workflow => "a workflow",
             Self::Plan => "a plan",
+            Self::Strategy => "a context strategy",
         }
     }
 
@@ -75,7 +80,7 @@ impl Document {
         match tells {
             Tells::Of(document) => self == document,
             Tells::RoleOrWorkflow => matches!(self, Self::Role | Self::Workflow),
-            Tells::Strategy | Tells::PhaseOutput => false,
+            Tells::Algorithm | Tells::PhaseOutput => false,
         }
     }
 
@@ -118,9 +123,12 @@ impl Document {
                 "this is a role or a workflow: put it into `.codeteam/roles/NAME.yml` or \
                  `.codeteam/workflows/NAME.yml`"
             }
-            Tells::Strategy => {
-                "a strategy of its own cannot be written: name one of codeteam's with a role's \
-                 `context.strategy`, and files with its `context.include`"
+            Tells::Algorithm => {
+                "a context strategy runs no commands: in `.codeteam/strategies/NAME.yml` say in \
+                 `parts` which files it shows, for example `{name: imports, include: [$TARGET_IMPORTS]}`"
+            }
+            Tells::Of(Self::Strategy) => {
+                "this is a context strategy: put it into `.codeteam/strategies/NAME.yml`"
             }
             Tells::PhaseOutput => {
                 "this is what a designer submits, without the key and as JSON; no file holds it"

@@ -86,6 +86,8 @@ pub struct Run {
     pub rules: Arc<Vec<String>>,
     /// The templates of prompts that are not the built-in ones, by name.
     pub templates: Arc<BTreeMap<String, String>>,
+    /// The context strategies that are not the built-in ones, by name.
+    pub strategies: Arc<BTreeMap<String, String>>,
     /// How it ended, if it did.
     pub outcome: Option<Outcome>,
 }
@@ -156,6 +158,7 @@ impl Default for Run {
             accounts: BTreeMap::new(),
             rules: Arc::default(),
             templates: Arc::default(),
+            strategies: Arc::default(),
             outcome: None,
         }
     }

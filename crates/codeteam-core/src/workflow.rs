@@ -160,6 +160,29 @@ pub struct RoleStep {
     /// Values for the roles' prompts, over those of the roles.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub config: BTreeMap<String, serde_json::Value>,
+    /// How much of the repository the roles are shown.
+    #[serde(default, skip_serializing_if = "Scope::is_all")]
+    pub scope: Scope,
+}
+
+/// How much of the repository a role is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// The folders of the files that the task touches.
+    ComponentOnly,
+    /// The folders of the files that the tasks of its phase touch.
+    Phase,
+    /// All of it.
+    #[default]
+    Repository,
+}
+
+impl Scope {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+    fn is_all(&self) -> bool {
+        *self == Self::Repository
+    }
 }
 
 /// How the verdicts of slots are put together. A slot without a verdict abstains and never

@@ -31,7 +31,13 @@ use codeteam_core::yaml::{Fault, Node, Problems, Sources};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::context::strategies::Strategies;
 use crate::dialect::{McpServer, SUBMIT_SERVER};
+
+/// How many tokens a prompt may be, if nobody says.
+const TOKEN_BUDGET: u64 = 50_000;
+/// What the configuration calls files that every role is shown.
+const ALWAYS: &str = "always";
 
 /// Why the configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -290,6 +296,13 @@ impl Config {
         if named.into_iter().any(|name| *name == role.name.0) {
             role.means.continues = true;
         }
+        let always = self.context.get(ALWAYS).into_iter().flatten();
+        role.context.always_include.extend(always.cloned());
+        let own = role.name.0.rsplit('/').next().unwrap_or_default();
+        let own = self.context.get(&role.name.0).or(self.context.get(own));
+        role.context
+            .include
+            .extend(own.into_iter().flatten().cloned());
         if continuity.allow_continuation == Some(false) {
             role.means.continues = false;
         }
@@ -300,6 +313,13 @@ impl Config {
         if speaks_claude {
             role.means.provider = role.means.provider.or(self.llm.provider);
         }
+    }
+
+    /// How many tokens a role's prompt may be.
+    pub fn token_budget(&self, role: &Role, strategies: &Strategies) -> u64 {
+        let default = self.limits.default_token_budget;
+        let most = self.limits.max_token_budget.unwrap_or(u64::MAX);
+        strategies.budget(role, default.unwrap_or(TOKEN_BUDGET), most)
     }
 
     /// The checks of the project's own gate.

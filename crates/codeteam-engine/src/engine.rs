@@ -146,6 +146,10 @@ pub enum Error {
     NoPlan(PathBuf),
     #[error(transparent)]
     Prompt(#[from] crate::prompt::Error),
+    #[error(transparent)]
+    Strategy(#[from] crate::context::strategies::Error),
+    #[error(transparent)]
+    Context(#[from] crate::context::Error),
     #[error("the plan has no task `{0}`")]
     NoTask(String),
     #[error("workers and gates cannot be confined here")]
@@ -288,6 +292,7 @@ impl Engine {
             accounts: prepared.accounts,
             rules: prepared.rules,
             templates: prepared.templates,
+            strategies: prepared.strategies,
         })
     }
 
@@ -450,9 +455,9 @@ impl Untouched {
 
 /// What `.codeteam/.gitignore` says: what codeteam writes stays out of the user's commits, what
 /// people write does not.
-pub const IGNORE: &str = "# Written by codeteam. What people write (configuration, roles, workflows, context) is\n\
+pub const IGNORE: &str = "# Written by codeteam. What people write (configuration, roles, workflows, strategies) is\n\
     # not ignored; what codeteam writes is.\n/*\n!/config.yml\n!/config.yaml\n!/roles/\n\
-    !/agents/\n!/workflows/\n!/prompts/\n!/context/\n!/schema/\n";
+    !/agents/\n!/workflows/\n!/prompts/\n!/strategies/\n!/context/\n!/schema/\n";
 
 /// `.codeteam`, with a `.gitignore` that keeps what codeteam writes out of the user's commits. It
 /// and what codeteam writes in it must be where they seem to be.

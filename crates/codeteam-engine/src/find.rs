@@ -112,7 +112,11 @@ struct Kept {
 }
 
 /// The commits up to `tip`, newest first. Those that were read before are not read again.
-fn past(repo: &Repo, tip: &Oid, cache: Option<&Path>) -> Result<Vec<Commit>, git::Error> {
+pub(crate) fn past(
+    repo: &Repo,
+    tip: &Oid,
+    cache: Option<&Path>,
+) -> Result<Vec<Commit>, git::Error> {
     let place = cache.map(|folder| folder.join(HISTORY));
     let kept: Option<Kept> = place.as_ref().and_then(|place| cache::load(place, VERSION));
     let commits = match kept {

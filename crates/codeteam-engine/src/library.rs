@@ -6,7 +6,7 @@
 
 mod check;
 
-pub use self::check::{STRATEGIES, unknown_names};
+pub use self::check::unknown_names;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,6 +18,7 @@ use codeteam_core::yaml::{self, Fault, Node, Place, Problem, Problems, Sources, 
 
 use crate::built_in;
 use crate::config::Config;
+use crate::context::strategies::Strategies;
 use crate::inside;
 
 /// No file is longer.
@@ -109,6 +110,12 @@ impl Library {
             library.book.add(Layer::Project, &key.name, node);
         }
         library
+    }
+
+    /// The names of the context strategies there are.
+    pub fn strategies(&self) -> BTreeSet<String> {
+        let folders = self.folders();
+        Strategies::names_in(folders.iter().map(|(_, folder, _)| folder.as_path()))
     }
 
     /// The user's folder and the project's.

@@ -65,6 +65,8 @@ pub struct Job {
     pub audit: bool,
     /// What confines the run's workers and gates.
     pub sandbox: Sandbox,
+    /// The context strategies that the run has pinned.
+    pub strategies: Arc<BTreeMap<String, String>>,
     /// The templates of prompts that the run has pinned.
     pub templates: Arc<BTreeMap<String, String>>,
     /// What to do.
@@ -181,6 +183,15 @@ pub enum Error {
     /// There is no prompt.
     #[error(transparent)]
     Prompt(#[from] crate::prompt::Error),
+    /// What a role is shown cannot be put together.
+    #[error(transparent)]
+    Context(#[from] crate::context::Error),
+    /// A strategy that was pinned cannot be read.
+    #[error(transparent)]
+    Strategy(#[from] crate::context::strategies::Error),
+    /// The work tree cannot be read.
+    #[error(transparent)]
+    Tree(#[from] codeteam_context::tree::Error),
     /// Nobody speaks to this worker.
     #[error("codeteam does not know the worker `{0}`")]
     UnknownWorker(String),
@@ -254,6 +265,7 @@ pub fn job(run: &Run, effect: &Effect) -> Option<Job> {
         audit: artifacts::is_audited(run),
         sandbox: run.sandbox,
         templates: Arc::clone(&run.templates),
+        strategies: Arc::clone(&run.strategies),
         what,
     })
 }

@@ -53,10 +53,14 @@ pub struct Attached {
     pub diff: Option<String>,
     /// What belongs to the feedback.
     pub feedback: Vec<String>,
-    /// Files, for those who cannot look for themselves. `None` is one that is not there yet.
-    pub files: Vec<(String, Option<String>)>,
-    /// The names of files that are not among them.
-    pub others: Vec<String>,
+    /// What has changed since it was judged before.
+    pub changes: Option<String>,
+    /// What is shown of the project, the most important first.
+    pub context: Vec<ShownPart>,
+    /// What of it is shown shortened for want of room, by part.
+    pub squeezed: Vec<(String, Vec<String>)>,
+    /// What is not shown for want of room, by part.
+    pub left_out: Vec<(String, Vec<String>)>,
     /// What the project says about itself.
     pub documents: Vec<Document>,
     /// The documents there was no room for.
@@ -65,6 +69,28 @@ pub struct Attached {
     pub repo_map: String,
     /// The files that the task names, where a template asks for them.
     pub relevant: Vec<(String, Option<String>)>,
+}
+
+/// A part of what is shown of a project.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ShownPart {
+    /// What it is called.
+    pub name: String,
+    /// What it says, if it is not made of files.
+    pub text: String,
+    /// Its files.
+    pub files: Vec<ShownFile>,
+}
+
+/// A file that is shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ShownFile {
+    /// Where it is.
+    pub path: String,
+    /// What is shown of it; `None` if it is not there yet.
+    pub content: Option<String>,
+    /// Whether that is less than the whole.
+    pub shortened: bool,
 }
 
 /// What a project says about itself.

@@ -150,6 +150,9 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
             }
             format!("{} was refused: {}", who(run, id), refused.join(", "))
         }
+        Event::ContextPacked { id, packed } => {
+            format!("{}: {}", who(run, id), packed.words()?)
+        }
         Event::LimitReached { what } => format!("limit reached: {}", limit(*what)),
         Event::LimitsRaised { .. } => "limits raised".to_owned(),
         Event::AccountParked { account, until } => {

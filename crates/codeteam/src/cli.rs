@@ -12,6 +12,7 @@ mod drive;
 mod find;
 mod init;
 mod log;
+mod map;
 mod merge;
 mod pack;
 mod prune;
@@ -140,6 +141,11 @@ enum Command {
     /// Ranks by words of the text in paths, names of definitions and texts, by what imports what, by
     /// past commits with such words, and by what is changed together.
     Find(find::Args),
+    /// Show the definitions that matter most, file by file.
+    ///
+    /// What is defined where is read from the source (Python, JavaScript, TypeScript, Rust, Go, Java).
+    /// What others refer to most matters most; with `--focus`, what matters to that.
+    Map(map::Args),
     /// Look at the workers there are, and try one out.
     Worker(worker::Args),
     /// Look at the roles there are, and make your own.
@@ -215,6 +221,7 @@ pub(crate) fn dispatch(args: Args) -> Result<Exit, Problem> {
         Command::SandboxLook(args) => sandbox::look(args),
         Command::SandboxKnock(args) => sandbox::knock(args),
         Command::Find(args) => find::main(&args, &scene),
+        Command::Map(args) => map::main(&args, &scene),
         Command::Worker(args) => worker::main(&args, &scene),
         Command::Role(args) => role::main(&args, &scene),
         Command::Config(args) => config::main(&args, &scene),

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use codeteam_core::yaml::{Problems, nearest};
 use codeteam_engine::confine::Missing;
+use codeteam_engine::context::{self, strategies};
 use codeteam_engine::driver;
 use codeteam_engine::engine::Error as EngineError;
 use codeteam_engine::perform::Halt;
@@ -126,6 +127,8 @@ impl From<EngineError> for Problem {
             }
             EngineError::Library(library::Error::Invalid(problems))
             | EngineError::Config(config::Error::Invalid(problems)) => Self::user(near(problems)),
+            EngineError::Strategy(error) => error.into(),
+            EngineError::Context(error) => error.into(),
             EngineError::NotCast(ref name, ref known) => {
                 let problem = Self::user(error.to_string());
                 match nearest(name, known.iter().map(String::as_str)) {
@@ -245,6 +248,41 @@ impl From<prompt::Error> for Problem {
             prompt::Error::Invalid(_) | prompt::Error::TooLong(_) | prompt::Error::TooMany(_) => {
                 problem
             }
+        }
+    }
+}
+
+impl From<strategies::Error> for Problem {
+    fn from(error: strategies::Error) -> Self {
+        let error = match error {
+            strategies::Error::Invalid(problems) => {
+                return Self::user(near(problems))
+                    .hint("mend the strategy and try again; nothing was started");
+            }
+            error => error,
+        };
+        let problem = Self::user(error.to_string());
+        match error {
+            strategies::Error::Unknown {
+                near: Some(near), ..
+            } => problem.hint(near),
+            strategies::Error::Unknown { .. } => problem.hint(
+                "a role's `context.strategy` is a file in `.codeteam/strategies/`, or one that is built in",
+            ),
+            strategies::Error::Read { .. } => problem.caused_by(&error),
+            strategies::Error::Pattern { .. } | strategies::Error::Invalid(_) => problem,
+        }
+    }
+}
+
+impl From<context::Error> for Problem {
+    fn from(error: context::Error) -> Self {
+        match error {
+            context::Error::Prompt(error) => error.into(),
+            context::Error::Git(error) => error.into(),
+            context::Error::Pattern(_) => Self::user(error.to_string()),
+            context::Error::CannotFit(_) => Self::user(error.to_string())
+                .hint("raise the role's `context.budget`, or `limits.max_token_budget`"),
         }
     }
 }

@@ -4,7 +4,9 @@
 //! has an `__init__.py`, and the folder above the uppermost one is a root. Folders without one may
 //! be packages too, and are tried last.
 
-use std::collections::{BTreeSet, HashMap};
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
 
 use super::known::is_python;
 use super::manifests::{is_python_manifest, normal, python_packages};
@@ -16,14 +18,24 @@ use crate::outline::Import;
 /// How many roots on either side of a file's own place are tried, and of the uppermost ones.
 const NEIGHBOURS: usize = 8;
 
+/// How many roots that were tried are kept.
+const MAX_TRIED: usize = 100_000;
+
 /// What is known of Python.
 pub(super) struct Python<'a> {
     /// The roots that have a module or a package of a name.
     roots: HashMap<&'a str, Roots<'a>>,
+    /// Folders that say that they are packages.
+    own: HashSet<&'a str>,
+    /// Roots that were tried for a name in a folder, the best first.
+    tried: RefCell<Tried<'a>>,
     /// Modules of packages that manifests name.
     packages: BTreeSet<String>,
     paths: &'a Paths<'a>,
 }
+
+/// Roots to try, by the name and the folder.
+type Tried<'a> = HashMap<(&'a str, &'a str), Rc<[&'a str]>>;
 
 #[derive(Default)]
 struct Roots<'a> {
@@ -44,23 +56,25 @@ impl<'a> Python<'a> {
     pub(super) fn new(paths: &'a Paths<'a>, read: &Read<'_>) -> Self {
         let mut python = Self {
             roots: HashMap::new(),
+            own: HashSet::new(),
+            tried: RefCell::new(HashMap::new()),
             packages: BTreeSet::new(),
             paths,
         };
-        let mut has_any = false;
-        for path in &paths.all {
-            if Language::of(path) == Some(Language::Python) {
-                has_any = true;
-                let name = name_of(path);
-                let stem = name.split('.').next().unwrap_or(name);
-                let folder = folder_of(path);
-                if !python.is_package(folder) {
-                    python.roots.entry(stem).or_default().all.push(folder);
-                }
-            }
-        }
-        if !has_any {
+        let files = || paths.written_in(Language::Python).map(|(_, path)| path);
+        if files().next().is_none() {
             return python;
+        }
+        let inits = files().filter(|path| matches!(name_of(path), "__init__.py" | "__init__.pyi"));
+        let own = inits.map(folder_of).filter(|folder| !folder.is_empty());
+        python.own = own.collect();
+        for path in files() {
+            let name = name_of(path);
+            let stem = name.split('.').next().unwrap_or(name);
+            let folder = folder_of(path);
+            if !python.is_package(folder) {
+                python.roots.entry(stem).or_default().all.push(folder);
+            }
         }
         for path in paths.all.iter().filter(|path| is_python_manifest(path)) {
             if let Some(text) = read(path) {
@@ -108,7 +122,7 @@ impl<'a> Python<'a> {
             return lead.unwrap_or_else(|| Lead::Package(first.to_owned()));
         }
         let is_needed = self.packages.contains(&normal(first));
-        for root in self.roots_for(first, own, folder) {
+        for root in self.roots_for(first, own, folder).iter().copied() {
             // Far away, a lone file with the name of a package is not meant.
             let is_far = upwards(folder).all(|above| above != root);
             if is_needed && is_far && !self.is_package(&below(root, first)) {
@@ -129,8 +143,7 @@ impl<'a> Python<'a> {
 
     /// Whether a folder says that it is a package.
     fn is_package(&self, folder: &str) -> bool {
-        let has = |name: &str| self.paths.has(&below(folder, name));
-        !folder.is_empty() && (has("__init__.py") || has("__init__.pyi"))
+        self.own.contains(folder)
     }
 
     fn has_root(&self, first: &str, root: &str) -> bool {
@@ -140,10 +153,31 @@ impl<'a> Python<'a> {
 
     /// The roots to try, the best first: the file's own, those above it, those nearby, the
     /// uppermost ones.
-    fn roots_for(&self, first: &str, own: &'a str, folder: &'a str) -> Vec<&'a str> {
-        let Some(roots) = self.roots.get(first) else {
-            return Vec::new();
+    fn roots_for(&self, first: &str, own: &'a str, folder: &'a str) -> Rc<[&'a str]> {
+        let Some((first, roots)) = self.roots.get_key_value(first) else {
+            return Rc::new([]);
         };
+        let mut known = self.tried.borrow_mut();
+        if let Some(tried) = known
+            .get(&(*first, folder))
+            .filter(|_| !self.paths.is_loose())
+        {
+            return Rc::clone(tried);
+        }
+        let tried: Rc<[&str]> = self.sort_roots(first, roots, own, folder).into();
+        if known.len() < MAX_TRIED && !self.paths.is_loose() {
+            known.insert((first, folder), Rc::clone(&tried));
+        }
+        tried
+    }
+
+    fn sort_roots(
+        &self,
+        first: &str,
+        roots: &Roots<'a>,
+        own: &'a str,
+        folder: &'a str,
+    ) -> Vec<&'a str> {
         let mut tried: Vec<&str> = Vec::new();
         let mut seen = BTreeSet::new();
         let mut add = |root: &'a str| {

@@ -180,7 +180,11 @@ impl<'a> Rust<'a> {
     pub(super) fn resolve(&self, file: u32, import: &Import) -> Lead {
         if import.form == Form::Part {
             let path = self.paths.path(file);
-            let is_beside = self.roots.contains(&file) || name_of(path) == "mod.rs";
+            let is_root = self
+                .owners
+                .get(&file)
+                .is_some_and(|(root, _)| *root == file);
+            let is_beside = is_root || name_of(path) == "mod.rs";
             let nestings = if is_beside {
                 [Nesting::Beside, Nesting::Below]
             } else {

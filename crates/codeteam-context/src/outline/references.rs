@@ -28,7 +28,8 @@ pub(super) enum Role {
     Sure,
     /// It is bound here, to be used in this file.
     Bound,
-    /// It is bound to a type here: a parameter of a type or function.
+    /// It is a type's or function's own parameter, or of the language's own library, and never
+    /// anything else in this file.
     Own,
     /// It is imported here.
     Imported,
@@ -78,6 +79,11 @@ impl<'t> Names<'t> {
                 *self.plain.entry(name).or_default() += 1;
             }
         }
+    }
+
+    /// Whether a name is known to be none of the project's.
+    pub(super) fn is_own(&self, name: &str) -> bool {
+        self.own.contains(name)
     }
 
     /// All that is referred to, in order.

@@ -31,6 +31,8 @@ pub(super) struct Rules {
     places: &'static [(&'static str, &'static str, Role)],
     /// What says of the names in it what is said of itself.
     lists: &'static [&'static str],
+    /// What takes something out of something, and the field that says of what.
+    members: &'static [(&'static str, &'static str)],
     /// Of these nothing is looked at.
     skipped: &'static [&'static str],
     /// Looks over the definitions when all is known.
@@ -80,6 +82,8 @@ pub(super) struct Out<'t> {
     found: Vec<Found<'t>>,
     exported: Vec<&'t str>,
     imported: Vec<&'t str>,
+    /// Names of the language's own library.
+    foreign: Vec<&'t str>,
 }
 
 /// Rules, by the numbers of a grammar's kinds and fields.
@@ -265,7 +269,7 @@ impl<'t> Walk<'t> {
             .above
             .last()
             .map_or(Role::Unsaid, |above| self.table.role(above, cursor));
-        if meaning.name != Role::Unsaid {
+        if meaning.name != Role::Unsaid && !self.is_foreign(node) {
             let role = if role == Role::Unsaid {
                 meaning.name
             } else {
@@ -286,6 +290,19 @@ impl<'t> Walk<'t> {
             role: if meaning.list { role } else { Role::Unsaid },
         });
         !meaning.skipped
+    }
+
+    /// Whether a name is one of a package of the language's own library.
+    fn is_foreign(&self, node: Node<'t>) -> bool {
+        let Some(parent) = self.nodes.last() else {
+            return false;
+        };
+        let mut members = self.table.rules.members.iter();
+        let Some((_, field)) = members.find(|(kind, _)| parent.kind() == *kind) else {
+            return false;
+        };
+        let of = parent.child_by_field_name(field);
+        of.is_some_and(|of| of.id() != node.id() && self.names.is_own(&self.text[of.byte_range()]))
     }
 
     fn leave(&mut self) {
@@ -311,6 +328,9 @@ impl<'t> Walk<'t> {
         let mut out = Out::default();
         (self.table.rules.define)(node, &place, &mut out);
         self.names.exported.extend(out.exported);
+        for name in out.foreign {
+            self.names.note(name, Role::Own);
+        }
         for name in out.imported {
             self.names.note(name, Role::Imported);
         }

@@ -16,7 +16,7 @@ use crate::tokens;
 use crate::tree::Progress;
 
 /// How deep the tree is drawn, if it is too long; none at the last.
-const DEPTHS: [usize; 7] = [usize::MAX, 8, 6, 4, 3, 2, 1];
+const DEPTHS: [usize; 8] = [usize::MAX, 8, 6, 4, 3, 2, 1, 0];
 /// How many files are cut down at once.
 const TOGETHER: usize = 256;
 

@@ -23,6 +23,7 @@ const SOURCES: &[(&str, &[u8])] = &[
     source!("redact/surroundings.rs"),
     source!("redact/value.rs"),
     source!("tokens.rs"),
+    source!("tokens/blocks.rs"),
     source!("tokens/classes.rs"),
     source!("tokens/hash.rs"),
     source!("tokens/merge.rs"),

@@ -19,6 +19,15 @@ pub(crate) fn key(bytes: &[u8]) -> u128 {
     u128::from_le_bytes(own)
 }
 
+/// The [`key`] of the bytes from a place on, of which there are at least 16.
+#[inline]
+pub(crate) fn key_at(text: &[u8], start: usize, length: usize) -> u128 {
+    let own = text[start..]
+        .first_chunk()
+        .map_or(0, |own| u128::from_le_bytes(*own));
+    own & !(u128::MAX << (8 * length)) | (length as u128) << 120
+}
+
 /// The hash of a [`key`].
 #[inline]
 pub(crate) fn of_key(key: u128) -> u64 {
@@ -46,6 +55,22 @@ pub(crate) fn pair(left: u32, right: u32) -> u64 {
 #[inline]
 pub(crate) fn of_pair(pair: u64) -> u64 {
     fold(pair ^ SECOND, FIRST)
+}
+
+/// Where a hash belongs among `places`, a power of two.
+#[inline]
+pub(crate) fn place(hash: u64, places: usize) -> usize {
+    hash as usize & (places - 1)
+}
+
+/// Words of a filter.
+pub(crate) const FILTER: usize = 1 << 14;
+
+/// Which bits of which word of a filter are set for a hash that is in the table.
+#[inline]
+pub(crate) fn filtered(hash: u64) -> (usize, u64) {
+    let bits = 1 << (hash & 63) | 1 << ((hash >> 6) & 63);
+    ((hash >> 12) as usize % FILTER, bits)
 }
 
 /// Which of `buckets` a hash belongs to.

@@ -8,6 +8,8 @@ use super::vocabulary;
 
 /// Up to here neighbours are looked through for each merge; beyond, a heap knows the next one.
 const SMALL: usize = 64;
+/// Bits of a place in it.
+const PLACE_BITS: u32 = 6;
 /// Longer pieces are counted in parts.
 const PART: usize = 4096;
 /// How much of a part is counted again with the next one. No token is longer than half of it.
@@ -22,7 +24,8 @@ pub(super) struct Merger {
     /// By the place of a token's first byte: the token, what it merges to with the next one, and
     /// where the next and the one before begin.
     nodes: Vec<Node>,
-    heap: BinaryHeap<Reverse<(u32, u32)>>,
+    /// The merges to come: what two tokens merge to, in front of the place of the first.
+    heap: BinaryHeap<Reverse<u64>>,
     /// Where the tokens of a part end.
     ends: Vec<usize>,
 }
@@ -38,11 +41,12 @@ struct Node {
 impl Merger {
     /// How many tokens a piece is.
     pub(super) fn count(&mut self, piece: &[u8]) -> usize {
-        if piece.len() <= SMALL {
-            small(piece)
-        } else {
-            self.in_parts(piece, PART)
-                .unwrap_or_else(|| self.split(piece).len())
+        match piece.len() {
+            0..=16 => small::<16>(piece),
+            17..=SMALL => small::<SMALL>(piece),
+            _ => self
+                .in_parts(piece, PART, OVERLAP)
+                .unwrap_or_else(|| self.split(piece).len()),
         }
     }
 
@@ -50,7 +54,7 @@ impl Merger {
     /// are what merging gives. So a part may be cut between two of its tokens, and what follows be
     /// merged by itself, if its first token and the last one before it stay as they are when merged
     /// with each other; else there is no count.
-    fn in_parts(&mut self, piece: &[u8], part: usize) -> Option<usize> {
+    fn in_parts(&mut self, piece: &[u8], part: usize, overlap: usize) -> Option<usize> {
         let mut count = 0;
         let mut start = 0;
         let mut before = 0..0;
@@ -61,7 +65,7 @@ impl Merger {
             let last = if stop == piece.len() {
                 ends.len()
             } else {
-                ends.partition_point(|&end| end <= part - OVERLAP)
+                ends.partition_point(|&end| end <= part - overlap)
             };
             count += last;
             let end = ends[last - 1];
@@ -81,7 +85,8 @@ impl Merger {
     /// Where the tokens of some bytes end.
     fn split(&mut self, bytes: &[u8]) -> &[usize] {
         self.lay_out(bytes);
-        while let Some(Reverse((merged, at))) = self.heap.pop() {
+        while let Some(Reverse(merge)) = self.heap.pop() {
+            let (merged, at) = ((merge >> 32) as u32, (merge & 0xffff_ffff) as u32);
             let own = self.nodes[at as usize];
             if own.merged != merged {
                 continue;
@@ -129,45 +134,102 @@ impl Merger {
         let merged = next.and_then(|next| vocabulary::merged(own.token, next.token));
         self.nodes[at as usize].merged = merged.unwrap_or(NEVER);
         if let Some(merged) = merged {
-            self.heap.push(Reverse((merged, at)));
+            let merge = u64::from(merged) << 32 | u64::from(at);
+            self.heap.push(Reverse(merge));
         }
     }
 }
 
-/// Counts a piece of at most [`SMALL`] bytes.
-fn small(piece: &[u8]) -> usize {
+/// Counts a piece of at most [`SMALL`] bytes, of which there are at most `N`.
+fn small<const N: usize>(piece: &[u8]) -> usize {
+    // By the place of a token's first byte: the token, and what it merges to with the next one, in
+    // front of its place, so that the least of these is the next merge.
     let mut tokens = [0; SMALL];
-    let mut merges = [NEVER; SMALL];
-    let mut count = piece.len();
+    let mut next = [NEVER; N];
+    let look = |left: u32, right: u32, at: u32| match vocabulary::merged(left, right) {
+        Some(token) => (token << PLACE_BITS) | at,
+        None => NEVER,
+    };
     for (token, &byte) in tokens.iter_mut().zip(piece) {
         *token = vocabulary::of_byte(byte);
     }
-    let look =
-        |tokens: &[u32], at: usize| vocabulary::merged(tokens[at], tokens[at + 1]).unwrap_or(NEVER);
-    for (at, merged) in merges[..count.saturating_sub(1)].iter_mut().enumerate() {
-        *merged = look(&tokens, at);
+    for ((at, two), next) in (0..).zip(tokens[..piece.len()].windows(2)).zip(&mut next) {
+        *next = look(two[0], two[1], at);
     }
-    while count > 1 {
-        let (mut lowest, mut at) = (NEVER, 0);
-        for (i, &merged) in merges[..count - 1].iter().enumerate() {
-            if merged < lowest {
-                (lowest, at) = (merged, i);
+    // Where tokens begin, as bits.
+    let mut begins = u64::MAX >> (SMALL - piece.len().clamp(1, SMALL));
+    loop {
+        let least = next.iter().fold(NEVER, |least, &next| least.min(next));
+        if least == NEVER {
+            return begins.count_ones() as usize;
+        }
+        let (token, at) = (least >> PLACE_BITS, least % (1 << PLACE_BITS));
+        let place = at as usize;
+        let behind = u64::MAX << at << 1;
+        let gone = (begins & behind).trailing_zeros() as usize % SMALL;
+        begins &= !(1 << gone);
+        next[gone] = NEVER;
+        tokens[place] = token;
+        next[place] = match begins & behind {
+            0 => NEVER,
+            after => look(token, tokens[after.trailing_zeros() as usize], at),
+        };
+        let before = begins & !(u64::MAX << at);
+        if before != 0 {
+            let before = before.ilog2();
+            next[before as usize] = look(tokens[before as usize], token, before);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Parts this short, cut at their ends, are often cut where a token would be.
+    #[test]
+    fn parts_are_counted_as_the_whole_or_not_at_all() {
+        let mut merger = Merger::default();
+        let (mut counted, mut refused) = (0, 0);
+        let words = "internationalisationaaaaaaabcabcabc____________======漢字仮名交じり文";
+        let text = words.repeat(3);
+        for start in 0..words.len() {
+            for length in 1..100 {
+                let piece = &text.as_bytes()[start..start + length];
+                let whole = merger.split(piece).len();
+                for part in [3, 7, 16, 40] {
+                    match merger.in_parts(piece, part, 0) {
+                        Some(count) => {
+                            assert_eq!(count, whole, "{start} {length} {part}");
+                            counted += 1;
+                        }
+                        None => refused += 1,
+                    }
+                }
             }
         }
-        if lowest == NEVER {
-            break;
-        }
-        tokens[at] = lowest;
-        tokens.copy_within(at + 2..count, at + 1);
-        merges.copy_within(at + 1..count, at);
-        count -= 1;
-        merges[count - 1] = NEVER;
-        if at + 1 < count {
-            merges[at] = look(&tokens, at);
-        }
-        if at > 0 {
-            merges[at - 1] = look(&tokens, at - 1);
+        assert!(counted > 1000 && refused > 1000, "{counted} {refused}");
+    }
+
+    #[test]
+    fn long_pieces_are_counted_in_parts() {
+        let mut merger = Merger::default();
+        for text in ["a", "ab", " ", "漢", "international", "=-"] {
+            let piece = text.repeat(40_000 / text.len());
+            let count = merger.in_parts(piece.as_bytes(), PART, OVERLAP);
+            assert_eq!(count, Some(merger.split(piece.as_bytes()).len()), "{text}");
         }
     }
-    count
+
+    #[test]
+    fn small_pieces_are_merged_as_long_ones_are() {
+        let mut merger = Merger::default();
+        let text = "antidisestablishmentarianism-漢字仮名交じり文{}();//  \t\t__init__".repeat(2);
+        for start in 0..text.len() {
+            for end in start + 1..text.len().min(start + SMALL) {
+                let piece = &text.as_bytes()[start..end];
+                assert_eq!(merger.count(piece), merger.split(piece).len(), "{piece:?}");
+            }
+        }
+    }
 }

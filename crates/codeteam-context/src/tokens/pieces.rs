@@ -31,6 +31,28 @@ pub(super) fn end(text: &[u8], start: usize) -> usize {
     }
 }
 
+/// Where to cut a text instead of at the end of a piece, so that what is before the cut has the same
+/// pieces by itself. White space at the end of a text is one piece, while before something else its
+/// last character is one of its own.
+pub(super) fn steady(text: &[u8], end: usize) -> usize {
+    let is_blank = |at| classes::at(text, at).is_some_and(|(class, _)| class.is_blank());
+    let last = begin(text, end);
+    let is_space = |at| classes::at(text, at).is_some_and(|(class, _)| class == Class::Space);
+    let alone = end < text.len() && !is_blank(end) && is_space(last);
+    if alone && last > 0 && is_space(begin(text, last)) {
+        last
+    } else {
+        end
+    }
+}
+
+/// Where the character begins that ends at a place.
+fn begin(text: &[u8], end: usize) -> usize {
+    let mut bytes = text[..end].iter();
+    let start = bytes.rposition(|byte| byte & 0xc0 != 0x80);
+    start.unwrap_or(0)
+}
+
 /// The end of a word, whose letters begin at `start`.
 fn word(text: &[u8], start: usize) -> usize {
     let mut end = start;

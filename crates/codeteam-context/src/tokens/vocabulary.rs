@@ -18,7 +18,8 @@ macro_rules! table {
 #[inline]
 pub(super) fn has_key(key: u128) -> bool {
     let (pilots, slots) = (table!("short.pilots"), table!("short.slots"));
-    entry(pilots, slots, hash::of_key(key)) == key.to_le_bytes()
+    let hash = hash::of_key(key);
+    may_have(table!("short.filter"), hash) && entry(pilots, slots, hash) == key.to_le_bytes()
 }
 
 /// Whether bytes are a token. They are more than fit into a key.
@@ -34,7 +35,11 @@ pub(super) fn has_long(bytes: &[u8]) -> bool {
 pub(super) fn merged(left: u32, right: u32) -> Option<u32> {
     let (pilots, slots) = (table!("pairs.pilots"), table!("pairs.slots"));
     let pair = hash::pair(left, right);
-    let entry = u64::from_le_bytes(entry(pilots, slots, hash::of_pair(pair)));
+    let hash = hash::of_pair(pair);
+    if !may_have(table!("pairs.filter"), hash) {
+        return None;
+    }
+    let entry = u64::from_le_bytes(entry(pilots, slots, hash));
     let rank = entry & ((1 << hash::RANK_BITS) - 1);
     (entry >> hash::RANK_BITS == pair).then_some(rank as u32)
 }
@@ -43,6 +48,13 @@ pub(super) fn merged(left: u32, right: u32) -> Option<u32> {
 #[inline]
 pub(super) fn of_byte(byte: u8) -> u32 {
     u32::from_le_bytes(at(table!("bytes"), usize::from(byte)))
+}
+
+/// Whether a hash may be in a table.
+#[inline]
+fn may_have(filter: &[u8], hash: u64) -> bool {
+    let (word, bits) = hash::filtered(hash);
+    u64::from_le_bytes(at(filter, word)) & bits == bits
 }
 
 /// What lies where a hash belongs.

@@ -188,3 +188,27 @@ fn contents_are_texts_or_said_to_be_none() {
         }]
     );
 }
+
+#[test]
+fn files_that_are_known_are_taken_by_their_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    fs::create_dir(root.join("src")).unwrap();
+    fs::write(root.join("src/a.rs"), "fn a() {}\n").unwrap();
+    fs::write(root.join(".gitignore"), "src\n").unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", root.join("link")).unwrap();
+    std::os::unix::fs::symlink("/etc", root.join("etc")).unwrap();
+    let paths = [
+        "src/a.rs",
+        "link",
+        "gone",
+        "src",
+        "etc/passwd",
+        ".gitignore",
+    ];
+    let tree = Tree::of(root, paths.map(PathBuf::from), 1 << 20).unwrap();
+    let names: Vec<&str> = tree.list().iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(names, [".gitignore", "etc/passwd", "src/a.rs"]);
+    assert!(matches!(tree.read(2), Content::Text(text) if text == "fn a() {}\n"));
+    assert!(!matches!(tree.read(1), Content::Text(_)));
+}

@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use codeteam_context::files::{Content, File, Files, Stamp};
 use codeteam_context::language::Language;
 
 /// The sample projects.
@@ -35,4 +37,96 @@ pub(crate) fn sample(project: &str) -> Vec<(String, String)> {
     }
     files.sort();
     files
+}
+
+/// Files that a test makes up.
+#[derive(Debug, Default)]
+pub(crate) struct Made {
+    list: Vec<File>,
+    texts: Vec<String>,
+    /// Stamps count up from here with each change.
+    clock: u64,
+    /// How often a file was read.
+    pub(crate) reads: AtomicUsize,
+}
+
+impl Made {
+    /// Those of a sample project, and whatever else.
+    pub(crate) fn new<'t>(files: impl IntoIterator<Item = (&'t str, &'t str)>) -> Self {
+        let mut made = Self::default();
+        for (path, text) in files {
+            made.write(path, text);
+        }
+        made
+    }
+
+    pub(crate) fn sample(project: &str) -> Self {
+        let files = sample(project);
+        Self::new(files.iter().map(|(path, text)| (&**path, &**text)))
+    }
+
+    fn stamp(&mut self) -> Stamp {
+        self.clock += 1;
+        Stamp {
+            modified: i128::from(self.clock),
+            changed: i128::from(self.clock),
+            inode: self.clock,
+        }
+    }
+
+    pub(crate) fn write(&mut self, path: &str, text: &str) {
+        let file = File {
+            path: path.to_owned(),
+            bytes: text.len() as u64,
+            stamp: Some(self.stamp()),
+        };
+        match self.place(path) {
+            Ok(at) => {
+                self.list[at] = file;
+                text.clone_into(&mut self.texts[at]);
+            }
+            Err(at) => {
+                self.list.insert(at, file);
+                self.texts.insert(at, text.to_owned());
+            }
+        }
+    }
+
+    pub(crate) fn remove(&mut self, path: &str) -> Option<String> {
+        let at = self.place(path).ok()?;
+        self.list.remove(at);
+        Some(self.texts.remove(at))
+    }
+
+    /// Changes a file in a way that its stamp does not tell.
+    pub(crate) fn write_unseen(&mut self, path: &str, text: &str) {
+        let at = self.place(path).unwrap();
+        text.clone_into(&mut self.texts[at]);
+    }
+
+    /// Gives a file a stamp from the future.
+    pub(crate) fn touch_later(&mut self, path: &str) {
+        let at = self.place(path).unwrap();
+        let stamp = self.list[at].stamp.as_mut().unwrap();
+        stamp.modified = i128::MAX;
+    }
+
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
+        self.list.iter().map(|file| &*file.path)
+    }
+
+    fn place(&self, path: &str) -> Result<usize, usize> {
+        self.list.binary_search_by(|file| (*file.path).cmp(path))
+    }
+}
+
+impl Files for Made {
+    fn list(&self) -> &[File] {
+        &self.list
+    }
+
+    fn read(&self, at: usize) -> Content {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        Content::Text(self.texts[at].clone())
+    }
 }

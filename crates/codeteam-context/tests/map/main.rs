@@ -3,4 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod folder;
+mod graph;
+mod hostile;
+mod index;
 mod samples;

@@ -2,11 +2,16 @@
 
 use std::fmt::Write as _;
 
+use codeteam_context::graph::{Focus, rank};
+use codeteam_context::index::Index;
 use codeteam_context::language::Language;
+use codeteam_context::map::{Options, Touched, map};
 use codeteam_context::outline::{Outline, outline, signatures};
+use codeteam_context::redact::Redactor;
+use codeteam_context::tokens;
 use expect_test::expect_file;
 
-use crate::folder::{PROJECTS, sample};
+use crate::folder::{Made, PROJECTS, sample};
 
 #[test]
 fn outlines() {
@@ -33,6 +38,88 @@ fn declarations_only() {
         }
         expect_file![format!("../samples/{project}.signatures.txt")].assert_eq(&all);
     }
+}
+
+#[test]
+fn maps() {
+    let focused = Focus {
+        files: vec!["src/users.ts".to_owned(), "shop/pricing.py".to_owned()],
+        names: vec!["Backoff".to_owned(), "Auditable".to_owned()],
+    };
+    for project in PROJECTS {
+        let index = Index::build(&Made::sample(project), None, &|_, _| {});
+        let mut all = String::new();
+        for (focus, touched) in [
+            (&Focus::default(), Touched::Shown),
+            (&focused, Touched::LeftOut),
+        ] {
+            for budget in [60, 200] {
+                let ranks = rank(&index, focus, &[]);
+                let options = Options {
+                    touched,
+                    ..Options::new(budget)
+                };
+                let map = map(&index, &ranks, &options);
+                assert!(map.tokens <= budget, "{project}");
+                assert_eq!(map.tokens, tokens::count(&map.text), "{project}");
+                let what = if focus.files.is_empty() {
+                    "all"
+                } else {
+                    "focus"
+                };
+                writeln!(
+                    all,
+                    "== {what}, {} of {budget} tokens, {} left out",
+                    map.tokens, map.left_out
+                )
+                .unwrap();
+                all.push_str(&map.text);
+            }
+        }
+        expect_file![format!("../samples/{project}.map.txt")].assert_eq(&all);
+    }
+}
+
+#[test]
+fn a_budget_of_nothing_is_an_empty_map() {
+    let index = Index::build(&Made::sample("go"), None, &|_, _| {});
+    let ranks = rank(&index, &Focus::default(), &[]);
+    let map = map(&index, &ranks, &Options::new(0));
+    assert_eq!((map.text.as_str(), map.tokens, map.files.len()), ("", 0, 0));
+    assert!(map.left_out > 0);
+}
+
+#[test]
+fn a_map_may_be_of_a_folder_only() {
+    let index = Index::build(&Made::sample("go"), None, &|_, _| {});
+    let ranks = rank(&index, &Focus::default(), &[]);
+    for (below, expected) in [
+        ("store", vec!["store/store.go"]),
+        ("stor", vec![]),
+        ("main.go", vec!["main.go"]),
+    ] {
+        let options = Options {
+            below: below.to_owned(),
+            ..Options::new(500)
+        };
+        let map = map(&index, &ranks, &options);
+        let paths: Vec<_> = map.files.iter().map(|part| &*part.path).collect();
+        assert_eq!(paths, expected, "{below}");
+    }
+}
+
+#[test]
+fn a_constant_that_is_a_secret_is_not_shown() {
+    let key = ["gh", "p_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
+    let text = format!("GITHUB_TOKEN = \"{key}\"\n");
+    let index = Index::build(&Made::new([("a.py", &*text)]), None, &|_, _| {});
+    let ranks = rank(&index, &Focus::default(), &[]);
+    let mut map = map(&index, &ranks, &Options::new(500));
+    assert!(map.text.contains(&key));
+    let hits = map.redact(&Redactor::new([]));
+    assert_eq!(hits.values().sum::<usize>(), 1);
+    assert!(!format!("{map:?}").contains(&key));
+    assert_eq!(map.tokens, tokens::count(&map.text));
 }
 
 fn shown(outline: &Outline, out: &mut String) {

@@ -352,6 +352,8 @@ impl Decider {
         let worker = match facts.trouble {
             _ if facts.stage == Stage::Blocked => None,
             Some(Trouble::Cost) => None,
+            // It was too long before anybody was told it.
+            Some(Trouble::Length) if facts.stage == Stage::Spawn => None,
             _ => self.replaceable(id),
         };
         let Some(worker) = worker else {

@@ -101,6 +101,7 @@ impl<'a> World<'a> {
         RunStarted {
             rules: Vec::new(),
             templates: std::collections::BTreeMap::new(),
+            strategies: std::collections::BTreeMap::new(),
             run: "rehearsal".into(),
             at: self.now,
             goal: goal.to_owned(),

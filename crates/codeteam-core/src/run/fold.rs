@@ -30,7 +30,8 @@ pub fn apply(run: &mut Run, event: &Event) {
         Event::RunResumed { .. }
         | Event::BreakerOpened { .. }
         | Event::DecisionRefused { .. }
-        | Event::NetworkUsed { .. } => {}
+        | Event::NetworkUsed { .. }
+        | Event::ContextPacked { .. } => {}
         Event::RunEnded { outcome, .. } => {
             run.outcome = Some(outcome.clone());
             run.integrating.clear();
@@ -352,6 +353,7 @@ fn begin(run: &mut Run, started: &RunStarted) {
     run.accounts.clone_from(&started.accounts);
     run.rules = Arc::new(started.rules.clone());
     run.templates = Arc::new(started.templates.clone());
+    run.strategies = Arc::new(started.strategies.clone());
     for (account, until) in &started.resting {
         run.parks.park(account, *until);
     }

@@ -400,6 +400,7 @@ impl Compiler<'_> {
             max_question_rounds: raw.max_question_rounds.unwrap_or(1),
             allow_empty: raw.allow_empty,
             outputs: raw.outputs,
+            scope: raw.context_scope.unwrap_or_default(),
             config: raw.config,
         })))
     }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Visitor};
 use serde_json::Value;
 
-use super::{Condition, Exhausted, Join, Over, Rebound};
+use super::{Condition, Exhausted, Join, Over, Rebound, Scope};
 use crate::findings::Severity;
 use crate::retry;
 use crate::role::{Kind, RoleFile};
@@ -249,21 +249,9 @@ pub(crate) struct FileStep {
     /// Values for the role's prompt, over those of the role.
     pub(super) config: BTreeMap<String, Value>,
     /// How much of the repository the role is shown.
-    pub(super) context_scope: Option<ContextScope>,
+    pub(super) context_scope: Option<Scope>,
     /// `after X` or `before X`: where a step is put into the workflow that is extended.
     pub(super) position: Option<String>,
-}
-
-/// How much of the repository a role is shown.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum ContextScope {
-    /// What the task touches.
-    ComponentOnly,
-    /// What the phase touches.
-    Phase,
-    /// All of it.
-    Repository,
 }
 
 /// One check.

@@ -64,6 +64,7 @@ impl Start {
 
     pub(crate) fn started(&self, git: &Git) -> Box<RunStarted> {
         Box::new(RunStarted {
+            strategies: std::collections::BTreeMap::new(),
             run: "20250108-reset".into(),
             at: Time(1_000),
             goal: "Add a password reset".to_owned(),

@@ -165,6 +165,7 @@ pub(crate) fn tell(event: &Event) -> String {
         Event::NothingToCommit { frame } => format!("{frame} has nothing to commit"),
         Event::BudgetWarned { what } => format!("four fifths of {} are used up", word(what)),
         Event::DiskMeasured { bytes } => format!("{bytes} bytes on the disk"),
+        Event::ContextPacked { packed, .. } => format!("{} tokens shown", packed.tokens),
         Event::NetworkUsed { hosts, .. } => format!("{} hosts asked for", hosts.len()),
         Event::LimitReached { what } => format!("the limit of {} is reached", word(what)),
         Event::LimitsRaised { .. } => "limits raised".to_owned(),

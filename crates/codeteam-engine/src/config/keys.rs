@@ -30,8 +30,7 @@ pub fn keys(of: Schema) -> Vec<Described> {
     for key in &mut found {
         key.is_later = match of {
             Schema::Config => later::has(&key.path),
-            Schema::Role => key.path.split('.').next() == Some("context"),
-            Schema::Workflow => key.path.ends_with(".context_scope"),
+            Schema::Role | Schema::Workflow | Schema::Strategy => false,
         };
     }
     found

@@ -8,6 +8,7 @@ use schemars::SchemaGenerator;
 use serde_json::{Value, json};
 
 use super::Config;
+use crate::context::strategies::StrategyFile;
 
 /// A kind of file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,11 +19,13 @@ pub enum Schema {
     Role,
     /// `workflows/*.yml`.
     Workflow,
+    /// `strategies/*.yml`.
+    Strategy,
 }
 
 impl Schema {
     /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Config, Self::Role, Self::Workflow];
+    pub const ALL: [Self; 4] = [Self::Config, Self::Role, Self::Workflow, Self::Strategy];
 
     /// The word for it.
     pub fn as_str(self) -> &'static str {
@@ -30,6 +33,7 @@ impl Schema {
             Self::Config => "config",
             Self::Role => "role",
             Self::Workflow => "workflow",
+            Self::Strategy => "strategy",
         }
     }
 }
@@ -42,6 +46,9 @@ pub fn schema(of: Schema) -> Value {
         Schema::Role => generator().into_root_schema_for::<RoleFile>().to_value(),
         Schema::Workflow => generator()
             .into_root_schema_for::<WorkflowFile>()
+            .to_value(),
+        Schema::Strategy => generator()
+            .into_root_schema_for::<StrategyFile>()
             .to_value(),
     };
     schema["title"] = json!(format!("codeteam {}", of.as_str()));

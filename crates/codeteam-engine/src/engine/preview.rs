@@ -1,13 +1,13 @@
 //! Prompts as they would be, for a person to read: nothing runs, and nothing is written.
 
-use std::path::PathBuf;
-
 use codeteam_core::ids::{StepId, TaskId, Tree};
 use codeteam_core::plan::Plan;
 use codeteam_core::role::Role;
 
 use super::{Error, Project, redactor};
-use crate::gather::{Place, gather};
+use crate::context::strategies::Strategies;
+use crate::context::{self, About, Objects, Place, Sight};
+use crate::find;
 use crate::prompt::{self, Asked, Prompt, Templates};
 
 /// What a prompt is wanted for.
@@ -59,32 +59,47 @@ impl Project {
         let assignment = prompt::first(role, asked);
         let templates = self.templates()?;
         templates.check([role])?;
-        let place = Place {
-            repo: &self.repo,
-            base: tree,
-            folder: &self.folder,
+        let strategies = self.strategies()?;
+        strategies.check(role)?;
+        let files = Objects::new(&self.repo, tree)?;
+        let commit = &self.head.commit;
+        let history = || find::past(&self.repo, commit, None).unwrap_or_default();
+        let targets = assignment.task.as_ref().map(|task| task.files.clone());
+        let about = About {
+            words: context::words(&assignment),
+            targets: targets.unwrap_or_default(),
+            cache: None,
+            history: &history,
         };
-        let names = || Ok::<_, Error>(self.repo.ls_tree_paths(tree)?);
-        let read = |path: &str, room: usize| self.text_of(path, room);
-        let needs = templates.needs(&assignment);
-        let attached = gather(&assignment, &needs, &place, names, read)?;
-        let redactor = redactor(&self.env, &self.config)?;
-        Ok(prompt::render(
-            &assignment,
-            &attached,
-            &templates,
-            &redactor,
-        )?)
+        let sight = Sight::new(&files, about);
+        let told = context::told(&context::Asked {
+            assignment: &assignment,
+            templates: &templates,
+            strategies: &strategies,
+            place: Place {
+                repo: &self.repo,
+                base: tree,
+                folder: &self.folder,
+            },
+            project: &sight,
+            map: &|tokens| sight.map(tokens),
+            redactor: &redactor(&self.env, &self.config)?,
+            diff: None,
+            changes: None,
+            printed: Vec::new(),
+            budget: self.config.token_budget(role, &strategies),
+        })?;
+        Ok(told.prompt)
     }
 
-    /// A plain file of the checkout's commit, if it is a text that fits.
-    fn text_of(&self, path: &str, room: usize) -> Option<String> {
-        let paths = [PathBuf::from(path)];
-        let found = self.repo.files_of(&self.head.tree, &paths).ok()?;
-        let file = found.first()?;
-        let fits = usize::try_from(file.bytes).is_ok_and(|length| length <= room);
-        let bytes = fits.then(|| self.repo.blob(&file.id).ok()).flatten()?;
-        String::from_utf8(bytes).ok()
+    /// The context strategies there are: the project's over the user's over the built-in ones.
+    pub fn strategies(&self) -> Result<Strategies, Error> {
+        let root = self.repo.top_level();
+        let user = self.env.config_home.as_ref();
+        let user = user.map(|home| (home.join("codeteam"), None));
+        let project = (self.folder.clone(), Some(root));
+        let folders: Vec<_> = user.into_iter().chain([project]).collect();
+        Ok(Strategies::load(&folders)?)
     }
 }
 
@@ -152,8 +167,7 @@ mod tests {
         let Prompt { system, user } = project
             .preview(&coder, preview(&["src/deep/a.rs"]))
             .unwrap();
-        let map =
-            "AGENTS.md\ndocs/\n  AGENTS.md\n  a.md\nfile\nsrc/\n  AGENTS.md\n  deep/\n    a.rs";
+        let map = "AGENTS.md\ndocs/\n  a.md\nfile\nsrc/\n  AGENTS.md\n  deep/\n    a.rs";
         let begins = format!(
             "feature-0021 task-001\n{map}\n### FILE: src/deep/a.rs\n\n```\nfn a() {{}}\n```\n"
         );
@@ -252,5 +266,94 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert_eq!(said, "the plan has no task `task-009`");
+    }
+
+    /// A small project in Python, and what a role with a strategy is told of it.
+    fn shown(context: &serde_json::Value) -> Result<String, Error> {
+        let fixture = Fixture::new();
+        let lines: Vec<String> = (0..200).map(|i| format!("    total += {i}\n")).collect();
+        let long = lines.concat();
+        let model = format!(
+            "class User:\n    def name(self) -> str:\n        total = 0\n{}        return 'a'\n",
+            long.replace("    total", "        total")
+        );
+        fixture.write("src/models/__init__.py", "");
+        fixture.write("src/models/user.py", &model);
+        fixture.write(
+            "src/api.py",
+            "from models.user import User\n\n\ndef login(user: User) -> bool:\n    return True\n",
+        );
+        fixture.write(
+            "src/web.py",
+            "from api import login\n\n\ndef page():\n    login(None)\n",
+        );
+        fixture.write("tests/test_api.py", "from api import login\n");
+        fixture.write(
+            "config/dev.env",
+            "TOKEN=ghp_0123456789abcdefghijABCDEFGHIJ012345\n",
+        );
+        fixture.commit_all("a project");
+        let coder = role(&serde_json::json!({
+            "name": "coder", "kind": "implementer", "context": context,
+        }));
+        let files = ["src/api.py", "src/new.py"];
+        Ok(project(&fixture).preview(&coder, preview(&files))?.user)
+    }
+
+    #[test]
+    fn a_role_is_shown_what_its_strategy_chooses() {
+        let context = serde_json::json!({
+            "strategy": "implementer_targeted", "include": ["config/**"],
+        });
+        let user = shown(&context).unwrap();
+        let places = [
+            "### Files that the task is about\n\n#### src/api.py\n\n```\nfrom models.user import User",
+            "#### src/new.py\n\nIt is not there yet.",
+            "### What they import\n\n#### src/models/user.py\n",
+            "### Tests that go with them\n\n#### tests/test_api.py\n",
+            "### What imports them\n\n#### src/web.py",
+            "### For this role\n\n#### config/dev.env\n\n```\nTOKEN=[redacted",
+            "### All files\n",
+        ];
+        let places = places.map(|text| user.find(text).unwrap_or_else(|| panic!("{text}: {user}")));
+        assert!(places.is_sorted(), "{user}");
+        assert!(
+            user.contains("total += 150") && !user.contains("ghp_"),
+            "{user}"
+        );
+        assert!(!user.contains("because there is no more room"), "{user}");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_shortened_and_said() {
+        let context = |budget: u64| serde_json::json!({ "strategy": "implementer_targeted", "budget": budget });
+        let user = shown(&context(1_300)).unwrap();
+        assert!(codeteam_context::tokens::count(&user) <= 1_300, "{user}");
+        assert!(
+            user.contains("#### src/models/user.py (not all of it)")
+                && user.contains("def name(self) -> str")
+                && !user.contains("total += 150"),
+            "{user}"
+        );
+        assert!(
+            user.contains("## Shortened, because there is no more room\n\n- What they import: src/models/user.py"),
+            "{user}"
+        );
+        assert!(
+            user.contains("#### src/api.py\n\n```\nfrom models"),
+            "{user}"
+        );
+        let error = shown(&context(300)).unwrap_err().to_string();
+        assert!(
+            error.starts_with("the context cannot fit into 300 tokens: system ")
+                && error.contains(", task "),
+            "{error}"
+        );
+        let error = shown(&serde_json::json!({ "strategy": "implementer_target" }));
+        let error = error.unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "role `coder`: there is no context strategy `implementer_target`"
+        );
     }
 }

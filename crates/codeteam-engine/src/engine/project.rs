@@ -50,6 +50,8 @@ pub struct Prepared {
     pub(super) accounts: BTreeMap<WorkerName, Account>,
     pub(super) rules: Vec<String>,
     pub(super) templates: BTreeMap<String, String>,
+    /// The context strategies that are not the built-in ones, by name.
+    pub(super) strategies: BTreeMap<String, String>,
 }
 
 /// Who carries a role out.
@@ -146,9 +148,14 @@ impl Project {
             .into_iter()
             .filter(|(_, status)| status.satisfies())
             .collect();
-        let compiled = self.compiled(request)?;
+        let mut compiled = self.compiled(request)?;
         let templates = self.templates()?;
         templates.check(compiled.roles.values())?;
+        let strategies = self.strategies()?;
+        for role in compiled.roles.values_mut() {
+            strategies.check(role)?;
+            role.context.budget = Some(self.config.token_budget(role, &strategies));
+        }
         Ok(Prepared {
             goal: goal.to_owned(),
             accounts: workers::accounts(&self.config, compiled.roles.values()),
@@ -156,6 +163,7 @@ impl Project {
             plan,
             rules: self.config.rules.clone(),
             templates: templates.to_pin(),
+            strategies: strategies.to_pin(),
             earlier,
             base: match &request.base {
                 Some(commit) => tip(commit, &self.repo.tree_of(commit)?),

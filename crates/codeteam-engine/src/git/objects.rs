@@ -1,5 +1,6 @@
 //! Object ids, and reading objects of the main repository by id.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt as _;
@@ -135,6 +136,50 @@ impl Repo {
         let output = self.git.run(&call)?;
         let lines = output.split(|&byte| byte == 0);
         Ok(lines.filter_map(tree_file).collect())
+    }
+
+    /// All plain files of a tree. One process.
+    pub fn all_files_of(&self, tree: &Oid) -> Result<Vec<TreeFile>, Error> {
+        let call = self
+            .plumbing()
+            .args(["ls-tree", "-r", "-z", "-l", "--full-tree"])
+            .arg(tree);
+        let output = self.git.run(&call)?;
+        let lines = output.split(|&byte| byte == 0);
+        Ok(lines.filter_map(tree_file).collect())
+    }
+
+    /// The contents of blobs, those that are there. One process.
+    pub fn blobs(&self, ids: &[&Oid]) -> Result<BTreeMap<Oid, Vec<u8>>, Error> {
+        let mut asked = String::new();
+        for id in ids {
+            asked.push_str(id.as_str());
+            asked.push('\n');
+        }
+        let call = self.plumbing().args(["cat-file", "--batch"]);
+        let call = call.stdin(asked.into_bytes());
+        let output = self.git.run(&call)?;
+        let mut found = BTreeMap::new();
+        let mut rest = output.as_slice();
+        while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
+            let head = String::from_utf8_lossy(&rest[..end]).into_owned();
+            rest = &rest[end + 1..];
+            let mut words = head.split(' ');
+            let id = words.next().and_then(Oid::parse);
+            let (kind, length) = (words.next(), words.next());
+            let length = length.and_then(|length| length.parse::<usize>().ok());
+            // `<id> missing` has nothing after it.
+            let (Some(id), Some(length)) = (id, length) else {
+                continue;
+            };
+            let garbled = || call.unexpected("a garbled object");
+            let (content, after) = rest.split_at_checked(length).ok_or_else(garbled)?;
+            if kind == Some("blob") {
+                found.insert(id, content.to_vec());
+            }
+            rest = after.strip_prefix(b"\n").ok_or_else(garbled)?;
+        }
+        Ok(found)
     }
 
     /// The content of a blob. One process.

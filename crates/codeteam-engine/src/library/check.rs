@@ -12,15 +12,6 @@ use crate::config::Config;
 use crate::prompt::{self, Templates};
 use crate::workers::Worker;
 
-/// How the files that a role is shown may be chosen.
-pub const STRATEGIES: [&str; 5] = [
-    "planner_docset",
-    "implementer_targeted",
-    "reviewer_diff",
-    "security_audit",
-    "investigator_wide",
-];
-
 impl Library {
     /// Everything that is wrong with a role and what it builds on. Workers and servers are those of
     /// the configuration, if it can be read.
@@ -29,13 +20,13 @@ impl Library {
             return faults.clone();
         }
         match self.book.resolve(name) {
-            Ok(resolved) => unknown(&resolved.node, config),
+            Ok(resolved) => self.unknown(&resolved.node, config),
             Err(mut faults) => {
                 // What it builds on may be what is wrong; that does not hide what it says itself.
                 let own = self.layers_of(name).into_iter();
                 for node in own.filter_map(|layer| self.book.said(name, layer)) {
                     let form = typed_by_key::<RoleFile>(node).err().unwrap_or_default();
-                    let own = form.into_iter().chain(unknown(node, config));
+                    let own = form.into_iter().chain(self.unknown(node, config));
                     for fault in own {
                         if faults.iter().all(|known| known.place != fault.place) {
                             faults.push(fault);
@@ -135,33 +126,37 @@ fn unknown_workers(node: &Node, key: &str, config: &Config) -> Vec<Fault> {
     faults
 }
 
-/// What a role names and nobody knows.
-fn unknown(node: &Node, config: Option<&Config>) -> Vec<Fault> {
-    let mut faults = Vec::new();
-    let context = node.get("context");
-    if let Some(strategy) = context.and_then(|context| context.get("strategy"))
-        && let Some(name) = strategy.as_text()
-        && !STRATEGIES.contains(&name)
-    {
-        let message = format!("there is no context strategy `{name}`");
-        faults.push(Fault::at(strategy.place, message).maybe(meant(name, STRATEGIES)));
-    }
-    let Some(config) = config else {
-        return faults;
-    };
-    for key in ["worker", "workers"] {
-        faults.extend(unknown_workers(node, key, config));
-    }
-    for (name, place) in texts(node.get("mcp_servers")) {
-        if !config.mcp_servers.contains_key(name) {
-            let message = format!("no MCP server `{name}` is configured");
-            let hint = meant(name, config.mcp_servers.keys().map(String::as_str));
-            let hint =
-                hint.unwrap_or("name it under `mcp_servers:` in the configuration".to_owned());
-            faults.push(Fault::at(place, message).hint(hint));
+impl Library {
+    /// What a role names and nobody knows.
+    fn unknown(&self, node: &Node, config: Option<&Config>) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        let context = node.get("context");
+        if let Some(strategy) = context.and_then(|context| context.get("strategy"))
+            && let Some(name) = strategy.as_text()
+            && !self.strategies().contains(name)
+        {
+            let message = format!("there is no context strategy `{name}`");
+            let known = self.strategies();
+            let known = known.iter().map(String::as_str);
+            faults.push(Fault::at(strategy.place, message).maybe(meant(name, known)));
         }
+        let Some(config) = config else {
+            return faults;
+        };
+        for key in ["worker", "workers"] {
+            faults.extend(unknown_workers(node, key, config));
+        }
+        for (name, place) in texts(node.get("mcp_servers")) {
+            if !config.mcp_servers.contains_key(name) {
+                let message = format!("no MCP server `{name}` is configured");
+                let hint = meant(name, config.mcp_servers.keys().map(String::as_str));
+                let hint =
+                    hint.unwrap_or("name it under `mcp_servers:` in the configuration".to_owned());
+                faults.push(Fault::at(place, message).hint(hint));
+            }
+        }
+        faults
     }
-    faults
 }
 
 /// One text, or those of a list, with their places.

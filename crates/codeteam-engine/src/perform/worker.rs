@@ -27,10 +27,10 @@ pub(crate) use self::files::{replayed, spent};
 use super::reach::Reach;
 use super::{Context, Error, Job, caches, now, oid, setup, view};
 use crate::artifacts;
+use crate::context;
 use crate::dialect::{Clock, Fold, Listening, Program, Surroundings, Told};
 use crate::engine::Engine;
 use crate::process::{self, Account, CommandSpec, Exit, Limits, Line, Profile, Status, View};
-use crate::prompt::{self, Templates};
 use crate::workers::{Worker, prices, probe};
 use crate::workspace::{self, Workspace};
 
@@ -138,7 +138,18 @@ impl<'a> Errand<'a> {
         if let Some(told) = reach.end() {
             (context.lines)(&job.id, &told);
         }
-        let exit = ran?;
+        let exit = match ran {
+            // Nobody else could be told it either, and trying again does not make it shorter.
+            Err(Error::Context(context::Error::CannotFit(error))) => {
+                let hint = "raise the role's `context.budget` or `limits.max_token_budget`";
+                let message = format!("{error}; {hint}");
+                return Ok(came_to_nothing(
+                    job,
+                    probe::unusable(Trouble::Length, message),
+                ));
+            }
+            ran => ran?,
+        };
         let hosts = account.hosts();
         if !hosts.is_empty() {
             (context.report)(Input::NetworkUsed {
@@ -266,10 +277,14 @@ impl<'a> Errand<'a> {
             confined: self.job.sandbox != Sandbox::None,
             mcp_servers: servers.collect(),
         };
-        let templates = Templates::pinned(&self.job.templates);
-        let attached = attached::of(self.job, assignment, &templates, &self.workspace, engine)?;
+        let context::Told { prompt, packed } =
+            attached::told(self.job, assignment, &self.workspace, engine)?;
+        (self.context.report)(Input::ContextPacked {
+            at: now(),
+            id: self.job.id.clone(),
+            packed: Box::new(packed),
+        });
         let redactor = &engine.redactor;
-        let prompt = prompt::render(assignment, &attached, &templates, redactor)?;
         self.files.write_assignment(assignment, &prompt, redactor)?;
         if self.job.audit {
             let told = format!("{}\n\n---\n\n{}", prompt.system, prompt.user);

@@ -10,7 +10,7 @@ use codeteam_core::plan::{Phase, Plan, Task};
 use codeteam_core::role::{Kind, Role};
 use codeteam_core::submission::{self, Change, Design};
 
-use super::{Attached, Document};
+use super::{Attached, Document, ShownFile, ShownPart};
 
 /// What a first assignment is made of, beside its role.
 #[derive(Clone, Debug, Default)]
@@ -86,6 +86,9 @@ pub fn first(role: &Role, asked: Asked) -> Assignment {
         change: None,
         checks: Vec::new(),
         text: None,
+        context: role.context.clone(),
+        scope: Vec::new(),
+        before: None,
     }
 }
 
@@ -166,11 +169,29 @@ fn everything(role: &Role) -> (Assignment, Attached) {
         text: Some(text()),
         ..first(role, asked)
     };
+    let shown = ShownFile {
+        path: text(),
+        content: Some(text()),
+        shortened: true,
+    };
     let attached = Attached {
         diff: Some(text()),
         feedback: vec![text()],
-        files: vec![file(), (text(), None)],
-        others: vec![text()],
+        changes: Some(text()),
+        context: vec![
+            ShownPart {
+                name: "map".to_owned(),
+                text: text(),
+                files: Vec::new(),
+            },
+            ShownPart {
+                name: "target".to_owned(),
+                text: String::new(),
+                files: vec![ShownFile::default(), shown],
+            },
+        ],
+        squeezed: vec![(text(), vec![text(); 60])],
+        left_out: vec![(text(), vec![text()])],
         documents: vec![Document {
             path: text(),
             text: text(),

@@ -35,6 +35,7 @@ pub const BUILT_IN: &[(&str, &str)] = built_in![
     "documents.md.j2",
     "matter.md.j2",
     "shown.md.j2",
+    "context.md.j2",
     "feedback.md.j2",
     "rules.md.j2",
     "answer.md.j2",

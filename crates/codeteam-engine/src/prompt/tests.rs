@@ -68,11 +68,33 @@ fn what_workers_are_told() {
     let attached = Attached {
         diff: Some("+fn greet() {}\n".to_owned()),
         feedback: vec!["test greets ... FAILED\n".to_owned(), " \n".to_owned()],
-        files: vec![
-            ("src/greet.rs".to_owned(), Some("fn main() {}\n".to_owned())),
-            ("src/new.rs".to_owned(), None),
+        context: vec![
+            ShownPart {
+                name: "target".to_owned(),
+                files: vec![
+                    ShownFile {
+                        path: "src/greet.rs".to_owned(),
+                        content: Some("fn main() {}\n".to_owned()),
+                        shortened: false,
+                    },
+                    ShownFile {
+                        path: "src/new.rs".to_owned(),
+                        ..ShownFile::default()
+                    },
+                ],
+                text: String::new(),
+            },
+            ShownPart {
+                name: "tree".to_owned(),
+                text: "README.md".to_owned(),
+                files: Vec::new(),
+            },
         ],
-        others: vec!["README.md".to_owned()],
+        squeezed: vec![("imports".to_owned(), vec!["a.rs".to_owned(); 52])],
+        left_out: vec![(
+            "my_docs".to_owned(),
+            vec!["b.md".to_owned(), "c.md".to_owned()],
+        )],
         ..Attached::default()
     };
     let again = json(&format!(
@@ -84,8 +106,9 @@ fn what_workers_are_told() {
         r#"{{"findings":{finding},"claimed":{{"summary":"Done","files":[],"concerns":["blanks"]}},"checks":[{{"name":"tests","passed":true}}]}}"#
     ));
     let plain = Attached {
-        files: Vec::new(),
-        others: Vec::new(),
+        context: Vec::new(),
+        squeezed: Vec::new(),
+        left_out: Vec::new(),
         ..attached.clone()
     };
     let only_feedback = Attached {
@@ -396,22 +419,22 @@ fn no_template_goes_on_for_ever() {
     assert!(said.contains("too many steps"), "{said}");
 
     let many = Attached {
-        others: vec!["x".repeat(40); 1_000],
+        unshown: vec!["x".repeat(40); 1_000],
         diff: Some("y".repeat(200_000)),
         ..Attached::default()
     };
-    let loops = "{% for a in others %}{% for b in others %}{% for c in others %}{% endfor %}{% endfor %}{% endfor %}";
+    let loops = "{% for a in unshown %}{% for b in unshown %}{% for c in unshown %}{% endfor %}{% endfor %}{% endfor %}";
     let said = render("deep", &templates(&[("deep.j2", loops)]), &many);
     assert!(said.contains("too many steps"), "{said}");
     let said = render(
         "long",
-        &templates(&[("long.j2", "{% for a in others %}{{ diff }}{% endfor %}")]),
+        &templates(&[("long.j2", "{% for a in unshown %}{{ diff }}{% endfor %}")]),
         &many,
     );
     assert!(said.contains("too long"), "{said}");
     let said = render(
         "join",
-        &templates(&[("join.j2", "{{ others | join(diff) }}")]),
+        &templates(&[("join.j2", "{{ unshown | join(diff) }}")]),
         &many,
     );
     assert!(said.contains("too long"), "{said}");

@@ -12,6 +12,9 @@ use serde_json::{Map, Value, json};
 
 use super::{Attached, filters, variables};
 
+/// How many names are told of what is not shown.
+const MAX_NAMES: usize = 50;
+
 /// What is codeteam's own and must stay as it is.
 const OWN: &[&str] = &["schema", "example", "kind", "contract", "mode", "owed"];
 
@@ -157,19 +160,63 @@ fn shown(attached: &Attached, put: &mut impl FnMut(&str, Value)) {
         .feedback
         .iter()
         .filter(|text| !text.trim().is_empty());
-    let files = attached.files.iter().map(|(path, content)| {
-        json!({ "path": path, "content": content.as_deref().unwrap_or(""), "missing": content.is_none() })
+    let context = attached.context.iter().map(|part| {
+        let files = part.files.iter().map(|file| {
+            let content = file.content.as_deref().unwrap_or("");
+            json!({
+                "path": file.path, "content": content, "shortened": file.shortened,
+                "missing": file.content.is_none(),
+            })
+        });
+        json!({
+            "name": part.name, "title": title(&part.name), "text": part.text,
+            "files": files.collect::<Value>(),
+        })
     });
     let documents = attached.documents.iter().map(|document| {
         json!({ "path": document.path, "text": document.text, "left_out": document.left_out })
     });
     put("diff", json!(diff.unwrap_or("")));
     put("printed", printed.map(String::as_str).collect());
-    put("files", files.collect());
-    put("others", json!(attached.others));
+    put("changes", json!(attached.changes.as_deref().unwrap_or("")));
+    put("context", context.collect());
+    put("squeezed", attached.squeezed.iter().map(named).collect());
+    put("left_out", attached.left_out.iter().map(named).collect());
     put("documents", documents.collect());
     put("unshown", json!(attached.unshown));
     put(variables::REPO_MAP, json!(attached.repo_map));
+}
+
+/// The names of a part's items, as many as anybody reads.
+fn named((part, names): &(String, Vec<String>)) -> Value {
+    let told = &names[..names.len().min(MAX_NAMES)];
+    json!({
+        "name": part, "title": title(part), "names": told, "more": names.len() - told.len(),
+    })
+}
+
+/// A part's name in words.
+fn title(part: &str) -> String {
+    let known = match part {
+        "target" => "Files that the task is about",
+        "imports" => "What they import",
+        "importers" => "What imports them",
+        "tests" => "Tests that go with them",
+        "changed" => "The changed files",
+        "blast_radius" => "What the change reaches",
+        "related" => "What may have to do with it",
+        "included" => "For this role",
+        "always" => "For every role",
+        "docs" => "What the project says about itself",
+        "documents" => "Documents of the project",
+        "printed" => "What was printed",
+        "diff" => "The change",
+        "changes" => "What has changed since",
+        "map" => "A map of the project: its most important definitions",
+        "tree" => "All files",
+        own => return own.replace(['_', '-'], " "),
+    };
+    known.to_owned()
 }
 
 fn told_task(task: &Task) -> Value {

@@ -128,18 +128,31 @@ pub const VARIABLES: &[Variable] = &[
     ),
     plain("text", "what a scribe wrote before"),
     plain("claimed", "what its author says of the change"),
-    plain("diff", "the change that is to be judged"),
+    plain(
+        "diff",
+        "the change that is to be judged, or has been made so far",
+    ),
+    plain("changes", "what has changed since it was judged before"),
     many(
         "checks",
         &["name", "passed"],
         "what the orchestrator's own checks found",
     ),
     many(
-        "files",
-        &["path", "content", "missing"],
-        "files, for those who cannot look for themselves (`mode: edits`)",
+        "context",
+        &["name", "title", "text", "files"],
+        "what is shown of the project; `files` have `path`, `content`, `shortened`, `missing`",
     ),
-    list("others", "the names of files that are not among them"),
+    many(
+        "squeezed",
+        &["name", "title", "names", "more"],
+        "what of it is shown shortened for want of room",
+    ),
+    many(
+        "left_out",
+        &["name", "title", "names", "more"],
+        "what of it is not shown for want of room",
+    ),
     list("feedback", "what was wrong before"),
     list("printed", "what was printed then"),
     many(

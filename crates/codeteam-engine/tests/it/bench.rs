@@ -174,6 +174,7 @@ fn env(root: &Path, variables: &[(&str, &str)]) -> Env {
         .iter()
         .map(|(name, value)| (name.into(), value.into()));
     Env {
+        cache_home: None,
         path: std::env::var_os("PATH").unwrap(),
         home: Some(root.join("home")),
         state_home: Some(root.join("state")),

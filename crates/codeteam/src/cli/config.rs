@@ -36,7 +36,7 @@ enum Command {
     /// the command line (`--set`); later ones count more. Secrets are not shown: neither what MCP
     /// servers are given in their environment nor what looks like a key.
     Show(show::Args),
-    /// Print the JSON Schema of the configuration, of a role or of a workflow.
+    /// Print the JSON Schema of the configuration, of a role, of a workflow or of a strategy.
     Schema(schema::Args),
     /// Check the configuration, and the roles and workflows of the user and the project.
     ///

@@ -95,14 +95,12 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
             .caused_by(&error)
             .hint("name a folder or a file that is there")
     })?;
-    let ground = Ground::find(
-        if root.is_dir() {
-            &root
-        } else {
-            root.parent().unwrap_or(&root)
-        },
-        scene.env.clone(),
-    )?;
+    // Not asked of git: packing needs none.
+    let top = root.ancestors().find(|folder| folder.join(".git").exists());
+    let ground = Ground {
+        root: top.map(Path::to_owned),
+        env: scene.env.clone(),
+    };
     let redactor = redactor(&ground)?;
     let cache = scene
         .env

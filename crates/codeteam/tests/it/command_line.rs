@@ -39,6 +39,7 @@ fn help_names_every_command_and_exit_code() {
           pack         Pack a repository, or any folder, into one text for a model
           doctor       Check that everything codeteam needs is here
           find         Find the files that matter for a task, and say why
+          map          Show the definitions that matter most, file by file
           worker       Look at the workers there are, and try one out
           role         Look at the roles there are, and make your own
           config       Look at the configuration, and check it

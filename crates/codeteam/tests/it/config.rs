@@ -26,13 +26,15 @@ fn every_value_is_shown_with_the_place_it_was_said_at() {
     let args = [&args[..], &["--set", "limits.max_cost_usd=4"]].concat();
     let done = with(&project, &[("CODETEAM_LIMITS__MAX_TOKENS", "3")], &args).expect(0);
     expect![[r"
-        step_timeout_seconds: 1800  # built-in configuration:29
-        workflow_max_steps: 100     # built-in configuration:30
-        max_tasks: 1000             # built-in configuration:31
-        max_minutes: 1              # ~/.config/codeteam/config.yml:2
-        max_disk_mb: 2              # .codeteam/config.yml:3
-        max_tokens: 3               # $CODETEAM_LIMITS__MAX_TOKENS
-        max_cost_usd: 4             # command line (`--set`)
+        step_timeout_seconds: 1800   # built-in configuration:29
+        workflow_max_steps: 100      # built-in configuration:30
+        max_tasks: 1000              # built-in configuration:31
+        default_token_budget: 50000  # built-in configuration:33
+        max_token_budget: 200000     # built-in configuration:34
+        max_minutes: 1               # ~/.config/codeteam/config.yml:2
+        max_disk_mb: 2               # .codeteam/config.yml:3
+        max_tokens: 3                # $CODETEAM_LIMITS__MAX_TOKENS
+        max_cost_usd: 4              # command line (`--set`)
     "]]
     .assert_eq(&done.stdout);
     assert_eq!(done.stderr, "");
@@ -168,15 +170,15 @@ fn outside_of_a_repository_there_is_the_users_own() {
 #[test]
 fn schemas_are_printed_and_written_where_editors_look() {
     let project = Project::new();
-    for of in ["config", "role", "workflow"] {
+    for of in ["config", "role", "workflow", "strategy"] {
         let done = project.run(&["config", "schema", of]).expect(0);
         assert_eq!(done.value()["title"], format!("codeteam {of}"));
-        assert!(done.stdout.lines().count() > 100, "it is for people, too");
+        assert!(done.stdout.lines().count() > 50, "it is for people, too");
     }
     let all = project.run(&["config", "schema"]).expect(0).value();
     assert_eq!(all["title"], "codeteam config");
     let done = project.run(&["config", "schema", "--write"]).expect(0);
-    assert_eq!(done.stdout.lines().count(), 3, "{}", done.stdout);
+    assert_eq!(done.stdout.lines().count(), 4, "{}", done.stdout);
     let written = project.read(".codeteam/schema/config.json");
     assert_eq!(
         serde_json::from_str::<serde_json::Value>(&written).unwrap(),

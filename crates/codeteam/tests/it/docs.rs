@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use codeteam_context::strategy::VARIABLES;
 use codeteam_core::workflow::SETTINGS;
+use codeteam_engine::built_in;
 use codeteam_engine::config::Schema;
 use codeteam_engine::config::keys::{self, Described};
 use expect_test::expect_file;
@@ -67,7 +69,8 @@ fn the_reference_has_every_key() {
         key.path = key.path.strip_prefix("steps.*.")?.to_owned();
         (!is_below(&key.path) && !elsewhere(&key.path)).then_some(key)
     });
-    let tables: [(&str, Vec<Described>); 4] = [
+    let tables: [(&str, Vec<Described>); 5] = [
+        ("strategy", keys::keys(Schema::Strategy)),
         ("config", keys::keys(Schema::Config)),
         ("role", keys::keys(Schema::Role)),
         (
@@ -94,6 +97,24 @@ fn the_reference_has_every_key() {
         }
         text = filled(&text, &format!("keys of {name}"), &table);
     }
+    let mut table = String::from("| variable | files |\n|---|---|\n");
+    for variable in VARIABLES {
+        let _ = writeln!(table, "| `{}` | {} |", variable.name, variable.meaning);
+    }
+    text = filled(&text, "variables of files", &table);
+    let mut table = String::from("| strategy | what it shows | tokens |\n|---|---|---|\n");
+    for (name, file) in built_in::folder("strategies", ".yml") {
+        let line = |key: &str| {
+            let mut lines = file.lines();
+            lines
+                .find_map(|line| line.strip_prefix(key))
+                .unwrap()
+                .trim()
+        };
+        let (what, budget) = (line("description:"), line("budget:"));
+        let _ = writeln!(table, "| `{name}` | {what} | {budget} |");
+    }
+    text = filled(&text, "built-in strategies", &table);
     let mut table = String::from("| setting | what it changes |\n|---|---|\n");
     for setting in SETTINGS {
         let _ = writeln!(table, "| `{}` | {} |", setting.name, setting.changes);

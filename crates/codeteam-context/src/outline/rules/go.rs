@@ -15,6 +15,7 @@ pub(super) const RULES: Rules = Rules {
         "const_spec",
         "var_spec",
         "method_elem",
+        "import_spec",
     ],
     define,
     functions: &["function_declaration", "method_declaration", "func_literal"],
@@ -42,11 +43,19 @@ pub(super) const RULES: Rules = Rules {
         ("keyed_element", "key", Nothing),
     ],
     lists: &["expression_list", "literal_element"],
-    skipped: &["import_declaration"],
+    members: &[
+        ("selector_expression", "operand"),
+        ("qualified_type", "package"),
+    ],
+    skipped: &[],
     finish: |_, _| {},
 };
 
 fn define<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+    if node.kind() == "import_spec" {
+        out.foreign.extend(own_package(node, place));
+        return;
+    }
     let Some(name) = node.child_by_field_name("name") else {
         return;
     };
@@ -83,6 +92,17 @@ fn define<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
         signature,
         whole: node,
     });
+}
+
+/// The name of a package of Go's own library: its path has no dot in its first part.
+fn own_package<'t>(node: Node<'t>, place: &Place<'_, 't>) -> Option<&'t str> {
+    let path = place.field(node, "path")?.trim_matches(['"', '`']);
+    if path.split('/').next()?.contains('.') {
+        return None;
+    }
+    place
+        .field(node, "name")
+        .or_else(|| path.split('/').next_back())
 }
 
 /// `type Server struct`: without the fields, but with what another type is made of.

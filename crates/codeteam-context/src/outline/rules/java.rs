@@ -19,6 +19,7 @@ pub(super) const RULES: Rules = Rules {
         "compact_constructor_declaration",
         "field_declaration",
         "constant_declaration",
+        "import_declaration",
     ],
     define,
     functions: &[
@@ -63,12 +64,23 @@ pub(super) const RULES: Rules = Rules {
         ("import_declaration", "", Sure),
     ],
     lists: &[],
+    members: &[],
     skipped: &["package_declaration", "module_declaration"],
     finish: |_, _| {},
 };
 
 fn define<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
     let kind = match node.kind() {
+        "import_declaration" => {
+            let path = place.text(node).trim_start_matches("import").trim_start();
+            let path = path.trim_start_matches("static").trim_start();
+            // What comes from Java's own library is no name of the project's.
+            if path.starts_with("java.") || path.starts_with("javax.") {
+                out.foreign
+                    .extend(path.trim_end_matches(';').rsplit('.').next());
+            }
+            return;
+        }
         "field_declaration" | "constant_declaration" => return constants(node, place, out),
         "interface_declaration" | "annotation_type_declaration" => Kind::Interface,
         "class_declaration" | "enum_declaration" | "record_declaration" => Kind::Type,

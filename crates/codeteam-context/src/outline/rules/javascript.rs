@@ -96,6 +96,7 @@ pub(super) const RULES: Rules = Rules {
         ("call_expression", "function", Plain),
     ],
     lists: &[],
+    members: &[],
     skipped: &[],
     finish,
 };
@@ -422,6 +423,10 @@ fn method<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
 }
 
 fn visible(node: Node<'_>, name: Node<'_>, place: &Place<'_, '_>) -> bool {
+    // What an object has that is nobody's is nobody's either.
+    if place.inside.is_none() && !place.within("class_body") {
+        return false;
+    }
     let hidden = node
         .children(&mut node.walk())
         .find(|child| child.kind() == "accessibility_modifier")

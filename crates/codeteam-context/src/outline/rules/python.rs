@@ -12,6 +12,7 @@ pub(super) const RULES: Rules = Rules {
         "class_definition",
         "assignment",
         "type_alias_statement",
+        "import_from_statement",
     ],
     define,
     functions: &["function_definition", "lambda"],
@@ -51,6 +52,7 @@ pub(super) const RULES: Rules = Rules {
         "dotted_name",
         "relative_import",
     ],
+    members: &[],
     skipped: &[],
     finish: |_, _| {},
 };
@@ -58,6 +60,7 @@ pub(super) const RULES: Rules = Rules {
 fn define<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
     match node.kind() {
         "function_definition" | "class_definition" => declared(node, place, out),
+        "import_from_statement" => imported(node, place, out),
         "assignment" if !place.in_function && place.inside.is_none() => assigned(node, place, out),
         "type_alias_statement" if !place.in_function => {
             let Some(left) = node.child_by_field_name("left") else {
@@ -79,6 +82,70 @@ fn define<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
             });
         }
         _ => {}
+    }
+}
+
+/// Modules of Python's own library from which names are often imported.
+const OWN: &[&str] = &[
+    "__future__",
+    "abc",
+    "argparse",
+    "ast",
+    "asyncio",
+    "collections",
+    "concurrent",
+    "contextlib",
+    "copy",
+    "dataclasses",
+    "datetime",
+    "decimal",
+    "email",
+    "enum",
+    "fractions",
+    "functools",
+    "http",
+    "importlib",
+    "inspect",
+    "io",
+    "itertools",
+    "json",
+    "logging",
+    "math",
+    "multiprocessing",
+    "operator",
+    "os",
+    "pathlib",
+    "queue",
+    "random",
+    "re",
+    "shutil",
+    "socket",
+    "string",
+    "subprocess",
+    "sys",
+    "tempfile",
+    "textwrap",
+    "threading",
+    "time",
+    "traceback",
+    "types",
+    "typing",
+    "typing_extensions",
+    "unittest",
+    "urllib",
+    "uuid",
+    "warnings",
+    "weakref",
+];
+
+/// What comes from Python's own library is no name of the project's.
+fn imported<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+    let module = place.field(node, "module_name").unwrap_or_default();
+    let top = module.split('.').next().unwrap_or(module);
+    if OWN.contains(&top) {
+        for name in node.children_by_field_name("name", &mut node.walk()) {
+            out.foreign.push(place.text(name));
+        }
     }
 }
 

@@ -20,6 +20,7 @@ pub(super) const RULES: Rules = Rules {
         "macro_definition",
         "mod_item",
         "impl_item",
+        "use_declaration",
     ],
     define,
     functions: &["function_item", "closure_expression"],
@@ -73,6 +74,7 @@ pub(super) const RULES: Rules = Rules {
         ("visibility_modifier", "", Nothing),
     ],
     lists: &[],
+    members: &[],
     skipped: &[],
     finish: |_, _| {},
 };
@@ -89,6 +91,7 @@ fn define<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
         "macro_definition" => Kind::Macro,
         "mod_item" => Kind::Module,
         "impl_item" => return implementation(node, place, out),
+        "use_declaration" => return used(node, place, out),
         _ => Kind::Type,
     };
     let Some(name) = place.field(node, "name") else {
@@ -110,6 +113,20 @@ fn define<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
         signature,
         whole: node,
     });
+}
+
+/// What comes from Rust's own library is no name of the project's.
+fn used<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+    let Some(argument) = place.field(node, "argument") else {
+        return;
+    };
+    if ["std::", "core::", "alloc::"]
+        .iter()
+        .any(|own| argument.starts_with(own))
+    {
+        let words = argument.split(|char: char| !char.is_alphanumeric() && char != '_');
+        out.foreign.extend(words);
+    }
 }
 
 /// Where the body begins. That of `struct Pair(A, B);` belongs to how it is declared.

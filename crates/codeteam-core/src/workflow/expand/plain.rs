@@ -22,10 +22,6 @@ pub(super) fn plainly(compiler: &mut Compiler<'_>, name: &Placed<String>, step: 
     if !plays && let Some(retries) = step.max_retries.take() {
         step.max_rounds.get_or_insert(retries);
     }
-    if step.context_scope.is_some() {
-        let message = "`context_scope` is not yet in force";
-        compiler.notes.push(format!("`{}`: {message}", name.value));
-    }
     let does = step.does.take();
     match does.as_ref().map(|does| does.value.as_str()) {
         Some("human_gate" | "human") => return human_gate(name, step),

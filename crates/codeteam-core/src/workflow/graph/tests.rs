@@ -187,6 +187,7 @@ fn hostile(text: &str) -> Compiled {
         quality_threshold: None,
     };
     let work = RoleStep {
+        scope: crate::workflow::Scope::default(),
         slots: vec![role.name.clone()],
         join: Join::All,
         on_reject: Some(to(0)),

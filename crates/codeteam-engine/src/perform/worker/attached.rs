@@ -1,60 +1,74 @@
-//! What an assignment refers to: bodies, and what [`crate::gather`] finds in the worktree.
+//! What a worker is told: its assignment with the bodies it refers to and what it is shown of the
+//! worktree.
 
-use std::fs;
-use std::path::Path;
-
+use codeteam_context::tree::Tree;
 use codeteam_core::assignment::Assignment;
 use codeteam_core::ids::BodyId;
-use codeteam_core::role::Kind;
 
+use crate::context::strategies::Strategies;
+use crate::context::{self, About, Asked, Place, Sight, Told};
 use crate::engine::Engine;
-use crate::gather::{Place, gather};
+use crate::find;
 use crate::perform::{Error, Job, oid};
-use crate::prompt::{Attached, Templates};
+use crate::prompt::Templates;
 use crate::workspace::Workspace;
 
-/// Reads what an assignment refers to.
-pub(super) fn of(
+/// Longer files are not shown.
+const MAX_FILE: u64 = 1 << 20;
+/// What a prompt may be where a run of an older version has not pinned it.
+const TOKEN_BUDGET: u64 = 200_000;
+
+/// Puts an assignment into words.
+pub(super) fn told(
     job: &Job,
     assignment: &Assignment,
-    templates: &Templates,
     workspace: &Workspace,
     engine: &Engine,
-) -> Result<Attached, Error> {
+) -> Result<Told, Error> {
     let body = |id: &BodyId| -> Result<String, Error> {
         let bytes = engine.bodies.get(&id.0)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     };
-    let place = Place {
-        repo: &engine.repo,
-        // What the frame started from, not what its worker has made of it.
-        base: &oid(&job.base.tree.0)?,
-        folder: &engine.folder,
+    let tracked = workspace.tracked()?.into_iter().map(|entry| entry.path);
+    let files = Tree::of(&workspace.tree_dir(), tracked, MAX_FILE)?;
+    let base = oid(&job.base.commit.0)?;
+    let cache = engine.env.context_cache(engine.repo.top_level());
+    // A role can do without what git does not tell.
+    let history = || find::past(&engine.repo, &base, cache.as_deref()).unwrap_or_default();
+    let task = assignment.task.as_ref();
+    let about = About {
+        words: context::words(assignment),
+        targets: task.map(|task| task.files.clone()).unwrap_or_default(),
+        cache: cache.clone(),
+        history: &history,
     };
-    let tracked = || {
-        let entries = workspace.tracked()?.into_iter();
-        Ok::<_, Error>(entries.map(|entry| entry.path).collect())
-    };
-    let tree = workspace.tree_dir();
-    let read = |path: &str, room: usize| text_of(&tree.join(path), room);
-    let needs = templates.needs(assignment);
-    let mut attached = gather(assignment, &needs, &place, tracked, read)?;
-    if let Some(change) = &assignment.change
-        && matches!(assignment.kind, Kind::Gatekeeper | Kind::Scribe)
-    {
-        attached.diff = Some(body(&change.diff)?);
-    }
-    for id in &assignment.attachments {
-        attached.feedback.push(body(id)?);
-    }
-    Ok(attached)
+    let sight = Sight::new(&files, about);
+    let change = assignment.change.as_ref();
+    let attachments = assignment.attachments.iter();
+    Ok(context::told(&Asked {
+        assignment,
+        templates: &Templates::pinned(&job.templates),
+        strategies: &Strategies::pinned(&job.strategies)?,
+        place: Place {
+            repo: &engine.repo,
+            // What the frame started from, not what its worker has made of it.
+            base: &oid(&job.base.tree.0)?,
+            folder: &engine.folder,
+        },
+        project: &sight,
+        map: &|tokens| sight.map(tokens),
+        redactor: &engine.redactor,
+        diff: change.map(|change| body(&change.diff)).transpose()?,
+        changes: changes(assignment, workspace),
+        printed: attachments.map(body).collect::<Result<_, _>>()?,
+        budget: assignment.context.budget.unwrap_or(TOKEN_BUDGET),
+    })?)
 }
 
-/// A file's text, if it is a plain one that fits. Never what a link leads to.
-fn text_of(path: &Path, room: usize) -> Option<String> {
-    let meta = fs::symlink_metadata(path).ok()?;
-    let fits = usize::try_from(meta.len()).is_ok_and(|length| length <= room);
-    (meta.is_file() && fits)
-        .then(|| fs::read_to_string(path).ok())
-        .flatten()
+/// What has changed since it was judged before. A tree that is no longer there has nothing to say.
+fn changes(assignment: &Assignment, workspace: &Workspace) -> Option<String> {
+    let before = oid(&assignment.before.as_ref()?.0).ok()?;
+    let now = oid(&assignment.tree.0).ok()?;
+    let diff = workspace.diff(&before, &now).ok()?;
+    Some(String::from_utf8_lossy(&diff.text).into_owned())
 }

@@ -75,10 +75,10 @@ impl Machine {
         let variables = self.variables.iter();
         let variables = variables.map(|(name, value)| ((*name).into(), (*value).into()));
         Env {
+            cache_home: None,
             path: self.path("bin").into(),
             home: Some(self.path("home")),
             state_home: Some(self.path("state")),
-            cache_home: None,
             config_home: None,
             keys: Keys::from_env(variables),
             cloud: BTreeMap::new(),

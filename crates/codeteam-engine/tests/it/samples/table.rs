@@ -224,7 +224,7 @@ pub(super) const SAMPLES: &[Sample] = &[
         "supervisor/13-context-strategy.yml",
         Is::Role("implementer_targeted"),
         "implementer_targeted.yml:9:1: a role has no `algorithm`",
-        "name one of codeteam's with a role's `context.strategy`, and files with its `context.include`",
+        "say in `parts` which files it shows",
     ),
     refused(
         "supervisor/14-phase-output.yml",

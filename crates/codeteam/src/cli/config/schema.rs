@@ -29,6 +29,8 @@ enum Of {
     Role,
     /// `.codeteam/workflows/*.yml`.
     Workflow,
+    /// `.codeteam/strategies/*.yml`.
+    Strategy,
 }
 
 impl From<Of> for Schema {
@@ -37,6 +39,7 @@ impl From<Of> for Schema {
             Of::Config => Self::Config,
             Of::Role => Self::Role,
             Of::Workflow => Self::Workflow,
+            Of::Strategy => Self::Strategy,
         }
     }
 }

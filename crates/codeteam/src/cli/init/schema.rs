@@ -2,11 +2,13 @@
 
 use codeteam_engine::config::{Schema, schema};
 
-/// The schema files, by their path below `.codeteam`.
+/// The schema files, by their path below `.codeteam`. Few write a strategy; those get its schema by
+/// `config schema --write`.
 pub(super) fn files() -> Vec<(String, String)> {
     let file = |of: Schema| {
         let text = serde_json::to_string_pretty(&schema(of)).unwrap_or_default();
         (format!("schema/{}.json", of.as_str()), format!("{text}\n"))
     };
-    Schema::ALL.into_iter().map(file).collect()
+    let usual = Schema::ALL.into_iter().filter(|of| *of != Schema::Strategy);
+    usual.map(file).collect()
 }

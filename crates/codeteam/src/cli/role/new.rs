@@ -7,8 +7,9 @@ use clap::ValueEnum;
 use codeteam_core::ids::RoleName;
 use codeteam_core::role::{Kind, Layer};
 use codeteam_core::workflow::StepKind;
+use codeteam_engine::context::strategies::Strategies;
 use codeteam_engine::engine;
-use codeteam_engine::library::{Library, STRATEGIES};
+use codeteam_engine::library::Library;
 use serde_json::json;
 
 use super::files;
@@ -203,11 +204,13 @@ fn skeleton(name: &str, editor_line: &str, base: &Base, with_prompt: bool) -> St
             kind.as_str()
         ),
     };
+    let names: Vec<String> = Strategies::names_in([]).into_iter().collect();
+    let half = names.len().div_ceil(2);
     let _ = write!(
         text,
         "# worker: [claude, codex]        # the first that can be used\n\
          # model: NAME\n\
-         # context:                       # not yet in force\n\
+         # context:                       # what it is shown of the project\n\
          #   # There are {},\n\
          #   # {}.\n\
          #   strategy: {}\n\
@@ -216,8 +219,8 @@ fn skeleton(name: &str, editor_line: &str, base: &Base, with_prompt: bool) -> St
          # allowed_tools: [read, search]  # no others; all that fit its kind if left out\n\
          # gates:                         # checks that run when it has submitted\n\
          #   - {{ name: lint, command: make lint }}\n",
-        STRATEGIES[..3].join(", "),
-        STRATEGIES[3..].join(", "),
+        names[..half].join(", "),
+        names[half..].join(", "),
         strategy(base)
     );
     match base {
@@ -240,9 +243,9 @@ fn skeleton(name: &str, editor_line: &str, base: &Base, with_prompt: bool) -> St
 /// What a role of a kind is usually shown.
 fn strategy(base: &Base) -> &'static str {
     match base {
-        Base::Kind(Kind::Gatekeeper) => STRATEGIES[2],
-        Base::Kind(Kind::Implementer) | Base::Role(_) | Base::Itself(_) => STRATEGIES[1],
-        Base::Kind(_) => STRATEGIES[0],
+        Base::Kind(Kind::Gatekeeper) => "reviewer_diff",
+        Base::Kind(Kind::Implementer) | Base::Role(_) | Base::Itself(_) => "implementer_targeted",
+        Base::Kind(_) => "planner_docset",
     }
 }
 

@@ -1,10 +1,12 @@
 //! All files of a tree in a few lines each person and model can read: `ls -R`, indented.
 
+use std::collections::BTreeMap;
+
 /// How many lines a map has.
 const MAX_LINES: usize = 2_000;
 
 /// The tree that these paths make, in the order of their names.
-pub(super) fn of(paths: &[String]) -> String {
+pub fn of(paths: &[&str]) -> String {
     let mut paths: Vec<Vec<&str>> = paths.iter().map(|path| path.split('/').collect()).collect();
     paths.sort_unstable();
     let (mut lines, mut before) = (Vec::new(), Vec::new());
@@ -31,6 +33,35 @@ pub(super) fn of(paths: &[String]) -> String {
     lines.join("\n")
 }
 
+/// The folders of that tree only, each with how many files are below it, down to a depth.
+pub fn folders(paths: &[&str], depth: usize) -> String {
+    let mut counts: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
+    let mut top = 0;
+    for path in paths {
+        let mut parts: Vec<&str> = path.split('/').collect();
+        parts.pop();
+        top += usize::from(parts.is_empty());
+        for length in 1..=parts.len().min(depth) {
+            *counts.entry(parts[..length].to_vec()).or_default() += 1;
+        }
+    }
+    let mut lines: Vec<String> = counts
+        .iter()
+        .take(MAX_LINES)
+        .filter_map(|(parts, count)| {
+            let name = parts.last()?;
+            Some(line(parts.len() - 1, name, &format!("/ ({count} files)")))
+        })
+        .collect();
+    if counts.len() > MAX_LINES {
+        lines.push(format!("… and {} more folders", counts.len() - MAX_LINES));
+    }
+    if top > 0 {
+        lines.push(format!("and {top} files beside them"));
+    }
+    lines.join("\n")
+}
+
 fn line(depth: usize, name: &str, end: &str) -> String {
     let name = name.replace(char::is_control, "?");
     format!("{}{name}{end}", "  ".repeat(depth))
@@ -43,7 +74,7 @@ mod tests {
     #[test]
     fn files_stand_under_their_folders() {
         let paths = ["src/b.rs", "README.md", "src/a/x.rs", "src/a/y.rs", "a\nb"];
-        let map = of(&paths.map(str::to_owned));
+        let map = of(&paths);
         assert_eq!(
             map,
             "README.md\na?b\nsrc/\n  a/\n    x.rs\n    y.rs\n  b.rs"
@@ -51,8 +82,19 @@ mod tests {
     }
 
     #[test]
+    fn folders_are_counted() {
+        let paths = ["src/b.rs", "README.md", "src/a/x.rs", "src/a/deep/y.rs"];
+        let shown = folders(&paths, 2);
+        assert_eq!(
+            shown,
+            "src/ (3 files)\n  a/ (2 files)\nand 1 files beside them"
+        );
+    }
+
+    #[test]
     fn a_large_tree_is_cut_and_says_so() {
         let paths: Vec<String> = (0..5_000).map(|i| format!("src/{i:04}.rs")).collect();
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
         let map = of(&paths);
         assert_eq!(map.lines().count(), MAX_LINES + 1);
         assert!(map.ends_with("… and 3001 more files"), "{map}");

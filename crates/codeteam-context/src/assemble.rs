@@ -1,0 +1,306 @@
+//! Reads what was chosen for a context, without its secrets, ready to be made to fit.
+
+use std::collections::BTreeMap;
+
+use crate::budget::{Item, Need, Part, Short};
+use crate::files::Content;
+use crate::language::Language;
+use crate::listing;
+use crate::outline::{self, Definition};
+use crate::redact::Redactor;
+use crate::strategy::{self, Body, Choice, Form, Pick, Project, TARGET};
+
+/// How deep folders are told when there is no room for their files.
+const DEPTH: usize = 3;
+/// How many tokens a map of the repository has.
+pub const MAP_TOKENS: usize = 2_048;
+
+/// What cannot be read from files.
+pub struct Given<'a> {
+    /// The change.
+    pub diff: Option<&'a str>,
+    /// What has changed since it was judged before.
+    pub changes: Option<&'a str>,
+    /// Draws the map of the repository within so many tokens.
+    pub map: &'a dyn Fn(usize) -> String,
+    /// Whether the worker sees nothing of the project but this.
+    pub blind: bool,
+}
+
+/// What was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Assembled {
+    /// The parts, in their order.
+    pub parts: Vec<Part>,
+    /// How many secrets were taken out, by file.
+    pub redacted: BTreeMap<String, u32>,
+    /// Files that are to be made.
+    pub missing: Vec<String>,
+    /// Files that are no text, or too long, or could not be read.
+    pub unreadable: Vec<String>,
+}
+
+/// Reads the parts of a context.
+pub fn assemble(
+    choice: &Choice,
+    given: &Given<'_>,
+    project: &dyn Project,
+    redactor: &Redactor,
+) -> Assembled {
+    let mut assembled = Assembled::default();
+    for part in &choice.parts {
+        let items = match &part.body {
+            Body::Files(picks) => {
+                let read = picks
+                    .iter()
+                    .filter_map(|pick| assembled.file(pick, project, redactor));
+                read.collect()
+            }
+            Body::Special => assembled.special(&part.name, choice, given, project, redactor),
+        };
+        let need = match part.name.as_str() {
+            TARGET if given.blind => Need::Whole,
+            strategy::DIFF if given.blind => Need::Shortened,
+            _ => Need::Wanted,
+        };
+        if !items.is_empty() {
+            assembled.parts.push(Part {
+                name: part.name.clone(),
+                need,
+                items,
+            });
+        }
+    }
+    assembled
+}
+
+impl Assembled {
+    /// A file, in the form it is wanted.
+    fn file(&mut self, pick: &Pick, project: &dyn Project, redactor: &Redactor) -> Option<Item> {
+        let Some(at) = pick.at else {
+            self.missing.push(pick.path.clone());
+            return None;
+        };
+        let Content::Text(text) = project.files().read(at) else {
+            self.unreadable.push(pick.path.clone());
+            return None;
+        };
+        let text = self.redact(&pick.path, &text, redactor);
+        let language = Language::of(&pick.path);
+        let short = language.map_or(Short::Beginning, Short::Signatures);
+        let whole = |text, short| Item {
+            name: pick.path.clone(),
+            text,
+            short,
+            shortened: false,
+        };
+        let less = |text| Item {
+            shortened: true,
+            ..whole(text, Short::No)
+        };
+        Some(match (pick.form, language) {
+            // What has no grammar has no inside either, unless it is hidden altogether.
+            (Form::Whole, _) | (_, None) => whole(text, short),
+            (Form::Signatures, Some(language)) => match outline::signatures(&text, language) {
+                Some(signatures) => less(signatures),
+                None => whole(text, Short::Beginning),
+            },
+            (Form::Public, Some(language)) => less(public(&text, language)?),
+        })
+    }
+
+    fn special(
+        &mut self,
+        name: &str,
+        choice: &Choice,
+        given: &Given<'_>,
+        project: &dyn Project,
+        redactor: &Redactor,
+    ) -> Vec<Item> {
+        let one = |text: String, short: String| Item {
+            name: name.to_owned(),
+            short: Short::By(short),
+            text,
+            shortened: false,
+        };
+        match name {
+            strategy::DIFF => self.diff(given.diff, choice, redactor),
+            strategy::CHANGES => self.diff(given.changes, choice, redactor),
+            strategy::MAP => {
+                let map = (given.map)(MAP_TOKENS);
+                let less = (given.map)(MAP_TOKENS / 4);
+                vec![one(map, less)]
+            }
+            strategy::TREE => {
+                let paths = project.files().list().iter();
+                let paths: Vec<&str> = paths.map(|file| file.path.as_str()).collect();
+                vec![one(listing::of(&paths), listing::folders(&paths, DEPTH))]
+            }
+            _ => Vec::new(),
+        }
+        .into_iter()
+        .filter(|item| !item.text.trim().is_empty())
+        .collect()
+    }
+
+    /// A diff, file by file: code before tests, what people wrote before what tools wrote.
+    fn diff(&mut self, diff: Option<&str>, choice: &Choice, redactor: &Redactor) -> Vec<Item> {
+        let mut files: Vec<(u8, Item)> = Vec::new();
+        for (path, text) in by_file(diff.unwrap_or_default()) {
+            if !choice.shows_changes_of(&path) {
+                continue;
+            }
+            let text = self.redact(&path, text, redactor);
+            let item = Item {
+                text,
+                short: Short::Diff,
+                shortened: false,
+                name: path.clone(),
+            };
+            files.push((weight(&path), item));
+        }
+        files.sort_by_key(|(weight, _)| *weight);
+        files.into_iter().map(|(_, item)| item).collect()
+    }
+
+    fn redact(&mut self, path: &str, text: &str, redactor: &Redactor) -> String {
+        let redacted = redactor.redact(text);
+        let count: usize = redacted.hits.values().sum();
+        if count > 0 {
+            let count = u32::try_from(count).unwrap_or(u32::MAX);
+            // The same file may be shown whole and in a diff.
+            let before = self.redacted.entry(path.to_owned()).or_default();
+            *before = (*before).max(count);
+        }
+        redacted.text.into_owned()
+    }
+}
+
+/// How late a file comes in a diff.
+fn weight(path: &str) -> u8 {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let is_made = matches!(ending, "lock" | "snap" | "svg" | "sum")
+        || name.contains("-lock.")
+        || name.contains(".min.");
+    match (is_made, Language::of(path)) {
+        (true, _) => 2,
+        (false, Some(_)) => 0,
+        (false, None) => 1,
+    }
+}
+
+/// The parts of a diff, each with the file it is about.
+fn by_file(diff: &str) -> Vec<(String, &str)> {
+    let mut starts: Vec<usize> = Vec::new();
+    let mut at = 0;
+    for line in diff.split_inclusive('\n') {
+        if line.starts_with("diff --git ") {
+            starts.push(at);
+        }
+        at += line.len();
+    }
+    if starts.first() != Some(&0) && !diff.trim().is_empty() {
+        starts.insert(0, 0);
+    }
+    starts.push(diff.len());
+    let pieces = starts.windows(2).map(|ends| &diff[ends[0]..ends[1]]);
+    pieces.map(|piece| (path_of(piece), piece)).collect()
+}
+
+/// The file that a piece of a diff is about: the new name if there is one.
+fn path_of(piece: &str) -> String {
+    let header = piece.lines().take_while(|line| !line.starts_with("@@"));
+    let mut found = None;
+    for line in header {
+        let named = ["+++ b/", "--- a/", "rename to ", "copy to "];
+        if let Some(name) = named.iter().find_map(|start| line.strip_prefix(start)) {
+            found = Some(name.trim_end_matches('\t').to_owned());
+        }
+    }
+    let first = piece.lines().next().unwrap_or_default();
+    found
+        .or_else(|| Some(first.rsplit_once(" b/")?.1.to_owned()))
+        .unwrap_or_else(|| strategy::DIFF.to_owned())
+}
+
+/// What others can see of a file: the declarations of what is public.
+fn public(text: &str, language: Language) -> Option<String> {
+    let definitions = outline::outline(text, language).definitions;
+    let is_public = |definition: &Definition| {
+        let mut at = Some(definition);
+        while let Some(one) = at {
+            if !one.public {
+                return false;
+            }
+            at = one.inside.and_then(|i| definitions.get(i as usize));
+        }
+        true
+    };
+    let depth = |definition: &Definition| {
+        let mut depth = 0;
+        let mut at = definition.inside;
+        while let Some(outer) = at.and_then(|i| definitions.get(i as usize)) {
+            depth += 1;
+            at = outer.inside;
+        }
+        depth
+    };
+    let lines: Vec<String> = definitions
+        .iter()
+        .filter(|definition| is_public(definition))
+        .map(|definition| {
+            let indent = "    ".repeat(depth(definition));
+            let lines = definition.signature.lines();
+            let lines: Vec<String> = lines.map(|line| format!("{indent}{line}")).collect();
+            lines.join("\n")
+        })
+        .collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_diff_is_taken_apart() {
+        let diff = "diff --git a/Cargo.lock b/Cargo.lock\n--- a/Cargo.lock\n+++ b/Cargo.lock\n@@ -1 +1 @@\n-1\n+2\n\
+                    diff --git a/docs/a b.md b/docs/a b.md\nnew file mode 100644\n--- /dev/null\n+++ b/docs/a b.md\t\n@@ -0,0 +1 @@\n+--- a/fooled\n\
+                    diff --git a/old.py b/new.py\nsimilarity index 100%\nrename from old.py\nrename to new.py\n\
+                    diff --git a/gone.rs b/gone.rs\n--- a/gone.rs\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n\
+                    diff --git a/bin b/bin\nBinary files a/bin and b/bin differ\n";
+        let pieces = by_file(diff);
+        let paths: Vec<&str> = pieces.iter().map(|(path, _)| path.as_str()).collect();
+        assert_eq!(
+            paths,
+            ["Cargo.lock", "docs/a b.md", "new.py", "gone.rs", "bin"]
+        );
+        let whole: String = pieces.iter().map(|(_, piece)| *piece).collect();
+        assert_eq!(whole, diff);
+        let mut assembled = Assembled::default();
+        let items = assembled.diff(Some(diff), &Choice::default(), &Redactor::new([]));
+        let order: Vec<&str> = items.iter().map(|item| item.name.as_str()).collect();
+        assert_eq!(
+            order,
+            ["new.py", "gone.rs", "docs/a b.md", "bin", "Cargo.lock"]
+        );
+        assert_eq!(by_file("").len(), 0);
+        assert_eq!(by_file("no diff at all")[0].0, "diff");
+    }
+
+    #[test]
+    fn secrets_are_counted_by_file() {
+        let key = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+        let diff = format!(
+            "diff --git a/a.env b/a.env\n--- a/a.env\n+++ b/a.env\n@@ -1 +1 @@\n-x\n+TOKEN={key}\n"
+        );
+        let mut assembled = Assembled::default();
+        let items = assembled.diff(Some(&diff), &Choice::default(), &Redactor::new([]));
+        assert!(!items[0].text.contains(key), "{}", items[0].text);
+        assert_eq!(
+            assembled.redacted,
+            BTreeMap::from([("a.env".to_owned(), 1)])
+        );
+    }
+}

@@ -1,0 +1,357 @@
+//! Makes a context fit: parts in the order of their priority, shortened and left out from the end.
+//!
+//! The lowest part is shortened, from its last item to its first, before any of it is left out; then
+//! the part above it. What is shortened or left out comes back where there is room after all, the
+//! highest first. Whoever asks hears of everything that is not shown as it is.
+
+use std::cell::OnceCell;
+use std::fmt::Write as _;
+
+use crate::language::Language;
+use crate::outline;
+use crate::tokens;
+
+/// What a heading and a fence take, about.
+const FRAME: usize = 16;
+/// How many lines of a text that has no grammar stay when it is shortened.
+const BEGINNING: usize = 40;
+
+/// How much a part is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// All of it, as it is.
+    Whole,
+    /// All of it, shortened if need be.
+    Shortened,
+    /// As much as there is room for.
+    Wanted,
+}
+
+/// How an item is shortened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Short {
+    /// Not at all.
+    No,
+    /// By its signatures.
+    Signatures(Language),
+    /// Its beginning.
+    Beginning,
+    /// Its beginning and its end.
+    Ends,
+    /// A diff: without the lines round the changed ones.
+    Diff,
+    /// By this text.
+    By(String),
+}
+
+/// Something that may be shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// What it is called.
+    pub name: String,
+    /// What it says.
+    pub text: String,
+    /// How it is shortened.
+    pub short: Short,
+    /// Whether the text is already less than the whole.
+    pub shortened: bool,
+}
+
+/// A part of a context.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// What it is called.
+    pub name: String,
+    /// How much it is needed.
+    pub need: Need,
+    /// What is in it, the most important first.
+    pub items: Vec<Item>,
+}
+
+/// A context that fits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fitted {
+    /// Its parts, in their order. All are there, also those of which nothing is shown.
+    pub parts: Vec<FittedPart>,
+    /// How many tokens it is, with what was there before.
+    pub tokens: usize,
+}
+
+/// What is shown of a part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FittedPart {
+    /// What it is called.
+    pub name: String,
+    /// What is shown, in its order.
+    pub items: Vec<FittedItem>,
+    /// The names of what is not shown.
+    pub dropped: Vec<String>,
+    /// How many tokens it is.
+    pub tokens: usize,
+}
+
+/// What is shown of an item.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FittedItem {
+    /// What it is called.
+    pub name: String,
+    /// What is shown of it.
+    pub text: String,
+    /// Whether that is less than the whole.
+    pub shortened: bool,
+    /// Whether it is so for want of room.
+    pub squeezed: bool,
+}
+
+/// What is needed is too long.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the context cannot fit into {budget} tokens: {}", sizes(.parts))]
+pub struct CannotFit {
+    /// How many tokens it may be.
+    pub budget: usize,
+    /// What is needed: its name, how long it is, and how long at least.
+    pub parts: Vec<(String, usize, usize)>,
+}
+
+fn sizes(parts: &[(String, usize, usize)]) -> String {
+    let mut said = String::new();
+    let mut least = 0;
+    for (name, whole, short) in parts {
+        let _ = if short == whole {
+            write!(said, "{name} {whole}, ")
+        } else {
+            write!(said, "{name} {whole} (shortened {short}), ")
+        };
+        least += short;
+    }
+    let _ = write!(said, "together {least} at least");
+    said
+}
+
+/// How an item is shown at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    Whole,
+    Shortened,
+    Not,
+}
+
+/// An item with its sizes.
+struct Weighed {
+    item: Item,
+    tokens: usize,
+    /// The shortened text with its size, if it has one; made when it is first asked for.
+    short: OnceCell<Option<(String, usize)>>,
+    shown: Shown,
+}
+
+impl Weighed {
+    fn new(item: Item) -> Self {
+        Self {
+            tokens: weigh(&item.name, &item.text),
+            item,
+            short: OnceCell::new(),
+            shown: Shown::Whole,
+        }
+    }
+
+    /// How long it is shortened, if that helps.
+    fn shortened(&self) -> Option<usize> {
+        let (item, tokens) = (&self.item, self.tokens);
+        let short = self.short.get_or_init(|| {
+            let text = shorten(&item.text, &item.short)?;
+            let size = weigh(&item.name, &text);
+            (size < tokens).then_some((text, size))
+        });
+        short.as_ref().map(|(_, size)| *size)
+    }
+
+    fn size(&self) -> usize {
+        match (self.shown, self.short.get()) {
+            (Shown::Not, _) => 0,
+            (Shown::Shortened, Some(Some((_, size)))) => *size,
+            _ => self.tokens,
+        }
+    }
+}
+
+fn weigh(name: &str, text: &str) -> usize {
+    tokens::count(name) + tokens::count(text) + FRAME
+}
+
+/// Makes parts fit into a budget. `fixed` is what is there in any case, with its sizes.
+pub fn fit(parts: Vec<Part>, fixed: &[(&str, usize)], budget: usize) -> Result<Fitted, CannotFit> {
+    let mut weighed: Vec<(String, Need, Vec<Weighed>)> = parts
+        .into_iter()
+        .map(|part| {
+            let items = part.items.into_iter().map(Weighed::new).collect();
+            (part.name, part.need, items)
+        })
+        .collect();
+    let fixed_size: usize = fixed.iter().map(|(_, size)| size).sum();
+    let items = weighed.iter().flat_map(|(_, _, items)| items);
+    let mut total = fixed_size + items.map(|item| item.tokens).sum::<usize>();
+    if total > budget {
+        shrink(&mut weighed, budget, &mut total);
+    }
+    if total > budget {
+        return Err(cannot_fit(&weighed, fixed, budget));
+    }
+    restore(&mut weighed, budget, &mut total);
+    let parts = weighed
+        .into_iter()
+        .map(|(name, _, items)| settled(name, items));
+    Ok(Fitted {
+        parts: parts.collect(),
+        tokens: total,
+    })
+}
+
+/// Shortens and leaves out, from the end, until it fits or no more can be done.
+fn shrink(parts: &mut [(String, Need, Vec<Weighed>)], budget: usize, total: &mut usize) {
+    for (_, need, items) in parts.iter_mut().rev() {
+        if *need != Need::Whole {
+            for item in items.iter_mut().rev() {
+                if *total <= budget {
+                    return;
+                }
+                if let Some(size) = item.shortened() {
+                    *total -= item.tokens - size;
+                    item.shown = Shown::Shortened;
+                }
+            }
+        }
+        if *need == Need::Wanted {
+            for item in items.iter_mut().rev() {
+                if *total <= budget {
+                    return;
+                }
+                *total -= item.size();
+                item.shown = Shown::Not;
+            }
+        }
+    }
+}
+
+/// Brings back what there is room for after all, the highest first.
+fn restore(parts: &mut [(String, Need, Vec<Weighed>)], budget: usize, total: &mut usize) {
+    for (_, _, items) in parts.iter_mut() {
+        for item in items.iter_mut().filter(|item| item.shown != Shown::Whole) {
+            let room = budget - *total + item.size();
+            if item.tokens <= room {
+                *total = *total - item.size() + item.tokens;
+                item.shown = Shown::Whole;
+            } else if item.shown == Shown::Not
+                && let Some(size) = item.shortened()
+                && size <= room
+            {
+                *total += size;
+                item.shown = Shown::Shortened;
+            }
+        }
+    }
+}
+
+fn settled(name: String, items: Vec<Weighed>) -> FittedPart {
+    let mut part = FittedPart {
+        name,
+        ..FittedPart::default()
+    };
+    for weighed in items {
+        part.tokens += weighed.size();
+        let Item {
+            name,
+            text,
+            shortened,
+            ..
+        } = weighed.item;
+        match (weighed.shown, weighed.short.into_inner()) {
+            (Shown::Not, _) => part.dropped.push(name),
+            (Shown::Shortened, Some(Some((text, _)))) => part.items.push(FittedItem {
+                name,
+                text,
+                shortened: true,
+                squeezed: true,
+            }),
+            _ => part.items.push(FittedItem {
+                name,
+                text,
+                shortened,
+                squeezed: false,
+            }),
+        }
+    }
+    part
+}
+
+fn cannot_fit(
+    parts: &[(String, Need, Vec<Weighed>)],
+    fixed: &[(&str, usize)],
+    budget: usize,
+) -> CannotFit {
+    let fixed = fixed
+        .iter()
+        .map(|(name, size)| ((*name).to_owned(), *size, *size));
+    let needed = parts
+        .iter()
+        .filter(|(_, need, items)| *need != Need::Wanted && !items.is_empty())
+        .map(|(name, _, items)| {
+            let whole = items.iter().map(|item| item.tokens).sum();
+            (name.clone(), whole, items.iter().map(Weighed::size).sum())
+        });
+    CannotFit {
+        budget,
+        parts: fixed.chain(needed).collect(),
+    }
+}
+
+/// A shorter form of a text, if it has one.
+fn shorten(text: &str, how: &Short) -> Option<String> {
+    match how {
+        Short::No => None,
+        Short::Signatures(language) => outline::signatures(text, *language),
+        Short::Beginning => ends(text, BEGINNING, 0),
+        Short::Ends => ends(text, BEGINNING / 2, BEGINNING),
+        Short::Diff => bare_diff(text),
+        Short::By(text) => Some(text.clone()),
+    }
+}
+
+/// The first and the last lines, with a word on what is between them.
+fn ends(text: &str, first: usize, last: usize) -> Option<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let left_out = lines.len().checked_sub(first + last).filter(|n| *n > 0)?;
+    let gap = format!("[… {left_out} lines left out …]");
+    let (head, rest) = lines.split_at(first);
+    let tail = &rest[left_out..];
+    let all: Vec<&str> = head
+        .iter()
+        .copied()
+        .chain([gap.as_str()])
+        .chain(tail.iter().copied())
+        .collect();
+    Some(all.join("\n"))
+}
+
+/// A diff with nothing but its changed lines, under where they are.
+fn bare_diff(text: &str) -> Option<String> {
+    let mut inside = false;
+    let mut kept = Vec::new();
+    let mut left_out = false;
+    for line in text.lines() {
+        inside = match line.as_bytes() {
+            [b'@', b'@', ..] => true,
+            [b'd', b'i', b'f', b'f', b' ', ..] => false,
+            _ => inside,
+        };
+        if inside && (line.starts_with(' ') || line.is_empty()) {
+            left_out = true;
+        } else {
+            kept.push(line);
+        }
+    }
+    left_out.then(|| kept.join("\n"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,286 @@
+use super::*;
+use crate::files::Content;
+
+/// A project whose files import each other as it says.
+struct Sample {
+    files: Vec<File>,
+}
+
+impl Sample {
+    fn new(paths: &[&str]) -> Self {
+        let mut paths: Vec<&str> = paths.to_vec();
+        paths.sort_unstable();
+        let file = |path: &&str| File {
+            path: (*path).to_owned(),
+            bytes: 1,
+            stamp: None,
+        };
+        Self {
+            files: paths.iter().map(file).collect(),
+        }
+    }
+}
+
+impl Files for Sample {
+    fn list(&self) -> &[File] {
+        &self.files
+    }
+
+    fn read(&self, _at: usize) -> Content {
+        Content::Gone
+    }
+}
+
+const IMPORTS: &[(&str, &str)] = &[
+    ("src/api/auth.py", "src/models/user.py"),
+    ("src/api/auth.py", "src/api/base.py"),
+    ("src/web/login.py", "src/api/auth.py"),
+    ("src/main.py", "src/web/login.py"),
+];
+
+impl Project for Sample {
+    fn files(&self) -> &dyn Files {
+        self
+    }
+
+    fn imports_of(&self, path: &str) -> Vec<String> {
+        let of = IMPORTS.iter().filter(|(from, _)| *from == path);
+        of.map(|(_, to)| (*to).to_owned()).collect()
+    }
+
+    fn importers_of(&self, path: &str, steps: usize) -> Vec<String> {
+        let mut found = Vec::new();
+        for (from, _) in IMPORTS.iter().filter(|(_, to)| *to == path) {
+            found.push((*from).to_owned());
+            if steps > 1 {
+                found.extend(self.importers_of(from, steps - 1));
+            }
+        }
+        found
+    }
+
+    fn relevant(&self, limit: usize) -> Vec<String> {
+        let best = ["src/main.py", "src/api/auth.py", "docs/auth.md"];
+        best.iter()
+            .take(limit)
+            .map(|path| (*path).to_owned())
+            .collect()
+    }
+
+    fn is_interface(&self, path: &str) -> bool {
+        path.ends_with("base.py")
+    }
+}
+
+fn sample() -> Sample {
+    Sample::new(&[
+        "README.md",
+        "CONTRIBUTING.md",
+        "api/openapi.yml",
+        "docs/auth.md",
+        "src/api/auth.py",
+        "src/api/base.py",
+        "src/api/secret.py",
+        "src/main.py",
+        "src/models/user.py",
+        "src/web/login.py",
+        "tests/test_auth.py",
+    ])
+}
+
+fn texts(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn part(name: &str, include: &[&str]) -> Part {
+    Part {
+        name: name.to_owned(),
+        include: texts(include),
+        ..Part::default()
+    }
+}
+
+/// `target: src/a.py src/b.py~`, with `~` for signatures and `^` for what is public.
+fn shown(chosen: &Choice) -> Vec<String> {
+    let words = chosen.parts.iter().map(|part| match &part.body {
+        Body::Special => part.name.clone(),
+        Body::Files(picks) => {
+            let picks = picks.iter().map(|pick| {
+                let mark = ["", "~", "^"][pick.form as usize];
+                let missing = if pick.at.is_none() { "?" } else { "" };
+                format!(" {}{mark}{missing}", pick.path)
+            });
+            format!("{}:{}", part.name, picks.collect::<String>())
+        }
+    });
+    words.collect()
+}
+
+#[test]
+fn parts_are_made_of_what_the_task_touches() {
+    let targeted = Strategy {
+        parts: vec![
+            part("target", &["$TARGET"]),
+            part("diff", &[]),
+            part("imports", &["$TARGET_IMPORTS"]),
+            Part {
+                form: Form::Signatures,
+                ..part("importers", &["$TARGET_IMPORTERS"])
+            },
+            part("tests", &["$TARGET_TESTS"]),
+            part("related", &["$RELATED"]),
+            part("tree", &[]),
+        ],
+        ..Strategy::default()
+    };
+    let targets = texts(&["src/api/auth.py", "src/api/new.py"]);
+    let matter = Matter {
+        targets: &targets,
+        ..Matter::default()
+    };
+    let wishes = Wishes {
+        strategy: Some(&targeted),
+        ..Wishes::default()
+    };
+    let chosen = choose(&wishes, &matter, &sample()).unwrap();
+    assert_eq!(
+        shown(&chosen),
+        [
+            "target: src/api/auth.py src/api/new.py?",
+            "diff",
+            "imports: src/models/user.py src/api/base.py",
+            "importers: src/web/login.py~",
+            "tests: tests/test_auth.py",
+            "related: src/main.py docs/auth.md",
+            "tree",
+        ]
+    );
+
+    // What a role says itself stands before what is only related; nothing is shown twice.
+    let (include, exclude) = (texts(&["docs/", "$TARGET"]), texts(&["src/main.py"]));
+    let (always, hidden) = (texts(&["README*"]), texts(&["src/web/**"]));
+    let wishes = Wishes {
+        include: &include,
+        exclude: &exclude,
+        always_include: &always,
+        hidden: &hidden,
+        ..wishes
+    };
+    let chosen = choose(&wishes, &matter, &sample()).unwrap();
+    assert_eq!(
+        shown(&chosen),
+        [
+            "always: README.md",
+            "target: src/api/auth.py src/api/new.py?",
+            "diff",
+            "imports: src/models/user.py src/api/base.py",
+            "tests: tests/test_auth.py",
+            "included: docs/auth.md",
+            "tree",
+        ]
+    );
+
+    // Near to the component only.
+    let scope = texts(&["src/api/auth.py"]);
+    let near = Matter {
+        scope: &scope,
+        ..matter
+    };
+    let chosen = choose(&wishes, &near, &sample()).unwrap();
+    assert!(shown(&chosen).contains(&"imports: src/api/base.py".to_owned()));
+}
+
+#[test]
+fn whoever_tests_sees_what_is_public() {
+    let targets = texts(&["src/api/auth.py"]);
+    let matter = Matter {
+        targets: &targets,
+        ..Matter::default()
+    };
+    let include = texts(&[
+        "$INTERFACE_DEFINITIONS",
+        "$COMPONENT_PUBLIC_API",
+        "src/api/**",
+    ]);
+    let exclude = texts(&["$IMPLEMENTATION_INTERNALS"]);
+    let wishes = Wishes {
+        include: &include,
+        exclude: &exclude,
+        ..Wishes::default()
+    };
+    let chosen = choose(&wishes, &matter, &sample()).unwrap();
+    assert_eq!(
+        shown(&chosen),
+        ["included: api/openapi.yml src/api/base.py^ src/api/auth.py^ src/api/secret.py^"]
+    );
+    assert!(!chosen.shows_changes_of("src/api/secret.py"));
+    assert!(chosen.shows_changes_of("src/web/login.py"));
+}
+
+#[test]
+fn whoever_cannot_look_sees_the_files_and_the_tree() {
+    let targets = texts(&["src/api/", "src/main.py"]);
+    let matter = Matter {
+        targets: &targets,
+        blind: true,
+        ..Matter::default()
+    };
+    let include = texts(&["git diff --cached"]);
+    let wishes = Wishes {
+        include: &include,
+        ..Wishes::default()
+    };
+    let chosen = choose(&wishes, &matter, &sample()).unwrap();
+    assert_eq!(
+        shown(&chosen),
+        [
+            "target: src/api/auth.py src/api/base.py src/api/secret.py src/main.py",
+            "diff",
+            "tree"
+        ]
+    );
+}
+
+#[test]
+fn reviewers_see_what_a_change_reaches() {
+    let changed = texts(&["src/api/auth.py", "src/gone.py"]);
+    let matter = Matter {
+        changed: &changed,
+        ..Matter::default()
+    };
+    let strategy = Strategy {
+        parts: vec![
+            part("changed", &["$CHANGED"]),
+            part("blast radius", &["$BLAST_RADIUS"]),
+            part("standards", &["$STANDARDS"]),
+        ],
+        ..Strategy::default()
+    };
+    let wishes = Wishes {
+        strategy: Some(&strategy),
+        ..Wishes::default()
+    };
+    let chosen = choose(&wishes, &matter, &sample()).unwrap();
+    assert_eq!(
+        shown(&chosen),
+        [
+            "changed: src/api/auth.py",
+            "blast radius: src/web/login.py src/main.py",
+            "standards: CONTRIBUTING.md"
+        ]
+    );
+}
+
+#[test]
+fn what_means_nothing_is_said() {
+    let include = texts(&["$TARGTE"]);
+    let wishes = Wishes {
+        include: &include,
+        ..Wishes::default()
+    };
+    let error = choose(&wishes, &Matter::default(), &sample()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`$TARGTE` is no pattern of files: there is no such variable"
+    );
+}

@@ -1,0 +1,90 @@
+//! Files by patterns: `*` within a part of a path, `**` across parts, a folder for all below it.
+
+use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
+
+/// A pattern that means nothing.
+#[derive(Debug, thiserror::Error)]
+#[error("`{pattern}` is no pattern of files: {why}")]
+pub struct Unreadable {
+    /// The pattern.
+    pub pattern: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// Patterns of files.
+#[derive(Clone, Debug, Default)]
+pub struct Patterns(Option<GlobSet>);
+
+impl Patterns {
+    /// Reads patterns.
+    pub fn new<S: AsRef<str>>(patterns: impl IntoIterator<Item = S>) -> Result<Self, Unreadable> {
+        let mut set = GlobSetBuilder::new();
+        let mut any = false;
+        for pattern in patterns {
+            any = true;
+            let pattern = pattern.as_ref();
+            let plain = pattern.trim_start_matches("./").trim_end_matches('/');
+            if !pattern.ends_with('/') {
+                set.add(glob(pattern, plain)?);
+            }
+            set.add(glob(pattern, &format!("{plain}/**"))?);
+        }
+        if !any {
+            return Ok(Self(None));
+        }
+        let set = set.build().map_err(|error| Unreadable {
+            pattern: error.glob().unwrap_or_default().to_owned(),
+            why: error.kind().to_string(),
+        })?;
+        Ok(Self(Some(set)))
+    }
+
+    /// Whether one of them matches.
+    pub fn matches(&self, path: &str) -> bool {
+        self.0.as_ref().is_some_and(|set| set.is_match(path))
+    }
+}
+
+fn glob(written: &str, pattern: &str) -> Result<Glob, Unreadable> {
+    let glob = GlobBuilder::new(pattern).literal_separator(true).build();
+    glob.map_err(|error| Unreadable {
+        pattern: written.to_owned(),
+        why: error.kind().to_string(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Patterns;
+
+    #[test]
+    fn files_and_folders_are_matched() {
+        let matches = |pattern: &str, path: &str| Patterns::new([pattern]).unwrap().matches(path);
+        for (pattern, path) in [
+            ("src/**/*.py", "src/a/b.py"),
+            ("src/**/*.py", "src/b.py"),
+            ("docs/", "docs/a/b.md"),
+            ("docs", "docs/a/b.md"),
+            ("CONTRIBUTING*", "CONTRIBUTING.md"),
+            ("**/*.{ts,tsx}", "a/b.tsx"),
+            ("./README.md", "README.md"),
+        ] {
+            assert!(matches(pattern, path), "{pattern} {path}");
+        }
+        for (pattern, path) in [
+            ("src/*.py", "src/a/b.py"),
+            ("docs/", "docs"),
+            ("README.md", "a/README.md"),
+            ("*.rs", "src/a.rs"),
+        ] {
+            assert!(!matches(pattern, path), "{pattern} {path}");
+        }
+        assert!(!Patterns::new::<&str>([]).unwrap().matches("a"));
+        let error = Patterns::new(["a/[b"]).unwrap_err().to_string();
+        assert!(
+            error.starts_with("`a/[b` is no pattern of files: "),
+            "{error}"
+        );
+    }
+}

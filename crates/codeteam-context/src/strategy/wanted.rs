@@ -1,0 +1,114 @@
+//! Which files have a purpose, by their names: documents, standards, interfaces, tests.
+
+/// The files that `$DOCS` stands for.
+pub(super) const DOCS: &[&str] = &[
+    "README*",
+    "ARCHITECTURE*",
+    "DESIGN*",
+    "docs/*.md",
+    "docs/**/*architecture*",
+    "docs/**/*design*",
+    "docs/{adr,adrs,ADRs,ADR,decisions,TASKS,tasks,requirements}/**",
+    "doc/{adr,adrs,decisions}/**",
+    "src/**/README.md",
+];
+
+/// The files that `$STANDARDS` stands for.
+pub(super) const STANDARDS: &[&str] = &[
+    "docs/STANDARDS/**",
+    "docs/standards/**",
+    "docs/**/*{style,convention,guideline}*",
+    "CONTRIBUTING*",
+    "docs/CONTRIBUTING*",
+    ".github/CONTRIBUTING*",
+    "STYLE*",
+    ".editorconfig",
+];
+
+/// The files that `$INTERFACE_DEFINITIONS` stands for, whatever is in them.
+pub(super) const INTERFACES: &[&str] = &[
+    "**/*.proto",
+    "**/*.graphql",
+    "**/*.thrift",
+    "**/*.avsc",
+    "**/*.wit",
+    "**/*.d.ts",
+    "**/*.pyi",
+    "**/{openapi,swagger}*.{yml,yaml,json}",
+    "**/*.openapi.{yml,yaml,json}",
+    "**/schema*.{json,sql,prisma}",
+    "**/{interfaces,contracts}/**",
+    "**/{types,interfaces,protocols}.{py,ts,go,rs,java}",
+];
+
+/// The files that `$SECURITY` stands for.
+pub(super) const SECURITY: &[&str] = &[
+    "**/*{auth,login,session,permission,credential,password,secret,crypt,token,csrf,cors,sanitiz,acl,rbac}*",
+    "**/{auth,security,permissions}/**",
+    "**/*{settings,config,env}*.{py,js,ts,rs,go,java}",
+    "**/.env.example",
+    "**/{Cargo.toml,package.json,pyproject.toml,requirements*.txt,go.mod,pom.xml,build.gradle,build.gradle.kts,Pipfile,setup.py,setup.cfg}",
+    "**/{Dockerfile,docker-compose*.yml,compose*.yml}",
+    ".github/workflows/**",
+    "SECURITY*",
+];
+
+/// Whether a file is a test, by how tests are called in each language.
+pub(super) fn is_test(path: &str) -> bool {
+    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let stem = name.split('.').next().unwrap_or(name);
+    let in_folder = folders
+        .split('/')
+        .any(|part| matches!(part, "test" | "tests" | "__tests__" | "spec" | "testing"));
+    in_folder
+        || name.starts_with("test_")
+        || stem.ends_with("_test")
+        || stem == "conftest"
+        || name.contains(".test.")
+        || name.contains(".spec.")
+        || stem.ends_with("Test")
+        || stem.ends_with("Tests")
+}
+
+/// What a file is about, by its name: `test_auth.py`, `auth.test.ts` and `AuthTest.java` are about
+/// `auth`.
+pub(super) fn subject(path: &str) -> String {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let stem = name.split('.').next().unwrap_or(name);
+    let stem = stem.strip_prefix("test_").unwrap_or(stem);
+    let ends = ["_test", "_tests", "Tests", "Test"];
+    let stem = ends
+        .iter()
+        .find_map(|end| stem.strip_suffix(end))
+        .unwrap_or(stem);
+    stem.to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::strategy::Patterns;
+
+    #[test]
+    fn purposes_are_known_by_names() {
+        for patterns in [DOCS, STANDARDS, INTERFACES, SECURITY] {
+            Patterns::new(patterns).unwrap();
+        }
+        let security = Patterns::new(SECURITY).unwrap();
+        assert!(security.matches("src/oauth_client.py") && security.matches("a/Cargo.toml"));
+        assert!(!security.matches("src/shapes.py"));
+        for path in [
+            "tests/a.py",
+            "src/a_test.go",
+            "src/a.spec.ts",
+            "src/ATest.java",
+            "test_a.py",
+        ] {
+            assert!(is_test(path), "{path}");
+            assert!(path == "tests/a.py" || subject(path) == "a", "{path}");
+        }
+        for path in ["src/latest.rs", "src/contest.py", "attest/a.go"] {
+            assert!(!is_test(path), "{path}");
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What a role is shown of the project: chosen by a strategy, made to fit, put into its prompt.
+//!
+//! **No worker speaks to its reviewer through a document.** `AGENTS.md` is read from git's objects,
+//! as it was before the task began; `.codeteam/context` is read from the user's checkout, which no
+//! worker writes.
+//!
+//! **Everything that is shown counts.** What there is in any case (the role, the task, what was
+//! answered) is measured first; the rest is shortened and left out until all of it is within the
+//! role's budget, and both the prompt and the log say so.
+
+mod documents;
+mod objects;
+mod sight;
+pub mod strategies;
+mod told;
+
+pub(crate) use self::objects::Objects;
+pub(crate) use self::sight::{About, Sight};
+pub use self::told::Error;
+pub(crate) use self::told::{Asked, Told, told};
+
+use std::path::Path;
+
+use codeteam_core::assignment::Assignment;
+
+use crate::git::{Oid, Repo};
+
+/// Where documents are.
+pub(crate) struct Place<'a> {
+    /// The user's repository.
+    pub(crate) repo: &'a Repo,
+    /// The tree that the task began with.
+    pub(crate) base: &'a Oid,
+    /// `.codeteam`.
+    pub(crate) folder: &'a Path,
+}
+
+/// What an assignment is about, in words: what it is to do, and what was wrong with it.
+pub(crate) fn words(assignment: &Assignment) -> String {
+    let task = assignment.task.as_ref();
+    let mut words = match task {
+        Some(task) => vec![task.title.as_str(), task.description.as_str()],
+        None => vec![assignment.goal.as_str()],
+    };
+    words.extend(
+        task.into_iter()
+            .flat_map(|task| &task.acceptance)
+            .map(String::as_str),
+    );
+    words.extend(assignment.requirements.as_deref());
+    let findings = assignment
+        .findings
+        .iter()
+        .map(|finding| finding.report.title.as_str());
+    words.extend(findings);
+    words.join("\n")
+}

@@ -1,0 +1,403 @@
+//! Puts an assignment into words, with as much of the project as there is room for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use codeteam_context::assemble::{Assembled, Given, assemble};
+use codeteam_context::budget::{self, CannotFit, Fitted, Item, Need, Part, Short};
+use codeteam_context::redact::Redactor;
+use codeteam_context::strategy::{self, Matter, Project, Wishes, choose};
+use codeteam_context::{listing, tokens};
+use codeteam_core::assignment::Assignment;
+use codeteam_core::context::{Packed, PackedPart};
+use codeteam_core::role::{Kind, Mode};
+
+use super::strategies::Strategies;
+use super::{Place, documents};
+use crate::git;
+use crate::prompt::{self, Attached, Document, Prompt, ShownFile, ShownPart, Templates, variables};
+
+/// The part with what the project says about itself.
+const DOCUMENTS: &str = "documents";
+/// The part with what was printed when it was wrong.
+const PRINTED: &str = "printed";
+/// The parts that come before documents.
+const FIRST: [&str; 4] = [
+    strategy::ALWAYS,
+    strategy::TARGET,
+    strategy::CHANGES,
+    strategy::DIFF,
+];
+/// How much of a prompt may be the files that its template puts in by name.
+const RELEVANT_SHARE: usize = 2;
+/// How often it is tried to fit what turns out a little longer in its place than by itself.
+const TRIES: usize = 4;
+
+/// What a prompt is made of.
+pub(crate) struct Asked<'a> {
+    /// The assignment.
+    pub(crate) assignment: &'a Assignment,
+    /// The templates.
+    pub(crate) templates: &'a Templates,
+    /// The strategies.
+    pub(crate) strategies: &'a Strategies,
+    /// Where documents are.
+    pub(crate) place: Place<'a>,
+    /// What is known of the project.
+    pub(crate) project: &'a dyn Project,
+    /// Draws the map of the repository within so many tokens.
+    pub(crate) map: &'a dyn Fn(usize) -> String,
+    /// Takes secrets out.
+    pub(crate) redactor: &'a Redactor,
+    /// The change.
+    pub(crate) diff: Option<String>,
+    /// What has changed since it was judged before.
+    pub(crate) changes: Option<String>,
+    /// What was printed when it was wrong.
+    pub(crate) printed: Vec<String>,
+    /// How many tokens it may be.
+    pub(crate) budget: u64,
+}
+
+/// What a worker is told, and how it was put together.
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub(crate) prompt: Prompt,
+    pub(crate) packed: Packed,
+}
+
+/// Why nothing can be told.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A template is wrong.
+    #[error(transparent)]
+    Prompt(#[from] prompt::Error),
+    /// Git failed.
+    #[error(transparent)]
+    Git(#[from] git::Error),
+    /// A pattern means nothing.
+    #[error(transparent)]
+    Pattern(#[from] strategy::Unreadable),
+    /// What is needed is too long.
+    #[error(transparent)]
+    CannotFit(#[from] CannotFit),
+}
+
+/// Puts an assignment into words.
+pub(crate) fn told(asked: &Asked<'_>) -> Result<Told, Error> {
+    let needs = asked.templates.needs(asked.assignment);
+    let budget = usize::try_from(asked.budget).unwrap_or(usize::MAX);
+    let mut fixed = Attached::default();
+    named_variables(asked, &needs, budget, &mut fixed)?;
+    let mut assembled = parts(asked, &needs)?;
+    let render = |attached: &Attached| -> Result<Prompt, Error> {
+        let (assignment, templates) = (asked.assignment, asked.templates);
+        Ok(prompt::render(
+            assignment,
+            attached,
+            templates,
+            asked.redactor,
+        )?)
+    };
+    let bare = render(&fixed)?;
+    let sizes = [
+        ("system", tokens::count(&bare.system)),
+        ("task", tokens::count(&bare.user)),
+    ];
+    let parts = std::mem::take(&mut assembled.parts);
+    // Something is a little longer in its place than by itself: headings, what is said of the rest.
+    let mut room = budget;
+    let mut tries = 0;
+    loop {
+        let fitted = budget::fit(parts.clone(), &sizes, room)?;
+        let attached = attached(asked, &fixed, &fitted, &assembled);
+        let prompt = render(&attached)?;
+        let size = prompt.tokens();
+        tries += 1;
+        let over = size.saturating_sub(budget);
+        if over == 0 || tries == TRIES || room <= over {
+            let packed = packed(asked, &fitted, &assembled, size);
+            return Ok(Told { prompt, packed });
+        }
+        room -= over;
+    }
+}
+
+/// What templates may ask for by name: the tree, and the files of the task.
+fn named_variables(
+    asked: &Asked<'_>,
+    needs: &BTreeSet<String>,
+    budget: usize,
+    attached: &mut Attached,
+) -> Result<(), Error> {
+    let files = asked.project.files();
+    let hidden = strategy::Patterns::new(&asked.assignment.exclude)?;
+    if needs.contains(variables::REPO_MAP) {
+        let paths = files.list().iter().map(|file| file.path.as_str());
+        let paths: Vec<&str> = paths.filter(|path| !hidden.matches(path)).collect();
+        attached.repo_map = listing::of(&paths);
+        if tokens::count(&attached.repo_map) > budget / RELEVANT_SHARE {
+            attached.repo_map = listing::folders(&paths, usize::MAX);
+        }
+    }
+    if needs.contains(variables::RELEVANT_FILES_CONTENT) {
+        let target = strategy::Strategy {
+            parts: vec![strategy::Part {
+                name: strategy::TARGET.to_owned(),
+                include: vec!["$TARGET".to_owned()],
+                ..strategy::Part::default()
+            }],
+            ..strategy::Strategy::default()
+        };
+        let wishes = Wishes {
+            strategy: Some(&target),
+            hidden: &asked.assignment.exclude,
+            ..Wishes::default()
+        };
+        let chosen = choose(&wishes, &matter(asked), asked.project)?;
+        let assembled = assemble(&chosen, &given(asked), asked.project, asked.redactor);
+        let mut parts = assembled.parts;
+        for part in &mut parts {
+            part.need = Need::Wanted;
+        }
+        let fitted = budget::fit(parts, &[], budget / RELEVANT_SHARE)?;
+        for part in fitted.parts {
+            let items = part.items.into_iter();
+            let shown = items.map(|item| (item.name, Some(item.text)));
+            attached.relevant.extend(shown);
+        }
+        let missing = assembled.missing.into_iter();
+        attached.relevant.extend(missing.map(|path| (path, None)));
+    }
+    Ok(())
+}
+
+fn matter<'a>(asked: &'a Asked<'_>) -> Matter<'a> {
+    let assignment = asked.assignment;
+    let task = assignment.task.as_ref();
+    Matter {
+        targets: task.map(|task| task.files.as_slice()).unwrap_or_default(),
+        scope: &assignment.scope,
+        changed: assignment
+            .change
+            .as_ref()
+            .map(|change| change.files.as_slice())
+            .unwrap_or_default(),
+        blind: assignment.means.mode == Mode::Edits,
+    }
+}
+
+fn given<'a>(asked: &'a Asked<'_>) -> Given<'a> {
+    Given {
+        diff: asked.diff.as_deref(),
+        changes: asked.changes.as_deref(),
+        map: asked.map,
+        blind: asked.assignment.means.mode == Mode::Edits,
+    }
+}
+
+/// Everything that may be shown, in the order of its importance.
+fn parts(asked: &Asked<'_>, needs: &BTreeSet<String>) -> Result<Assembled, Error> {
+    let assignment = asked.assignment;
+    let continues = assignment.session.is_some();
+    // An earlier try of this very visit was told the same.
+    let repeats = continues && assignment.attempt > 1;
+    let mut assembled = Assembled::default();
+    if !repeats {
+        let mut chosen = chosen(asked)?;
+        chosen.parts.retain(|part| match part.name.as_str() {
+            strategy::DIFF => needs.contains("diff"),
+            strategy::CHANGES => needs.contains("changes"),
+            // It has seen the files, or can look.
+            _ => needs.contains("context") && !continues,
+        });
+        assembled = assemble(&chosen, &given(asked), asked.project, asked.redactor);
+    }
+    let after = assembled.parts.iter();
+    let after = after.take_while(|part| FIRST.contains(&part.name.as_str()));
+    let mut at = after.count();
+    if needs.contains("printed") {
+        let printed = (1..).zip(&asked.printed).map(|(i, text)| Item {
+            name: format!("{PRINTED} {i}"),
+            text: asked.redactor.redact(text).text.into_owned(),
+            short: Short::Ends,
+            shortened: false,
+        });
+        insert(&mut assembled, &mut at, PRINTED, printed.collect());
+    }
+    if needs.contains("documents") && !continues {
+        let documents = documents(asked, &mut assembled)?;
+        insert(&mut assembled, &mut at, DOCUMENTS, documents);
+    }
+    Ok(assembled)
+}
+
+fn insert(assembled: &mut Assembled, at: &mut usize, name: &str, items: Vec<Item>) {
+    if !items.is_empty() {
+        let part = Part {
+            name: name.to_owned(),
+            need: Need::Wanted,
+            items,
+        };
+        assembled.parts.insert(*at, part);
+        *at += 1;
+    }
+}
+
+/// The parts that the role's strategy and its own wishes come to.
+fn chosen(asked: &Asked<'_>) -> Result<strategy::Choice, Error> {
+    let assignment = asked.assignment;
+    let context = &assignment.context;
+    let strategy = context.strategy.as_deref();
+    let judges = matches!(assignment.kind, Kind::Gatekeeper | Kind::Scribe);
+    let wishes = Wishes {
+        strategy: strategy.and_then(|name| asked.strategies.get(name)),
+        include: &context.include,
+        exclude: &context.exclude,
+        always_include: &context.always_include,
+        hidden: &assignment.exclude,
+        git_diff: context.git_diff,
+    };
+    let mut chosen = choose(&wishes, &matter(asked), asked.project)?;
+    if judges && chosen.parts.iter().all(|part| part.name != strategy::DIFF) {
+        let diff = strategy::Chosen {
+            name: strategy::DIFF.to_owned(),
+            body: strategy::Body::Special,
+        };
+        chosen.parts.insert(0, diff);
+    }
+    Ok(chosen)
+}
+
+/// The documents of the project, as a part.
+fn documents(asked: &Asked<'_>, assembled: &mut Assembled) -> Result<Vec<Item>, Error> {
+    let mut read = Attached::default();
+    documents::read(asked.assignment, &asked.place, &mut read)?;
+    assembled.unreadable.extend(read.unshown);
+    let items = read.documents.into_iter().map(|document| Item {
+        text: asked.redactor.redact(&document.text).text.into_owned(),
+        short: Short::Beginning,
+        shortened: document.left_out > 0,
+        name: document.path,
+    });
+    Ok(items.collect())
+}
+
+/// What was made to fit, where templates look for it.
+fn attached(
+    asked: &Asked<'_>,
+    fixed: &Attached,
+    fitted: &Fitted,
+    assembled: &Assembled,
+) -> Attached {
+    let mut attached = fixed.clone();
+    let mut missing = assembled.missing.clone();
+    for part in &fitted.parts {
+        let name = part.name.as_str();
+        let squeezed = part.items.iter().filter(|item| item.squeezed);
+        let squeezed: Vec<String> = squeezed.map(|item| item.name.clone()).collect();
+        let texts = part.items.iter().map(|item| item.text.as_str());
+        match name {
+            strategy::DIFF => attached.diff = Some(texts.collect::<Vec<_>>().join("")),
+            strategy::CHANGES => attached.changes = Some(texts.collect::<Vec<_>>().join("")),
+            PRINTED => attached.feedback = texts.map(str::to_owned).collect(),
+            DOCUMENTS => {
+                let shown = part.items.iter().map(|item| Document {
+                    path: item.name.clone(),
+                    text: item.text.clone(),
+                    left_out: usize::from(item.shortened),
+                });
+                attached.documents = shown.collect();
+            }
+            strategy::MAP | strategy::TREE => {
+                let text: String = texts.collect();
+                if !text.is_empty() {
+                    attached.context.push(ShownPart {
+                        name: part.name.clone(),
+                        text,
+                        files: Vec::new(),
+                    });
+                }
+            }
+            _ => {
+                let files = part.items.iter().map(|item| ShownFile {
+                    path: item.name.clone(),
+                    content: Some(item.text.clone()),
+                    shortened: item.shortened,
+                });
+                let mut files: Vec<ShownFile> = files.collect();
+                if name == strategy::TARGET {
+                    files.extend(missing.drain(..).map(not_there));
+                }
+                if !files.is_empty() {
+                    attached.context.push(ShownPart {
+                        name: part.name.clone(),
+                        text: String::new(),
+                        files,
+                    });
+                }
+            }
+        }
+        if !squeezed.is_empty() {
+            attached.squeezed.push((part.name.clone(), squeezed));
+        }
+        if !part.dropped.is_empty() {
+            attached
+                .left_out
+                .push((part.name.clone(), part.dropped.clone()));
+        }
+    }
+    if !missing.is_empty() {
+        let files = missing.into_iter().map(not_there).collect();
+        let target = ShownPart {
+            name: strategy::TARGET.to_owned(),
+            text: String::new(),
+            files,
+        };
+        attached.context.insert(0, target);
+    }
+    // A change that changes nothing is shown as such.
+    if attached.diff.is_none() && asked.diff.as_deref() == Some("") {
+        attached.diff = Some(String::new());
+    }
+    if !assembled.unreadable.is_empty() {
+        let names = assembled.unreadable.clone();
+        attached
+            .left_out
+            .push(("no text, or too long".to_owned(), names));
+    }
+    attached
+}
+
+fn not_there(path: String) -> ShownFile {
+    ShownFile {
+        path,
+        ..ShownFile::default()
+    }
+}
+
+/// What the log says of it.
+fn packed(asked: &Asked<'_>, fitted: &Fitted, assembled: &Assembled, tokens: usize) -> Packed {
+    let parts = fitted.parts.iter().map(|part| {
+        let squeezed = part.items.iter().filter(|item| item.squeezed);
+        PackedPart {
+            name: part.name.clone(),
+            tokens: part.tokens as u64,
+            files: part.items.len() as u64,
+            compressed: squeezed.map(|item| item.name.clone()).collect(),
+            dropped: part.dropped.iter().cloned().collect(),
+        }
+    });
+    let redacted: BTreeMap<String, u32> = assembled.redacted.clone();
+    Packed {
+        strategy: asked
+            .assignment
+            .context
+            .strategy
+            .clone()
+            .unwrap_or_default(),
+        budget: asked.budget,
+        tokens: tokens as u64,
+        parts: parts.collect(),
+        redacted,
+    }
+}

@@ -1,0 +1,133 @@
+//! `codeteam map`: the definitions of a repository that matter most.
+
+use std::path::{Path, PathBuf};
+
+use codeteam_context::graph::{Focus, rank};
+use codeteam_context::index::Index;
+use codeteam_context::map::{Map, Options, map};
+use codeteam_context::tree::{self, Tree};
+use codeteam_engine::engine::{self, Ground};
+use serde_json::{Value, json};
+
+use crate::cli::Scene;
+use crate::exit::Exit;
+use crate::output::{self, harmless, out, say};
+use crate::problem::Problem;
+use crate::progress::Detail;
+
+/// Arguments of `map`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A folder or a file. All of the repository if left out.
+    path: Option<PathBuf>,
+    /// What it is drawn from: a file, a folder, or the name of something. All is seen from there.
+    #[arg(long, value_name = "FILE|NAME")]
+    focus: Vec<String>,
+    /// At most so many tokens.
+    #[arg(long, value_name = "TOKENS", default_value_t = 2048)]
+    budget: usize,
+}
+
+pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+    let shown = args.path.as_deref().unwrap_or(&scene.folder);
+    let path = scene.folder.join(shown).canonicalize().map_err(|error| {
+        Problem::user(format!("`{}` cannot be mapped", shown.display()))
+            .caused_by(&error)
+            .hint("name a folder or a file that is there")
+    })?;
+    // Not asked of git: a map needs none.
+    let top = path.ancestors().find(|folder| folder.join(".git").exists());
+    let ground = Ground {
+        root: top.map(Path::to_owned),
+        env: scene.env.clone(),
+    };
+    let (config, _) = ground.layers(&[]).map_err(engine::Error::from)?;
+    let redactor = ground.redactor(&config)?;
+    let root = top.map_or_else(|| beginning(&path, scene), Path::to_owned);
+    let root = root.as_path();
+    let tree = Tree::walk(root, &tree::Options::default(), &|_| {})
+        .map_err(|error| Problem::environment(error.to_string()).caused_by(&error))?;
+    let cache = scene.env.context_cache(root);
+    let index = Index::build(&tree, cache.as_deref(), &|_, _| {});
+    let (focus, unknown) = focus(args, scene, root, &index);
+    let options = Options {
+        below: if args.path.is_some() {
+            relative(&path, root).unwrap_or_default()
+        } else {
+            String::new()
+        },
+        ..Options::new(args.budget)
+    };
+    let mut map = map(&index, &rank(&index, &focus, &[]), &options);
+    let hits = map.redact(&redactor);
+    if scene.json {
+        output::json(&in_json(&map, hits.values().sum()))?;
+    } else {
+        out(&harmless(&map.text))?;
+    }
+    for focus in unknown {
+        say(&format!(
+            "note: `{focus}` is no source file here, and nothing is defined by that name"
+        ));
+    }
+    if scene.detail >= Detail::Normal && index.is_empty() {
+        say("no file is in a language codeteam knows");
+    } else if scene.detail >= Detail::Normal && map.files.is_empty() {
+        say("nothing fits: give it more with `--budget`");
+    }
+    Ok(Exit::Done)
+}
+
+/// Where a map begins that is of no repository: in the folder one is in, or else in that of what is
+/// to be mapped.
+fn beginning(path: &Path, scene: &Scene) -> PathBuf {
+    let here = scene.folder.canonicalize().ok();
+    here.filter(|here| path.starts_with(here))
+        .unwrap_or_else(|| match path.parent() {
+            Some(parent) if !path.is_dir() => parent.to_owned(),
+            _ => path.to_owned(),
+        })
+}
+
+/// What the map is drawn from, and what is not there.
+fn focus(args: &Args, scene: &Scene, root: &Path, index: &Index) -> (Focus, Vec<String>) {
+    let mut focus = Focus::default();
+    let mut unknown = Vec::new();
+    for wanted in &args.focus {
+        let named = [scene.folder.join(wanted), root.join(wanted)];
+        let path = named
+            .iter()
+            .filter_map(|path| path.canonicalize().ok())
+            .find_map(|path| relative(&path, root));
+        let below = |path: &str| {
+            let files = (0..index.len()).map(|file| index.path(file).to_owned());
+            let folder = format!("{path}/");
+            files
+                .filter(|file| path.is_empty() || file == path || file.starts_with(&folder))
+                .collect()
+        };
+        let files: Vec<String> = path.as_deref().map(below).unwrap_or_default();
+        if !files.is_empty() {
+            focus.files.extend(files);
+        } else if index.defined(wanted).next().is_some() {
+            focus.names.push(wanted.clone());
+        } else {
+            unknown.push(wanted.clone());
+        }
+    }
+    (focus, unknown)
+}
+
+/// A path as seen from the top.
+fn relative(path: &Path, root: &Path) -> Option<String> {
+    let root = root.canonicalize().ok()?;
+    let rest = path.strip_prefix(root).ok()?;
+    Some(rest.to_string_lossy().into_owned())
+}
+
+fn in_json(map: &Map, redactions: usize) -> Value {
+    json!({
+        "tokens": map.tokens, "files": map.files, "left_out": map.left_out,
+        "redactions": redactions, "text": map.text,
+    })
+}
