@@ -40,7 +40,7 @@ fn map(project: &Project, args: &[&str]) -> Done {
 fn what_matters_is_shown_by_file() {
     let project = Project::new();
     let done = map(&project, &[]).expect(0);
-    expect![[r#"
+    expect![[r"
         shop/models.py:
         class Order
             def total(self) -> int
@@ -54,7 +54,7 @@ fn what_matters_is_shown_by_file() {
 
         web/app.ts:
         export function startApp(): void
-    "#]]
+    "]]
     .assert_eq(&done.stdout);
 }
 
@@ -62,10 +62,10 @@ fn what_matters_is_shown_by_file() {
 fn a_map_can_be_small_and_seen_from_somewhere() {
     let project = Project::new();
     let done = map(&project, &["--focus", "shop/views.py", "--budget", "20"]).expect(0);
-    expect![[r#"
+    expect![[r"
         shop/pricing.py:
         def total_price(order: Order) -> int
-    "#]]
+    "]]
     .assert_eq(&done.stdout);
     let done = map(&project, &["--focus", "Customer", "--budget", "20"]).expect(0);
     assert!(done.stdout.contains("class Customer"), "{}", done.stdout);
