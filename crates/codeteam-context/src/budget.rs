@@ -350,7 +350,8 @@ fn bare_diff(text: &str) -> Option<String> {
             kept.push(line);
         }
     }
-    left_out.then(|| kept.join("\n"))
+    // The next file's begins on a line of its own.
+    left_out.then(|| kept.join("\n") + "\n")
 }
 
 #[cfg(test)]

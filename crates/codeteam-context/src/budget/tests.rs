@@ -89,7 +89,7 @@ fn texts_are_shortened_by_what_they_are() {
     let diff = "diff --git a/a.rs b/a.rs\n--- a/a.rs\n+++ b/a.rs\n@@ -1,3 +1,3 @@ fn a\n one\n-two\n+2\n\n three\n";
     assert_eq!(
         shorten(diff, &Short::Diff).unwrap(),
-        "diff --git a/a.rs b/a.rs\n--- a/a.rs\n+++ b/a.rs\n@@ -1,3 +1,3 @@ fn a\n-two\n+2"
+        "diff --git a/a.rs b/a.rs\n--- a/a.rs\n+++ b/a.rs\n@@ -1,3 +1,3 @@ fn a\n-two\n+2\n"
     );
 }
 

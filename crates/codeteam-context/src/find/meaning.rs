@@ -2,7 +2,7 @@
 //!
 //! Such a model is a table with a vector for each of its tokens; a text means the mean of its tokens.
 //! Two files are read: `model.safetensors` with the table, and `tokenizer.json` in Hugging Face's
-//! form. Texts are given to it word by word, as [`words`](super::words) splits them: identifiers are
+//! form. Texts are given to it word by word, as [`super::words`] splits them: identifiers are
 //! no words to a model of language.
 
 mod table;
