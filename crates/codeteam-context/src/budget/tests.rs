@@ -133,3 +133,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_has_few_tokens_and_many_bytes_takes_room_too() {
+    let blank = Item {
+        name: "blank".to_owned(),
+        text: " ".repeat(1 << 20),
+        short: Short::No,
+        shortened: false,
+    };
+    let part = Part {
+        name: "related".to_owned(),
+        need: Need::Wanted,
+        items: vec![blank; 20],
+    };
+    let fitted = fit(vec![part], &[], 200_000).unwrap();
+    assert_eq!(fitted.parts[0].items.len(), 3);
+}

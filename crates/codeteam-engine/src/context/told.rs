@@ -20,6 +20,8 @@ use crate::prompt::{self, Attached, Document, Prompt, ShownFile, ShownPart, Temp
 const DOCUMENTS: &str = "documents";
 /// The part with what was printed when it was wrong.
 const PRINTED: &str = "printed";
+/// What is changed and must not be seen, as the prompt and the log call it.
+const WITHHELD: &str = "changed, but not for you to see";
 /// The parts that come before documents.
 const FIRST: [&str; 4] = [
     strategy::ALWAYS,
@@ -130,7 +132,7 @@ fn named_variables(
     attached: &mut Attached,
 ) -> Result<(), Error> {
     let files = asked.project.files();
-    let hidden = strategy::Patterns::new(&asked.assignment.exclude)?;
+    let hidden = strategy::Patterns::hiding(&asked.assignment.exclude)?;
     if needs.contains(variables::REPO_MAP) {
         let paths = files.list().iter().map(|file| file.path.as_str());
         let paths: Vec<&str> = paths.filter(|path| !hidden.matches(path)).collect();
@@ -382,6 +384,10 @@ fn attached(
             .left_out
             .push(("no text, or too long".to_owned(), names));
     }
+    if !assembled.withheld.is_empty() {
+        let names = assembled.withheld.iter().cloned().collect();
+        attached.left_out.push((WITHHELD.to_owned(), names));
+    }
     attached
 }
 
@@ -408,6 +414,11 @@ fn packed(asked: &Asked<'_>, fitted: &Fitted, assembled: &Assembled, tokens: usi
             dropped: part.dropped.iter().cloned().collect(),
         }
     });
+    let withheld = (!assembled.withheld.is_empty()).then(|| PackedPart {
+        name: WITHHELD.to_owned(),
+        dropped: assembled.withheld.iter().cloned().collect(),
+        ..PackedPart::default()
+    });
     let redacted: BTreeMap<String, u32> = assembled.redacted.clone();
     Packed {
         strategy: asked
@@ -418,7 +429,7 @@ fn packed(asked: &Asked<'_>, fitted: &Fitted, assembled: &Assembled, tokens: usi
             .unwrap_or_default(),
         budget: asked.budget,
         tokens: tokens as u64,
-        parts: parts.collect(),
+        parts: parts.chain(withheld).collect(),
         redacted,
     }
 }

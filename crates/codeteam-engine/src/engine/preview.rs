@@ -61,7 +61,7 @@ impl Project {
         templates.check([role])?;
         let strategies = self.strategies()?;
         strategies.check(role)?;
-        let files = Objects::new(&self.repo, tree)?;
+        let files = Objects::new(&self.repo, tree, &assignment.exclude)?;
         let commit = &self.head.commit;
         let history = || find::past(&self.repo, commit, None).unwrap_or_default();
         let targets = assignment.task.as_ref().map(|task| task.files.clone());

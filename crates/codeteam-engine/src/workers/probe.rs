@@ -189,7 +189,9 @@ pub fn find(program: &Path, path: &std::ffi::OsStr) -> Option<PathBuf> {
     if program.components().count() > 1 {
         return is_program(program).then(|| program.to_owned());
     }
+    // One that is named by no whole path lies wherever one happens to be: in a repository of others.
     std::env::split_paths(path)
+        .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join(program))
         .find(|candidate| is_program(candidate))
 }
