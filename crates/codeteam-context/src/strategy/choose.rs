@@ -250,7 +250,7 @@ impl<'a> Chooser<'a> {
                 self.variable(word, limit)?
             } else {
                 let form = Form::Whole;
-                self.matching(&[word.as_str()])?
+                self.matching(Patterns::new([word])?)
                     .map(|path| (path, form))
                     .collect()
             };
@@ -312,12 +312,12 @@ impl<'a> Chooser<'a> {
                 component.map(|path| (path, Form::Public)).collect()
             }
             "$IMPLEMENTATION_INTERNALS" => whole(self.component()).collect(),
-            "$DOCS" => whole(self.matching(wanted::DOCS)?.collect()).collect(),
+            "$DOCS" => whole(self.purpose(wanted::DOCS)?).collect(),
             // What the change itself brings is no standard that it could be judged by.
-            "$STANDARDS" => whole(self.matching(wanted::STANDARDS)?.collect())
+            "$STANDARDS" => whole(self.purpose(wanted::STANDARDS)?)
                 .filter(|(path, _)| !self.matter.changed.contains(path))
                 .collect(),
-            "$SECURITY" => whole(self.matching(wanted::SECURITY)?.collect()).collect(),
+            "$SECURITY" => whole(self.purpose(wanted::SECURITY)?).collect(),
             _ => {
                 return Err(Unreadable {
                     pattern: word.to_owned(),
@@ -327,13 +327,15 @@ impl<'a> Chooser<'a> {
         })
     }
 
-    fn matching(
-        &self,
-        patterns: &[&str],
-    ) -> Result<impl Iterator<Item = String> + use<'a>, Unreadable> {
-        let patterns = Patterns::new(patterns)?;
+    fn matching(&self, patterns: Patterns) -> impl Iterator<Item = String> + use<'a> {
         let paths = self.files.iter().map(|file| file.path.clone());
-        Ok(paths.filter(move |path| patterns.matches(path)))
+        paths.filter(move |path| patterns.matches(path))
+    }
+
+    /// The files that have a purpose, by their names.
+    fn purpose(&self, patterns: &[&str]) -> Result<Vec<String>, Unreadable> {
+        let patterns = Patterns::in_any_case(patterns)?;
+        Ok(self.matching(patterns).collect())
     }
 
     /// The files that the task names, also those that are not there yet.
@@ -369,18 +371,18 @@ impl<'a> Chooser<'a> {
             .collect()
     }
 
-    /// The tests that are about the files of the task.
+    /// The tests that are about the files of the task, those first whose names say that they are
+    /// tests. A test is written in the language of what it tests: what lies beside tests is none.
     fn tests(&self) -> Vec<String> {
-        let subjects: BTreeSet<String> = self
-            .targets()
-            .iter()
-            .map(|path| wanted::subject(path))
-            .collect();
+        let targets = self.targets();
+        let subjects: BTreeSet<_> = targets.iter().map(|path| wanted::about(path)).collect();
         let paths = self.files.iter().map(|file| &file.path);
-        paths
-            .filter(|path| wanted::is_test(path) && subjects.contains(&wanted::subject(path)))
+        let mut found: Vec<String> = paths
+            .filter(|path| wanted::is_test(path) && subjects.contains(&wanted::about(path)))
             .cloned()
-            .collect()
+            .collect();
+        found.sort_by_key(|path| !wanted::is_called_test(path));
+        found
     }
 
     /// The source files in the folders of the task, without its tests.
@@ -396,7 +398,7 @@ impl<'a> Chooser<'a> {
     }
 
     fn interfaces(&self) -> Result<Vec<String>, Unreadable> {
-        let mut found: Vec<String> = self.matching(wanted::INTERFACES)?.collect();
+        let mut found = self.purpose(wanted::INTERFACES)?;
         let component = self.component().into_iter();
         found.extend(component.filter(|path| self.project.is_interface(path)));
         found.retain(|path| self.in_scope(path));

@@ -19,6 +19,18 @@ pub struct Patterns(Option<GlobSet>);
 impl Patterns {
     /// Reads patterns.
     pub fn new<S: AsRef<str>>(patterns: impl IntoIterator<Item = S>) -> Result<Self, Unreadable> {
+        Self::read(patterns, false)
+    }
+
+    /// Reads patterns that match in capitals and in small letters: `README*` is `Readme.md`, too.
+    pub(super) fn in_any_case(patterns: &[&str]) -> Result<Self, Unreadable> {
+        Self::read(patterns, true)
+    }
+
+    fn read<S: AsRef<str>>(
+        patterns: impl IntoIterator<Item = S>,
+        any_case: bool,
+    ) -> Result<Self, Unreadable> {
         let mut set = GlobSetBuilder::new();
         let mut any = false;
         for pattern in patterns {
@@ -26,9 +38,9 @@ impl Patterns {
             let pattern = pattern.as_ref();
             let plain = pattern.trim_start_matches("./").trim_end_matches('/');
             if !pattern.ends_with('/') {
-                set.add(glob(pattern, plain)?);
+                set.add(glob(pattern, plain, any_case)?);
             }
-            set.add(glob(pattern, &format!("{plain}/**"))?);
+            set.add(glob(pattern, &format!("{plain}/**"), any_case)?);
         }
         if !any {
             return Ok(Self(None));
@@ -69,8 +81,11 @@ impl Patterns {
     }
 }
 
-fn glob(written: &str, pattern: &str) -> Result<Glob, Unreadable> {
-    let glob = GlobBuilder::new(pattern).literal_separator(true).build();
+fn glob(written: &str, pattern: &str, any_case: bool) -> Result<Glob, Unreadable> {
+    let glob = GlobBuilder::new(pattern)
+        .literal_separator(true)
+        .case_insensitive(any_case)
+        .build();
     glob.map_err(|error| Unreadable {
         pattern: written.to_owned(),
         why: error.kind().to_string(),

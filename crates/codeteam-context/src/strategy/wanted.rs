@@ -1,5 +1,7 @@
 //! Which files have a purpose, by their names: documents, standards, interfaces, tests.
 
+use crate::language::Language;
+
 /// The files that `$DOCS` stands for.
 pub(super) const DOCS: &[&str] = &[
     "README*",
@@ -53,15 +55,20 @@ pub(super) const SECURITY: &[&str] = &[
     "SECURITY*",
 ];
 
-/// Whether a file is a test, by how tests are called in each language.
+/// Whether a file is a test, by how tests are called in each language, or by its folder.
 pub(super) fn is_test(path: &str) -> bool {
-    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let stem = name.split('.').next().unwrap_or(name);
+    let (folders, _) = path.rsplit_once('/').unwrap_or(("", path));
     let in_folder = folders
         .split('/')
         .any(|part| matches!(part, "test" | "tests" | "__tests__" | "spec" | "testing"));
-    in_folder
-        || name.starts_with("test_")
+    in_folder || is_called_test(path)
+}
+
+/// Whether a file is a test by its own name.
+pub(super) fn is_called_test(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let stem = name.split('.').next().unwrap_or(name);
+    name.starts_with("test_")
         || stem.ends_with("_test")
         || stem == "conftest"
         || name.contains(".test.")
@@ -70,9 +77,23 @@ pub(super) fn is_test(path: &str) -> bool {
         || stem.ends_with("Tests")
 }
 
+/// What a test shares with what it tests: what both are about, and what they are written in.
+pub(super) fn about(path: &str) -> (String, &str) {
+    (subject(path), writing(path))
+}
+
+/// What a file is written in, as far as its name says.
+fn writing(path: &str) -> &str {
+    match Language::of(path) {
+        // One is tested in the other.
+        Some(Language::JavaScript | Language::TypeScript | Language::Tsx) => "script",
+        _ => path.rsplit_once('.').map_or("", |(_, end)| end),
+    }
+}
+
 /// What a file is about, by its name: `test_auth.py`, `auth.test.ts` and `AuthTest.java` are about
 /// `auth`.
-pub(super) fn subject(path: &str) -> String {
+fn subject(path: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or(path);
     let stem = name.split('.').next().unwrap_or(name);
     let stem = stem.strip_prefix("test_").unwrap_or(stem);

@@ -191,6 +191,71 @@ fn parts_are_made_of_what_the_task_touches() {
 }
 
 #[test]
+fn tests_are_written_in_the_language_of_what_they_test() {
+    let project = Sample::new(&[
+        "lib/user.rb",
+        "docs/config.rst",
+        "src/app.ts",
+        "src/config.py",
+        "tests/apps/one/config.py",
+        "tests/static/config.json",
+        "tests/static/config.toml",
+        "tests/test_config.py",
+        "tests/user.rb",
+        "web/app.test.tsx",
+    ]);
+    let strategy = Strategy {
+        parts: vec![part("tests", &["$TARGET_TESTS"])],
+        ..Strategy::default()
+    };
+    let wishes = Wishes {
+        strategy: Some(&strategy),
+        ..Wishes::default()
+    };
+    for (target, tests) in [
+        (
+            "src/config.py",
+            " tests/test_config.py tests/apps/one/config.py",
+        ),
+        ("docs/config.rst", ""),
+        ("src/app.ts", " web/app.test.tsx"),
+        ("lib/user.rb", " tests/user.rb"),
+    ] {
+        let targets = texts(&[target]);
+        let matter = Matter {
+            targets: &targets,
+            ..Matter::default()
+        };
+        let chosen = choose(&wishes, &matter, &project).unwrap();
+        let tests = (!tests.is_empty()).then(|| format!("tests:{tests}"));
+        assert_eq!(shown(&chosen), Vec::from_iter(tests), "{target}");
+    }
+}
+
+#[test]
+fn documents_are_known_in_capitals_and_in_small_letters() {
+    let project = Sample::new(&[
+        "Contributing.md",
+        "Readme.md",
+        "docs/Design.rst",
+        "src/readme.py",
+    ]);
+    let strategy = Strategy {
+        parts: vec![part("docs", &["$DOCS", "$STANDARDS"])],
+        ..Strategy::default()
+    };
+    let wishes = Wishes {
+        strategy: Some(&strategy),
+        ..Wishes::default()
+    };
+    let chosen = choose(&wishes, &Matter::default(), &project).unwrap();
+    assert_eq!(
+        shown(&chosen),
+        ["docs: Readme.md docs/Design.rst Contributing.md"]
+    );
+}
+
+#[test]
 fn whoever_tests_sees_what_is_public() {
     let targets = texts(&["src/api/auth.py"]);
     let matter = Matter {
