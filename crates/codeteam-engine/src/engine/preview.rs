@@ -1,5 +1,6 @@
 //! Prompts as they would be, for a person to read: nothing runs, and nothing is written.
 
+use codeteam_context::redact::Redactor;
 use codeteam_core::ids::{StepId, TaskId, Tree};
 use codeteam_core::plan::Plan;
 use codeteam_core::role::Role;
@@ -84,13 +85,18 @@ impl Project {
             },
             project: &sight,
             map: &|tokens| sight.map(tokens),
-            redactor: &redactor(&self.env, &self.config)?,
+            redactor: &self.redactor()?,
             diff: None,
             changes: None,
             printed: Vec::new(),
             budget: self.config.token_budget(role, &strategies),
         })?;
         Ok(told.prompt)
+    }
+
+    /// Takes secrets out of what is shown.
+    pub fn redactor(&self) -> Result<Redactor, Error> {
+        redactor(&self.env, &self.config)
     }
 
     /// The context strategies there are: the project's over the user's over the built-in ones.

@@ -86,10 +86,7 @@ pub(super) fn without(
     let tree = workspace.tree_dir();
     view.show(tree.clone(), access);
     view.hide(tree.join(".git"), Kind::File);
-    let hidden = Hidden {
-        patterns,
-        meant: Patterns::hiding(patterns).map_err(context::Error::from)?,
-    };
+    let hidden = Hidden::new(patterns)?;
     hide_matching(&mut view, &tree, Path::new(""), &hidden);
     let count = view.entries.len();
     if count > COVERED {
@@ -104,7 +101,12 @@ struct Hidden<'a> {
     meant: Patterns,
 }
 
-impl Hidden<'_> {
+impl<'a> Hidden<'a> {
+    fn new(patterns: &'a [String]) -> Result<Self, Error> {
+        let meant = Patterns::hiding(patterns).map_err(context::Error::from)?;
+        Ok(Self { patterns, meant })
+    }
+
     /// Whether a file or a whole folder is hidden.
     fn matches(&self, path: &str) -> bool {
         let whole = |pattern: &String| glob_matches(pattern.trim_end_matches('/'), path);
@@ -361,8 +363,15 @@ mod tests {
     fn patterns_hide_files_and_whole_folders() {
         let tree = tree(&["src/internal/a.rs", "src/api.rs", "docs/plan.md", "x.key"]);
         let mut view = View::default();
-        let patterns = ["src/internal".to_owned(), "**/*.key".to_owned()];
-        hide_matching(&mut view, tree.path(), Path::new(""), &patterns);
-        assert_eq!(hidden(&view, tree.path()), ["src/internal", "x.key"]);
+        let patterns = [
+            "src/internal".to_owned(),
+            "**/*.{key,pem}".to_owned(),
+            "docs/".to_owned(),
+        ];
+        let all = Hidden::new(&patterns).unwrap();
+        hide_matching(&mut view, tree.path(), Path::new(""), &all);
+        let mut found = hidden(&view, tree.path());
+        found.sort_unstable();
+        assert_eq!(found, ["docs", "src/internal", "x.key"]);
     }
 }

@@ -394,6 +394,30 @@ fn nobody_is_told_a_secret() {
 }
 
 #[test]
+fn what_was_made_to_fit_is_told_whole() {
+    let middle = "+the middle of it\n";
+    let long = [&"+a\n".repeat(100_000), middle, &"+b\n".repeat(100_000)].concat();
+    let attached = Attached {
+        diff: Some(long.clone()),
+        changes: Some(long.clone()),
+        context: vec![ShownPart {
+            name: "target".to_owned(),
+            text: String::new(),
+            files: vec![ShownFile {
+                path: "a.py".to_owned(),
+                content: Some(long),
+                shortened: false,
+            }],
+        }],
+        ..Attached::default()
+    };
+    let assignment = assignment("gatekeeper", &serde_json::json!({}));
+    let user = told(&assignment, &attached).user;
+    assert_eq!(user.matches(middle).count(), 3);
+    assert!(!user.contains("bytes left out"));
+}
+
+#[test]
 fn no_template_goes_on_for_ever() {
     let own = templates(&[("loop.j2", "{% include \"loop.j2\" %}")]);
     let render = |template: &str, own: &Templates, attached: &Attached| {

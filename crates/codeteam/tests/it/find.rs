@@ -159,3 +159,21 @@ fn a_model_finds_what_is_said_in_other_words() {
     let done = project.run(&["run", "x", "--script", &script]).expect(2);
     done.says(&["absent/tokenizer.json"]);
 }
+
+#[test]
+fn no_reason_tells_a_secret() {
+    let key = ["gh", "p_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
+    let project = project();
+    project.write("web/signing.py", "def sign(value, key, more): ...\n");
+    project.write(&format!("web/{key}.py"), "def tampered(): ...\n");
+    project.commit(&format!("Reject tampered logins with {key}"));
+    for args in [
+        &["find", "tampered logins"][..],
+        &["find", "tampered logins", "--json"],
+    ] {
+        let done = project.run(args);
+        assert_eq!(done.code, Some(0), "{}", done.stderr);
+        assert!(!done.stdout.contains(&key), "{}", done.stdout);
+        assert!(done.stdout.contains("[redacted: "), "{}", done.stdout);
+    }
+}
