@@ -418,6 +418,27 @@ fn what_was_made_to_fit_is_told_whole() {
 }
 
 #[test]
+fn whoever_judges_hears_that_something_was_taken_out() {
+    let word = "may be anything";
+    for (diff, is_told) in [
+        ("+key = [redacted: private key]\n", true),
+        ("+key\n", false),
+    ] {
+        let attached = Attached {
+            diff: Some(diff.to_owned()),
+            ..Attached::default()
+        };
+        let judge = told(&assignment("gatekeeper", &serde_json::json!({})), &attached);
+        assert_eq!(judge.user.contains(word), is_told, "{diff}");
+        let author = told(
+            &assignment("implementer", &serde_json::json!({})),
+            &attached,
+        );
+        assert!(!author.user.contains(word), "{}", author.user);
+    }
+}
+
+#[test]
 fn no_template_goes_on_for_ever() {
     let own = templates(&[("loop.j2", "{% include \"loop.j2\" %}")]);
     let render = |template: &str, own: &Templates, attached: &Attached| {
