@@ -34,7 +34,8 @@ impl Options {
         }
     }
 
-    fn wants(&self, path: &str) -> bool {
+    /// Whether a file may be shown.
+    pub fn wants(&self, path: &str) -> bool {
         let rest = path.strip_prefix(&*self.below);
         self.below.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }

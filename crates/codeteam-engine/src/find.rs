@@ -57,15 +57,23 @@ pub enum Error {
     Model(#[from] meaning::Error),
 }
 
+/// How far it is: so many files of so many.
+pub type Progress<'p> = &'p (dyn Fn(usize, usize) + Sync);
+
 /// Ranks the files of a checkout for the text of a task.
-pub fn find(text: &str, search: &Search<'_>, options: &Options) -> Result<Findings, Error> {
+pub fn find(
+    text: &str,
+    search: &Search<'_>,
+    options: &Options,
+    progress: Progress<'_>,
+) -> Result<Findings, Error> {
     let model = search.model.as_deref().map(Model::load).transpose()?;
     let cache = search.cache.as_deref();
     let tree = Tree::walk(search.root, &tree::Options::default(), &|_| {})?;
     // Git takes a core of its own meanwhile.
     let (sketches, past) = thread::scope(|scope| {
         let past = scope.spawn(|| search.history.map(|(repo, tip)| past(repo, tip, cache)));
-        let sketches = Sketches::take(&tree, cache);
+        let sketches = Sketches::take_with(&tree, cache, progress);
         (sketches, past.join().unwrap_or_default())
     });
     let mut notes = Vec::new();

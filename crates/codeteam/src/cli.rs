@@ -127,6 +127,16 @@ enum Command {
     /// can end, and writes them to standard output. Counts their tokens (OpenAI's o200k; other models
     /// count differently).
     Pack(pack::Args),
+    /// Show the definitions that matter most, file by file.
+    ///
+    /// What is defined where is read from the source (Python, JavaScript, TypeScript, Rust, Go, Java).
+    /// What others refer to most matters most; with `--focus`, what matters to that.
+    Map(map::Args),
+    /// Find the files that matter for a task, and say why.
+    ///
+    /// Ranks by words of the text in paths, names of definitions and texts, by what imports what, by
+    /// past commits with such words, and by what is changed together.
+    Find(find::Args),
     /// Check that everything codeteam needs is here.
     ///
     /// Looks at git, the configuration, the log, the sandbox, and each worker: its program and its
@@ -136,16 +146,6 @@ enum Command {
     /// Exits with 1 if something must be mended before a run can start. A worker that cannot be used
     /// is only pointed out, unless a role of the project's workflow has no other.
     Doctor(doctor::Args),
-    /// Find the files that matter for a task, and say why.
-    ///
-    /// Ranks by words of the text in paths, names of definitions and texts, by what imports what, by
-    /// past commits with such words, and by what is changed together.
-    Find(find::Args),
-    /// Show the definitions that matter most, file by file.
-    ///
-    /// What is defined where is read from the source (Python, JavaScript, TypeScript, Rust, Go, Java).
-    /// What others refer to most matters most; with `--focus`, what matters to that.
-    Map(map::Args),
     /// Look at the workers there are, and try one out.
     Worker(worker::Args),
     /// Look at the roles there are, and make your own.

@@ -165,6 +165,42 @@ pub(crate) fn say(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", harmless(text));
 }
 
+/// Reads a whole number of a command line.
+pub(crate) fn number(text: &str) -> Result<usize, String> {
+    text.parse()
+        .map_err(|_| "write a whole number, such as `5000`".to_owned())
+}
+
+/// Reads a whole number that is not 0.
+pub(crate) fn some(text: &str) -> Result<usize, String> {
+    number(text)
+        .ok()
+        .filter(|n| *n > 0)
+        .ok_or_else(|| "write a whole number, 1 or more".to_owned())
+}
+
+/// A number as people read it.
+pub(crate) fn grouped(n: usize) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A size as people read it.
+pub(crate) fn bytes(n: u64) -> String {
+    match n {
+        0..1_000 => format!("{n} bytes"),
+        1_000..1_000_000 => format!("{}.{} kB", n / 1_000, n % 1_000 / 100),
+        _ => format!("{}.{} MB", n / 1_000_000, n % 1_000_000 / 100_000),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,5 +216,22 @@ mod tests {
             "a\u{fffd}[2Jb\u{fffd}c\nd\u{fffd}31m\u{fffd}e\u{fffd}]0;x\u{fffd}\u{fffd}[8m"
         );
         assert_eq!(one_line("a\n  b\u{1b}"), "a b\u{fffd}");
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        let all = [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1,000"),
+            (1_234_567, "1,234,567"),
+        ];
+        for (n, text) in all {
+            assert_eq!(grouped(n), text);
+        }
+        assert_eq!(
+            [bytes(999), bytes(1_550), bytes(38_748_581)],
+            ["999 bytes", "1.5 kB", "38.7 MB"]
+        );
     }
 }

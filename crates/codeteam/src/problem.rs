@@ -190,7 +190,7 @@ impl From<EngineError> for Problem {
                 "name the script's file with `--script`, or `script` in `.codeteam/config.yml`",
             ),
             EngineError::NoPlan(_) => Self::user(error.to_string())
-                .hint("name the plan's file with `--plan`, or leave it out to have one made"),
+                .hint("name a plan's file that is there; those of runs are below `.codeteam/planning`"),
             EngineError::Sandbox(missing) => no_sandbox(&missing),
             error => Self::environment(error.to_string()).caused_by(&error),
         }

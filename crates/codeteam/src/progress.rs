@@ -1,5 +1,6 @@
 //! What a person sees while a run goes: a line per event, and what workers say if they ask for it.
 
+mod line;
 mod live;
 
 use std::sync::Mutex;
@@ -10,6 +11,7 @@ use codeteam_core::{Effect, Event, Run};
 use codeteam_engine::driver::Observer;
 use codeteam_engine::tell;
 
+pub(crate) use self::line::Line;
 use self::live::Live;
 use crate::output::{Style, say};
 

@@ -73,6 +73,15 @@ impl<'f> Sketches<'f> {
     /// Takes the sketches of all files but those that programs write ([`is_generated`]). What is in the
     /// folder of the cache is not worked out again, and not even read if its stamp is the same.
     pub fn take(files: &'f dyn Files, cache: Option<&Path>) -> Self {
+        Self::take_with(files, cache, &|_, _| {})
+    }
+
+    /// [`Sketches::take`], and says how many files it has been through, of how many.
+    pub fn take_with(
+        files: &'f dyn Files,
+        cache: Option<&Path>,
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.map_or(0, |now| i128::try_from(now.as_nanos()).unwrap_or(0));
         let place = cache.map(|folder| folder.join(NAME));
@@ -88,7 +97,13 @@ impl<'f> Sketches<'f> {
                 .collect(),
             changed: AtomicBool::new(false),
         };
-        let entries = in_parallel(files.list().len(), |at| taking.one(at));
+        let count = files.list().len();
+        let done = AtomicUsize::new(0);
+        let entries = in_parallel(count, |at| {
+            let entry = taking.one(at);
+            progress(done.fetch_add(1, Ordering::Relaxed) + 1, count);
+            entry
+        });
         let entries: Vec<Entry> = entries.into_iter().flatten().collect();
         let new = taking.changed.into_inner() || entries.len() != known.len();
         Self {

@@ -326,6 +326,7 @@ fn part_of(part: Placed<Either<PartFile>>, before: &[Part]) -> Result<Part, Faul
     for word in &include {
         word_of(word).map_err(|error| {
             let names = VARIABLES.iter().map(|variable| variable.name);
+            let names = names.filter(|_| word.starts_with('$'));
             Fault::at(place, error.to_string()).maybe(meant(word, names))
         })?;
     }

@@ -9,8 +9,9 @@ use codeteam_core::yaml::Sources;
 
 use super::{Error, Request, make_folder, project, redactor, refuse_links};
 use crate::config::{self, Config, Layers, Origins, Schema, schema};
+use crate::context::strategies::Strategies;
 use crate::env::Env;
-use crate::git;
+use crate::git::{self, Oid, Repo};
 use crate::library::{Library, Places};
 use crate::prompt::Templates;
 
@@ -38,6 +39,18 @@ impl Ground {
             Err(error) => return Err(error),
         };
         Ok(Self { root, env })
+    }
+
+    /// The repository and the commit that its checkout is at; none without a commit.
+    pub fn history(&self) -> Result<Option<(Repo, Oid)>, Error> {
+        let Some(root) = &self.root else {
+            return Ok(None);
+        };
+        match project::discover(root, &self.env) {
+            Ok((repo, head)) => Ok(Some((repo, head.commit))),
+            Err(Error::Git(git::Error::NoCommits { .. })) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// `.codeteam` of the repository, whether it exists or not.
@@ -79,6 +92,14 @@ impl Ground {
             .map(|(folder, root)| (folder.join("prompts"), root))
             .collect();
         Ok(Templates::load(&folders)?)
+    }
+
+    /// The context strategies there are here: the project's over the user's over the built-in ones.
+    pub fn strategies(&self) -> Result<Strategies, Error> {
+        let project = self.project().zip(Some(self.root.as_deref()));
+        let user = self.user().map(|folder| (folder, None));
+        let folders: Vec<_> = [user, project].into_iter().flatten().collect();
+        Ok(Strategies::load(&folders)?)
     }
 
     /// The workflow that runs follow here.

@@ -214,6 +214,8 @@ fn title(part: &str) -> String {
         "included" => "For this role",
         "always" => "For every role",
         "docs" => "What the project says about itself",
+        "standards" => "How the project wants its code",
+        "security" => "What matters for its security",
         "documents" => "Documents of the project",
         "printed" => "What was printed",
         "diff" => "The change",

@@ -19,7 +19,7 @@ use crate::problem::Problem;
 use crate::progress::Detail;
 
 pub(super) use self::show::{flat, value};
-pub(super) use self::validate::{conclude, problems, problems_json};
+pub(super) use self::validate::{conclude, problems, problems_json, strategy_problems};
 
 /// Arguments of `config`.
 #[derive(Debug, clap::Args)]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use codeteam_context::find::{Found, Options, Signal};
 use codeteam_context::redact::Redactor;
-use codeteam_engine::engine::{self, Ground, Project};
+use codeteam_engine::engine::{self, Ground};
 use codeteam_engine::find::{self, Findings, Search};
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::cli::Scene;
 use crate::exit::Exit;
 use crate::output::{self, Style, cut, one_line, out_line, say};
 use crate::problem::Problem;
-use crate::progress::Detail;
+use crate::progress::{Detail, Line};
 
 /// How long the bar of the best file is.
 const BAR: usize = 10;
@@ -27,7 +27,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PATH")]
     path: Option<PathBuf>,
     /// At most so many files.
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value = "10", value_parser = output::some)]
     limit: usize,
     /// Do not look at past commits.
     #[arg(long)]
@@ -50,29 +50,31 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let root = ground.root.clone().unwrap_or(here);
     let below = args.path.as_deref().map(|path| below(path, &root, scene));
     let below = below.transpose()?.unwrap_or_default();
-    // A repository without a commit has no history.
-    let wanted = ground.root.is_some() && !args.no_history;
-    let project = wanted.then(|| Project::find(&scene.folder, scene.env.clone()).ok());
-    let project = project.flatten();
+    let history = if args.no_history {
+        None
+    } else {
+        ground.history()?
+    };
+    let (config, _) = ground.layers(&[]).map_err(engine::Error::from)?;
     let search = Search {
         root: &root,
         below: &below,
-        history: project
-            .as_ref()
-            .map(|project| (&project.repo, &project.head.commit)),
+        history: history.as_ref().map(|(repo, tip)| (repo, tip)),
         model: args
             .model
             .as_deref()
             .map(|model| scene.folder.join(model))
-            .or_else(|| project.as_ref()?.embeddings_folder()),
+            .or_else(|| Some(root.join(config.embeddings.as_ref()?))),
         cache: scene.env.context_cache(&root),
     };
     let options = Options {
         limit: args.limit,
         ..Options::default()
     };
-    let findings = find::find(&text, &search, &options)?;
-    let (config, _) = ground.layers(&[]).map_err(engine::Error::from)?;
+    let line = Line::new(scene.detail);
+    let findings = find::find(&text, &search, &options, &|files, of| line.read(files, of));
+    line.clear();
+    let findings = findings?;
     let redactor = ground.redactor(&config)?;
     if scene.json {
         let mut found = in_json(&text, &findings);
@@ -98,7 +100,9 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
 fn below(path: &Path, root: &Path, scene: &Scene) -> Result<String, Problem> {
     let shown = path.display();
     let real = scene.folder.join(path).canonicalize().map_err(|error| {
-        Problem::user(format!("`{shown}` cannot be looked into")).caused_by(&error)
+        Problem::user(format!("`{shown}` cannot be looked into"))
+            .caused_by(&error)
+            .hint("name a folder or a file that is there")
     })?;
     let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
     match real.strip_prefix(&root) {

@@ -13,7 +13,7 @@ use crate::cli::Scene;
 use crate::exit::Exit;
 use crate::output::{self, harmless, out, say};
 use crate::problem::Problem;
-use crate::progress::Detail;
+use crate::progress::{Detail, Line};
 
 /// Arguments of `map`.
 #[derive(Debug, clap::Args)]
@@ -24,7 +24,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE|NAME")]
     focus: Vec<String>,
     /// At most so many tokens.
-    #[arg(long, value_name = "TOKENS", default_value_t = 2048)]
+    #[arg(long, value_name = "TOKENS", default_value = "2048", value_parser = output::number)]
     budget: usize,
 }
 
@@ -45,10 +45,14 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let redactor = ground.redactor(&config)?;
     let root = top.map_or_else(|| beginning(&path, scene), Path::to_owned);
     let root = root.as_path();
-    let tree = Tree::walk(root, &tree::Options::default(), &|_| {})
-        .map_err(|error| Problem::environment(error.to_string()).caused_by(&error))?;
+    let line = Line::new(scene.detail);
+    let tree = Tree::walk(root, &tree::Options::default(), &|progress| {
+        line.show(progress)
+    })
+    .map_err(|error| Problem::environment(error.to_string()).caused_by(&error))?;
     let cache = scene.env.context_cache(root);
-    let index = Index::build(&tree, cache.as_deref(), &|_, _| {});
+    let index = Index::build(&tree, cache.as_deref(), &|files, of| line.read(files, of));
+    line.clear();
     let (focus, unknown) = focus(args, scene, root, &index);
     let options = Options {
         below: if args.path.is_some() {
@@ -70,8 +74,14 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
             "note: `{focus}` is no source file here, and nothing is defined by that name"
         ));
     }
-    if scene.detail >= Detail::Normal && index.is_empty() {
-        say("no file is in a language codeteam knows");
+    if scene.detail >= Detail::Normal
+        && !(0..index.len()).any(|file| options.wants(index.path(file)))
+    {
+        let here = match &options.below {
+            all if all.is_empty() => String::new(),
+            below => format!(" below `{}`", harmless(below)),
+        };
+        say(&format!("no file{here} is in a language codeteam knows"));
     } else if scene.detail >= Detail::Normal && map.files.is_empty() {
         say("nothing fits: give it more with `--budget`");
     }

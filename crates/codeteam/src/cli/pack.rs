@@ -2,7 +2,6 @@
 
 mod clipboard;
 mod output;
-mod progress;
 mod tree;
 
 use std::path::{Path, PathBuf};
@@ -15,12 +14,11 @@ use codeteam_engine::engine::{self, Ground};
 use serde_json::{Value, json};
 
 use self::output::Target;
-use self::progress::Line;
 use crate::cli::Scene;
 use crate::exit::Exit;
-use crate::output::{json as print_json, one_line, say};
+use crate::output::{bytes, grouped, json as print_json, number, one_line, say};
 use crate::problem::Problem;
-use crate::progress::Detail;
+use crate::progress::{Detail, Line};
 
 /// How many of the largest files the summary names.
 const LARGEST: usize = 5;
@@ -42,7 +40,7 @@ pub(crate) struct Args {
     ///
     /// READMEs and manifests are the most useful, then source, tests, documents, other files, and last
     /// what programs write: lock files, fixtures, snapshots. Of each kind small files come first.
-    #[arg(long, value_name = "TOKENS", conflicts_with = "no_tokens")]
+    #[arg(long, value_name = "TOKENS", conflicts_with = "no_tokens", value_parser = number)]
     budget: Option<usize>,
     /// The form of the pack.
     #[arg(long, value_enum, default_value_t)]
@@ -188,6 +186,11 @@ fn summary(report: &Report, args: &Args) {
     let to = args.output.as_ref().filter(|path| path.as_os_str() != "-");
     let to = to.map_or_else(String::new, |path| format!(" into `{}`", path.display()));
     say(&format!("packed {}{to}", parts.join(", ")));
+    if report.files.is_empty() && !args.include.is_empty() {
+        say(
+            "note: nothing matches `--include`; patterns are written as in `.gitignore`, and seen from the folder that is packed",
+        );
+    }
     let compressed = report.files.iter().filter(|file| file.compressed).count();
     if compressed > 0 {
         say(&format!(
@@ -248,27 +251,6 @@ fn summary(report: &Report, args: &Args) {
     }
 }
 
-/// A number as people read it.
-fn grouped(n: usize) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-fn bytes(n: u64) -> String {
-    match n {
-        0..1_000 => format!("{n} bytes"),
-        1_000..1_000_000 => format!("{}.{} kB", n / 1_000, n % 1_000 / 100),
-        _ => format!("{}.{} MB", n / 1_000_000, n % 1_000_000 / 100_000),
-    }
-}
-
 /// Reads a size: `2M`, `500k`, `1048576`.
 fn size(text: &str) -> Result<u64, String> {
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -320,22 +302,5 @@ mod tests {
         for text in ["", "k", "1x", "-1", "1.5M", "99999999999999999G"] {
             assert!(size(text).is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn numbers_are_grouped() {
-        let all = [
-            (0, "0"),
-            (999, "999"),
-            (1_000, "1,000"),
-            (1_234_567, "1,234,567"),
-        ];
-        for (n, text) in all {
-            assert_eq!(grouped(n), text);
-        }
-        assert_eq!(
-            [bytes(999), bytes(1_550), bytes(38_748_581)],
-            ["999 bytes", "1.5 kB", "38.7 MB"]
-        );
     }
 }

@@ -40,8 +40,8 @@ enum Command {
     Validate(validate::Args),
     /// Print the prompt that a role's worker would be given, to the letter.
     ///
-    /// As if it were asked for the first time, on what is committed here. Nothing runs. The number of
-    /// tokens is an estimate.
+    /// As if it were asked for the first time, on what is committed here. Nothing runs. How many
+    /// tokens it has (OpenAI's o200k) is said at the end.
     Render(render::Args),
     /// Copy a built-in role into a file, to change it.
     ///

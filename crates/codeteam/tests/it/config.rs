@@ -220,11 +220,26 @@ fn everything_that_is_wrong_is_said_at_once() {
         ".codeteam/agents/quick/agent.yaml:2:12: expected a whole number, found `few`",
         ".codeteam/workflows/flow.yml:3:17: there is no role `codr`",
     ]);
+    let strategy = "parts: [diff, { name: mine, include: [$TARGETS] }]\n";
+    project.write(".codeteam/strategies/wide.yml", strategy);
     let told = project.run(&["config", "validate", "--json"]).expect(2);
     let told = told.value();
     assert_eq!(told["valid"], false);
-    assert_eq!(told["problems"].as_array().unwrap().len(), 10, "{told:#}");
+    assert_eq!(told["problems"].as_array().unwrap().len(), 11, "{told:#}");
     assert_eq!(told["problems"][1]["line"], 1);
+}
+
+#[test]
+fn strategies_are_judged_too() {
+    let project = Project::new();
+    let strategy = "parts:\n  - diff\n  - { name: mine, include: [$TARGETS] }\n";
+    project.write(".codeteam/strategies/wide.yml", strategy);
+    for command in ["config", "role"] {
+        project.run(&[command, "validate"]).expect(2).says(&[
+            ".codeteam/strategies/wide.yml:3:5: `$TARGETS`",
+            "(did you mean `$TARGET`?)",
+        ]);
+    }
 }
 
 #[test]

@@ -151,7 +151,7 @@ fn each_role_is_shown_what_its_strategy_says() {
         &[
             "## The change\n\n```diff\ndiff --git a/src/api.py",
             "### The changed files\n\n#### src/api.py\n",
-            "### standards\n\n#### CONTRIBUTING.md\n",
+            "### How the project wants its code\n\n#### CONTRIBUTING.md\n",
             "### What the change reaches\n\n#### src/web.py",
         ],
     );

@@ -52,6 +52,12 @@ fn as_json_for_programs() {
         (&json!(3), &json!([]))
     );
 
+    // It needs no configuration, so a broken one changes nothing.
+    project.config("a: [\n");
+    let again = project.json(&["find", "tampered logins", "--json"]);
+    assert_eq!(again["found"][0], *first);
+    std::fs::remove_dir_all(project.root().join(".codeteam")).unwrap();
+
     // A new commit is taken into account.
     project.write("hello.txt", "zebras\n");
     project.commit("Elephants");
@@ -94,10 +100,11 @@ fn what_cannot_be_looked_for() {
         (
             &["find", "x", "--path", "absent"],
             2,
-            "`absent` cannot be looked into",
+            "hint: name a folder or a file that is there",
         ),
         (&["find", "x", "--path", ".."], 2, "is not below"),
         (&["find", "x", "--model", "web"], 2, "tokenizer.json"),
+        (&["find", "x", "--limit", "0"], 2, "1 or more"),
     ] {
         let done = project.run(args);
         assert_eq!(done.code, Some(code), "{args:?}: {}", done.stderr);

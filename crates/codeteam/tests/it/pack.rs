@@ -258,6 +258,15 @@ fn what_cannot_be_is_said() {
     pack(&project, &["--max-file-size", "9x"])
         .expect(2)
         .says(&["no unit"]);
+    pack(&project, &["--budget", "many"])
+        .expect(2)
+        .says(&["write a whole number"]);
+    pack(&project, &["--json", "-o", "-"])
+        .expect(2)
+        .says(&["cannot both go to standard output", "hint: "]);
+    pack(&project, &["--include", "absent", "-o", "x.xml"])
+        .expect(0)
+        .says(&["packed 0 files", "nothing matches `--include`"]);
     pack(&project, &["--tree", "--no-tokens"]).expect(2);
     pack(&project, &["--copy", "-o", "x"]).expect(2);
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use codeteam_core::role::Layer;
 use codeteam_core::yaml::{self, Fault, Problems, Sources};
 use codeteam_engine::config::{self, Config};
+use codeteam_engine::context::strategies;
 use codeteam_engine::engine::{self, Ground};
 use codeteam_engine::library;
 use serde_json::{Value, json};
@@ -51,6 +52,7 @@ pub(super) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
         }
         Err(error) => found.push(yaml::Problem::of("", error.to_string())),
     }
+    found.extend(strategy_problems(&ground)?);
     // Workflows have roles of their own, too.
     let mut played = names.clone();
     let mut flows = 0;
@@ -119,6 +121,15 @@ pub(crate) fn problems(error: library::Error) -> Vec<yaml::Problem> {
     match error {
         library::Error::Invalid(problems) => problems.problems,
         library::Error::Unknown { .. } => vec![yaml::Problem::of("", error.to_string())],
+    }
+}
+
+/// What is wrong with context strategies.
+pub(crate) fn strategy_problems(ground: &Ground) -> Result<Vec<yaml::Problem>, Problem> {
+    match ground.strategies() {
+        Ok(_) => Ok(Vec::new()),
+        Err(engine::Error::Strategy(strategies::Error::Invalid(problems))) => Ok(problems.problems),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -41,6 +41,12 @@ impl Target {
         let place = match &args.output {
             _ if args.copy => Place::Clipboard,
             _ if args.tree => Place::Nowhere,
+            Some(path) if path.as_os_str() == "-" && scene.json => {
+                let problem = "the pack and its report cannot both go to standard output";
+                return Err(Problem::user(problem).hint(
+                    "`--json` alone prints the report; with `--output FILE` the pack goes there",
+                ));
+            }
             Some(path) if path.as_os_str() == "-" => Place::Standard,
             Some(path) => file(&scene.folder.join(path), path, args.force)?,
             None if scene.json => Place::Nowhere,

@@ -6,9 +6,8 @@ use std::io;
 use codeteam_context::pack::{Packed, Report};
 use serde_json::{Value, json};
 
-use super::grouped;
 use crate::cli::Scene;
-use crate::output;
+use crate::output::{self, grouped};
 use crate::problem::Problem;
 
 /// As many lines as people look at, where no terminal says how many it has.

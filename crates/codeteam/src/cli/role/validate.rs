@@ -4,7 +4,7 @@ use codeteam_core::yaml::Fault;
 use codeteam_engine::engine;
 
 use crate::cli::Scene;
-use crate::cli::config::{Said, conclude};
+use crate::cli::config::{Said, conclude, strategy_problems};
 use crate::exit::Exit;
 use crate::problem::Problem;
 
@@ -38,6 +38,7 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     for name in &all {
         problems.extend(library.prompt_problems(name, &templates));
     }
+    problems.extend(strategy_problems(&said.ground)?);
     let good = match &all[..] {
         [one] => format!("nothing is wrong with `{one}`"),
         _ => format!("nothing is wrong with these {} roles", all.len()),
