@@ -32,7 +32,7 @@ const FIRST: [&str; 4] = [
 /// How much of a prompt may be the files that its template puts in by name.
 const RELEVANT_SHARE: usize = 2;
 /// How often it is tried to fit what turns out a little longer in its place than by itself.
-const TRIES: usize = 4;
+const TRIES: usize = 8;
 
 /// What a prompt is made of.
 pub(crate) struct Asked<'a> {
@@ -116,9 +116,20 @@ pub(crate) fn told(asked: &Asked<'_>) -> Result<Told, Error> {
         let size = prompt.tokens();
         tries += 1;
         let over = size.saturating_sub(budget);
-        if over == 0 || tries == TRIES || room <= over {
+        if over == 0 {
             let packed = packed(asked, &fitted, &assembled, size);
             return Ok(Told { prompt, packed });
+        }
+        if tries == TRIES || room <= over {
+            let [(system, of_system), (task, of_task)] = sizes;
+            let rest = size.saturating_sub(of_system + of_task);
+            let parts = [(system, of_system), (task, of_task), ("the rest", rest)];
+            let parts = parts.map(|(name, size)| (name.to_owned(), size, size));
+            return Err(CannotFit {
+                budget,
+                parts: parts.into(),
+            }
+            .into());
         }
         room -= over;
     }
