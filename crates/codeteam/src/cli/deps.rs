@@ -58,6 +58,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         Some(path) => scene.folder.join(path),
         None => newest(&project)?,
     };
+    files::stays(&path, project.repo.top_level())?;
     let loaded = project.read_plan(&path)?;
     let text = files::read(&path)?;
     let mut notes = Vec::new();

@@ -349,3 +349,20 @@ fn no_import_tells_a_secret() {
         assert!(done.stdout.contains("[redacted: "), "{}", done.stdout);
     }
 }
+
+#[test]
+fn a_link_of_the_repository_does_not_lead_out_of_it() {
+    let project = project();
+    let outside = project.beside("plan.yml", PLAN);
+    std::os::unix::fs::symlink(&outside, project.path("linked.yml")).unwrap();
+    let done = project.run(&["deps", "linked.yml", "--yes"]);
+    assert_eq!(done.code, Some(2), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("leads out of the repository"),
+        "{}",
+        done.stderr
+    );
+    assert_eq!(std::fs::read_to_string(&outside).unwrap(), PLAN);
+    project.run(&["deps", &outside, "--yes"]).expect(0);
+    assert_ne!(std::fs::read_to_string(&outside).unwrap(), PLAN);
+}

@@ -58,6 +58,26 @@ pub(super) fn graph(repo: &Repo, plan: &Plan, notes: &mut Vec<String>) -> Result
     Ok(Graph::of(&sources, &read))
 }
 
+/// Refuses a plan of the repository that leads out of it: whoever made the link has no say in what is
+/// written elsewhere.
+pub(super) fn stays(path: &Path, root: &Path) -> Result<(), Problem> {
+    let (Ok(real), Ok(real_root)) = (path.canonicalize(), root.canonicalize()) else {
+        // What is not there is said when it is read.
+        return Ok(());
+    };
+    let is_own = path.starts_with(root) || path.starts_with(&real_root);
+    if is_own && !real.starts_with(&real_root) {
+        let shown = path.display();
+        return Err(
+            Problem::user(format!("`{shown}` leads out of the repository")).hint(format!(
+                "name the file itself: `codeteam deps {}`",
+                real.display()
+            )),
+        );
+    }
+    Ok(())
+}
+
 /// The text of a plan's file.
 pub(super) fn read(path: &Path) -> Result<String, Problem> {
     fs::read_to_string(path).map_err(|error| {
