@@ -116,9 +116,9 @@ fn told(top: &Path, cache: &Path) {
     println!(
         "  walking {:.1?}, index {:.1?}, ranks {:.1?}, map {:.1?}",
         walked,
-        built - walked,
-        ranked - built,
-        all - ranked
+        built.saturating_sub(walked),
+        ranked.saturating_sub(built),
+        all.saturating_sub(ranked)
     );
 }
 

@@ -1,11 +1,12 @@
 //! Reads what was chosen for a context, without its secrets, ready to be made to fit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::budget::{Item, Need, Part, Short};
 use crate::files::Content;
 use crate::language::Language;
 use crate::listing;
+use crate::map;
 use crate::outline::{self, Definition};
 use crate::redact::Redactor;
 use crate::strategy::{self, Body, Choice, Form, Pick, Project, TARGET};
@@ -38,6 +39,8 @@ pub struct Assembled {
     pub missing: Vec<String>,
     /// Files that are no text, or too long, or could not be read.
     pub unreadable: Vec<String>,
+    /// Changed files whose change is not shown, because they are not to be seen.
+    pub withheld: BTreeSet<String>,
 }
 
 /// Reads the parts of a context.
@@ -127,9 +130,8 @@ impl Assembled {
             strategy::DIFF => self.diff(given.diff, choice, redactor),
             strategy::CHANGES => self.diff(given.changes, choice, redactor),
             strategy::MAP => {
-                let map = (given.map)(MAP_TOKENS);
-                let less = (given.map)(MAP_TOKENS / 4);
-                vec![one(map, less)]
+                let map = |tokens| map::redacted(&(given.map)(tokens), redactor).0;
+                vec![one(map(MAP_TOKENS), map(MAP_TOKENS / 4))]
             }
             strategy::TREE => {
                 let paths = project.files().list().iter();
@@ -148,6 +150,7 @@ impl Assembled {
         let mut files: Vec<(u8, Item)> = Vec::new();
         for (path, text) in by_file(diff.unwrap_or_default()) {
             if !choice.shows_changes_of(&path) {
+                self.withheld.insert(path);
                 continue;
             }
             let text = self.redact(&path, text, redactor);
@@ -213,15 +216,66 @@ fn path_of(piece: &str) -> String {
     let header = piece.lines().take_while(|line| !line.starts_with("@@"));
     let mut found = None;
     for line in header {
-        let named = ["+++ b/", "--- a/", "rename to ", "copy to "];
-        if let Some(name) = named.iter().find_map(|start| line.strip_prefix(start)) {
-            found = Some(name.trim_end_matches('\t').to_owned());
-        }
+        let side = |mark: &str, side: &str| {
+            let name = unquoted(line.strip_prefix(mark)?.trim_end_matches('\t'));
+            Some(name.strip_prefix(side)?.to_owned())
+        };
+        let moved = |mark: &str| line.strip_prefix(mark).map(unquoted);
+        let named = side("--- ", "a/")
+            .or_else(|| side("+++ ", "b/"))
+            .or_else(|| moved("rename to "))
+            .or_else(|| moved("copy to "));
+        found = named.or(found);
     }
     let first = piece.lines().next().unwrap_or_default();
     found
-        .or_else(|| Some(first.rsplit_once(" b/")?.1.to_owned()))
+        .or_else(|| same_twice(first.strip_prefix("diff --git ")?))
         .unwrap_or_else(|| strategy::DIFF.to_owned())
+}
+
+/// The name in `a/name b/name`. It may have ` b/` in it, so only its length tells where it begins again.
+fn same_twice(names: &str) -> Option<String> {
+    let (one, other) = names.split_at_checked(names.len() / 2)?;
+    let (one, other) = (unquoted(one), unquoted(other.strip_prefix(' ')?));
+    let name = other.strip_prefix("b/")?;
+    (one.strip_prefix("a/")? == name).then(|| name.to_owned())
+}
+
+/// Undoes git's quoting of names with control characters, quotes or backslashes.
+fn unquoted(name: &str) -> String {
+    let quoted = name
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    let Some(quoted) = quoted else {
+        return name.to_owned();
+    };
+    let mut plain = Vec::with_capacity(quoted.len());
+    let mut bytes = quoted.bytes().peekable();
+    while let Some(byte) = bytes.next() {
+        if byte != b'\\' {
+            plain.push(byte);
+            continue;
+        }
+        plain.push(match bytes.next() {
+            Some(b'a') => 0x07,
+            Some(b'b') => 0x08,
+            Some(b't') => b'\t',
+            Some(b'n') => b'\n',
+            Some(b'v') => 0x0b,
+            Some(b'f') => 0x0c,
+            Some(b'r') => b'\r',
+            Some(digit @ b'0'..=b'7') => {
+                let mut value = digit - b'0';
+                while let Some(digit) = bytes.next_if(|byte| matches!(byte, b'0'..=b'7')) {
+                    value = value.wrapping_mul(8).wrapping_add(digit - b'0');
+                }
+                value
+            }
+            Some(other) => other,
+            None => b'\\',
+        });
+    }
+    String::from_utf8_lossy(&plain).into_owned()
 }
 
 /// What others can see of a file: the declarations of what is public.
@@ -287,6 +341,30 @@ mod tests {
         );
         assert_eq!(by_file("").len(), 0);
         assert_eq!(by_file("no diff at all")[0].0, "diff");
+    }
+
+    #[test]
+    fn no_name_passes_a_change_off_as_another_files() {
+        for (piece, path) in [
+            (
+                "diff --git a/x b/tests/y b/x b/tests/y\nold mode 100644\nnew mode 100755\n",
+                "x b/tests/y",
+            ),
+            (
+                "diff --git \"a/tests/\\\"y\" \"b/tests/\\\"y\"\nBinary files differ\n",
+                "tests/\"y",
+            ),
+            (
+                "diff --git \"a/tests/\\ty\" \"b/tests/\\ty\"\n--- \"a/tests/\\ty\"\n+++ \"b/tests/\\ty\"\n@@ -1 +1 @@\n-1\n+2\n",
+                "tests/\ty",
+            ),
+            (
+                "diff --git \"a/\\346\\227\" \"b/\\346\\227\"\nnew file mode 100644\n",
+                "\u{fffd}",
+            ),
+        ] {
+            assert_eq!(path_of(piece), path, "{piece}");
+        }
     }
 
     #[test]

@@ -13,6 +13,8 @@ use crate::tokens;
 
 /// What a heading and a fence take, about.
 const FRAME: usize = 16;
+/// A token has seldom more bytes. Blanks have, by the hundred: what they take is counted, too.
+const BYTES_PER_TOKEN: usize = 16;
 /// How many lines of a text that has no grammar stay when it is shortened.
 const BEGINNING: usize = 40;
 
@@ -176,7 +178,8 @@ impl Weighed {
 }
 
 fn weigh(name: &str, text: &str) -> usize {
-    tokens::count(name) + tokens::count(text) + FRAME
+    let size = tokens::count(text).max(text.len() / BYTES_PER_TOKEN);
+    tokens::count(name) + size + FRAME
 }
 
 /// Makes parts fit into a budget. `fixed` is what is there in any case, with its sizes.
@@ -350,7 +353,8 @@ fn bare_diff(text: &str) -> Option<String> {
             kept.push(line);
         }
     }
-    left_out.then(|| kept.join("\n"))
+    // The next file's begins on a line of its own.
+    left_out.then(|| kept.join("\n") + "\n")
 }
 
 #[cfg(test)]

@@ -3,18 +3,22 @@
 //! A file that is missing, cut off, of another version or changed by hand counts as empty.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 
+use rustix::fs::{Mode, OFlags};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// Each file begins with the sum of what follows.
 const SUM: usize = blake3::OUT_LEN;
 
+/// Nothing larger is ever kept: not even of a million files.
+const LARGEST: u64 = 4 << 30;
+
 /// Reads what was kept under a version.
 pub fn load<T: DeserializeOwned>(path: &Path, version: u32) -> Option<T> {
-    let bytes = fs::read(path).ok()?;
+    let bytes = read(path).ok()?;
     let (sum, rest) = bytes.split_at_checked(SUM)?;
     if blake3::hash(rest).as_bytes() != sum {
         return None;
@@ -24,6 +28,19 @@ pub fn load<T: DeserializeOwned>(path: &Path, version: u32) -> Option<T> {
         return None;
     }
     postcard::from_bytes(rest).ok()
+}
+
+/// Reads a file, if it is a plain one that somebody could have meant: no pipe is waited for.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = fs::File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let found = file.metadata()?;
+    if !found.is_file() || found.len() > LARGEST {
+        return Err(io::Error::other("is no file of the cache"));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(found.len()).unwrap_or(0));
+    file.take(LARGEST).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Keeps a value under a version, in place of what was there. Whoever reads meanwhile sees the one
@@ -56,6 +73,18 @@ mod tests {
         save(&path, 2, &value).unwrap();
         assert_eq!(load(&path, 2), Some(value));
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_is_no_plain_file_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("counts");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, Mode::RWXU).unwrap();
+        assert_eq!(load::<Vec<u64>>(&path, 1), None);
+        save(&path, 1, &vec![1_u64]).unwrap();
+        assert_eq!(load(&path, 1), Some(vec![1_u64]));
+        fs::File::create(&path).unwrap().set_len(1 << 43).unwrap();
+        assert_eq!(load::<Vec<u64>>(&path, 1), None);
     }
 
     #[test]

@@ -96,18 +96,36 @@ pub struct Shown {
 impl Map {
     /// Takes secrets out of it: a constant may be one.
     pub fn redact(&mut self, redactor: &Redactor) -> Hits {
-        let redacted = redactor.redact(&self.text);
-        let hits = redacted.hits;
+        let (text, hits) = redacted(&self.text, redactor);
         if !hits.is_empty() {
-            self.text = redacted.text.into_owned();
+            self.text = text;
             self.tokens = tokens::count(&self.text);
-            for definition in self.files.iter_mut().flat_map(|part| &mut part.definitions) {
-                let redacted = redactor.redact(&definition.signature).text;
-                definition.signature = redacted.into_owned();
+            let clean = |text: &mut String| *text = redactor.redact(text).text.into_owned();
+            for part in &mut self.files {
+                clean(&mut part.path);
+                for definition in &mut part.definitions {
+                    clean(&mut definition.name);
+                    clean(&mut definition.signature);
+                }
             }
         }
         hits
     }
+}
+
+/// The text of a map without its secrets, and what they were. Each line is looked at by itself: what
+/// begins in one declaration, and is cut off there, does not go on in the next.
+pub fn redacted(text: &str, redactor: &Redactor) -> (String, Hits) {
+    let mut clean = String::with_capacity(text.len());
+    let mut hits = Hits::default();
+    for line in text.split_inclusive('\n') {
+        let redacted = redactor.redact(line);
+        clean.push_str(&redacted.text);
+        for (rule, count) in redacted.hits {
+            *hits.entry(rule).or_default() += count;
+        }
+    }
+    (clean, hits)
 }
 
 /// The fewest tokens that a definition takes.
@@ -180,4 +198,20 @@ fn candidates(index: &Index, ranks: &Ranks, options: &Options) -> (Vec<Candidate
     }
     all.sort_unstable_by(order);
     (all, total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_cut_off_in_one_line_takes_nothing_of_the_next() {
+        let begun = ["-----BEGIN RSA ", "PRIVATE KEY-----"].concat();
+        let body = "MIIEowIBAAKCAQEA7x3p".repeat(3);
+        let text = format!("a.py:\ndef sign(key=\"{begun} {body} {body}…\nb.py:\ndef b()\n");
+        let (clean, hits) = redacted(&text, &Redactor::new([]));
+        assert!(!clean.contains("MIIE"), "{clean}");
+        assert!(clean.ends_with("\nb.py:\ndef b()\n"), "{clean}");
+        assert_eq!(hits.values().sum::<usize>(), 1);
+    }
 }

@@ -11,6 +11,7 @@ mod counts;
 mod make;
 mod ordered;
 mod rank;
+mod renamed;
 mod rules;
 mod structure;
 mod style;
@@ -28,6 +29,7 @@ pub use self::style::{Style, is_pack};
 use self::counts::Known;
 use self::make::{Form, Made, Maker};
 use self::ordered::ordered;
+use self::renamed::Renamed;
 use self::style::{End, Head};
 use crate::files::{Files, Skipped};
 use crate::redact::Redactor;
@@ -124,6 +126,20 @@ pub enum Error {
 
 /// Writes a pack of files. What was counted is kept in the cache folder, if there is one.
 pub fn pack(
+    files: &impl Files,
+    options: &Options,
+    redactor: &Redactor,
+    cache: Option<&Path>,
+    out: &mut dyn Write,
+    progress: &(dyn Fn(Progress) + Sync),
+) -> Result<Report, Error> {
+    match Renamed::new(files, redactor) {
+        Some(renamed) => written(&renamed, options, redactor, cache, out, progress),
+        None => written(files, options, redactor, cache, out, progress),
+    }
+}
+
+fn written(
     files: &impl Files,
     options: &Options,
     redactor: &Redactor,

@@ -92,6 +92,9 @@ pub struct Config {
     pub rules: Vec<String>,
     /// Files that roles are shown: `always`, and by the role's name.
     pub context: BTreeMap<String, Vec<String>>,
+    /// A folder with a static embedding model (`model.safetensors`, `tokenizer.json`), for finding files by
+    /// what they mean.
+    pub embeddings: Option<PathBuf>,
     /// What a run may use up; without limit where nothing is said.
     pub limits: Limits,
     /// Branches and commits.

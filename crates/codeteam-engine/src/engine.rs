@@ -147,6 +147,8 @@ pub enum Error {
     #[error(transparent)]
     Prompt(#[from] crate::prompt::Error),
     #[error(transparent)]
+    Find(#[from] crate::find::Error),
+    #[error(transparent)]
     Strategy(#[from] crate::context::strategies::Error),
     #[error(transparent)]
     Context(#[from] crate::context::Error),

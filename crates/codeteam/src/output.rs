@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 
+use codeteam_context::redact::Redactor;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::problem::Problem;
 
@@ -140,6 +142,22 @@ pub(crate) fn json(value: &impl Serialize) -> Result<(), Problem> {
     let text = serde_json::to_string(value)
         .map_err(|e| Problem::internal("a result cannot be written as JSON").caused_by(&e))?;
     out_bytes(format!("{text}\n").as_bytes())
+}
+
+/// Takes secrets out of every text of a value.
+pub(crate) fn redact(value: &mut Value, redactor: &Redactor) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(redacted) = redactor.redact(text).text {
+                *text = redacted;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| redact(item, redactor)),
+        Value::Object(fields) => fields
+            .values_mut()
+            .for_each(|field| redact(field, redactor)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 /// Says something to the person. If standard error is gone there is nobody to tell.

@@ -127,6 +127,7 @@ impl From<EngineError> for Problem {
             }
             EngineError::Library(library::Error::Invalid(problems))
             | EngineError::Config(config::Error::Invalid(problems)) => Self::user(near(problems)),
+            EngineError::Find(error) => error.into(),
             EngineError::Strategy(error) => error.into(),
             EngineError::Context(error) => error.into(),
             EngineError::NotCast(ref name, ref known) => {

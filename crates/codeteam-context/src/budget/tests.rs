@@ -89,7 +89,7 @@ fn texts_are_shortened_by_what_they_are() {
     let diff = "diff --git a/a.rs b/a.rs\n--- a/a.rs\n+++ b/a.rs\n@@ -1,3 +1,3 @@ fn a\n one\n-two\n+2\n\n three\n";
     assert_eq!(
         shorten(diff, &Short::Diff).unwrap(),
-        "diff --git a/a.rs b/a.rs\n--- a/a.rs\n+++ b/a.rs\n@@ -1,3 +1,3 @@ fn a\n-two\n+2"
+        "diff --git a/a.rs b/a.rs\n--- a/a.rs\n+++ b/a.rs\n@@ -1,3 +1,3 @@ fn a\n-two\n+2\n"
     );
 }
 
@@ -132,4 +132,21 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn what_has_few_tokens_and_many_bytes_takes_room_too() {
+    let blank = Item {
+        name: "blank".to_owned(),
+        text: " ".repeat(1 << 20),
+        short: Short::No,
+        shortened: false,
+    };
+    let part = Part {
+        name: "related".to_owned(),
+        need: Need::Wanted,
+        items: vec![blank; 20],
+    };
+    let fitted = fit(vec![part], &[], 200_000).unwrap();
+    assert_eq!(fitted.parts[0].items.len(), 3);
 }

@@ -2,13 +2,14 @@
 //!
 //! Such a model is a table with a vector for each of its tokens; a text means the mean of its tokens.
 //! Two files are read: `model.safetensors` with the table, and `tokenizer.json` in Hugging Face's
-//! form. Texts are given to it word by word, as [`words`](super::words) splits them: identifiers are
+//! form. Texts are given to it word by word, as [`super::words`] splits them: identifiers are
 //! no words to a model of language.
 
 mod table;
 mod tokens;
 
 use std::collections::HashMap;
+use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -47,6 +48,9 @@ pub enum Error {
     },
 }
 
+/// No model's file is larger.
+const MAX_BYTES: u64 = 2 << 30;
+
 /// A static embedding model.
 #[derive(Debug)]
 pub struct Model {
@@ -61,9 +65,17 @@ impl Model {
     pub fn load(folder: &Path) -> Result<Self, Error> {
         let read = |name: &str| {
             let path = folder.join(name);
-            match std::fs::read(&path) {
-                Ok(bytes) => Ok((path, bytes)),
-                Err(source) => Err(Error::Read { path, source }),
+            let is_plain = |found: Metadata| found.is_file() && found.len() <= MAX_BYTES;
+            match path.metadata().map(is_plain) {
+                // A pipe would be waited for.
+                Ok(false) => {
+                    let what = "it is no plain file, or larger than any model".to_owned();
+                    Err(Error::Wrong { path, what })
+                }
+                _ => match std::fs::read(&path) {
+                    Ok(bytes) => Ok((path, bytes)),
+                    Err(source) => Err(Error::Read { path, source }),
+                },
             }
         };
         let (tokenizer_path, tokenizer) = read("tokenizer.json")?;

@@ -1,5 +1,6 @@
 //! A small web framework with a history, and what is found in it.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -115,9 +116,9 @@ fn check(text: &str, commits: &[Commit], expected: &Expect) {
     let folder = project();
     let mut shown = String::new();
     for found in find(folder.path(), commits, text, None).iter().take(4) {
-        shown.push_str(&format!("{} {:.2}\n", found.path, found.score));
+        let _ = writeln!(shown, "{} {:.2}", found.path, found.score);
         for reason in &found.why {
-            shown.push_str(&format!("  {reason}\n"));
+            let _ = writeln!(shown, "  {reason}");
         }
     }
     expected.assert_eq(&shown);
@@ -128,7 +129,7 @@ fn words_lead_to_paths_names_and_texts() {
     check(
         "Match routes with trailing slashes",
         &[],
-        &expect![[r#"
+        &expect![["
             web/router.py 2.64
               the text has `match`, `routes`
               the path has `routes`
@@ -141,7 +142,7 @@ fn words_lead_to_paths_names_and_texts() {
               the test of web/router.py
             web/pattern.py 0.61
               imported by web/router.py
-        "#]],
+        "]],
     );
 }
 
@@ -151,7 +152,7 @@ fn past_commits_lead_where_words_do_not() {
     check(
         "Tampered login is not noticed",
         &commits(),
-        &expect![[r#"
+        &expect![["
             web/signing.py 1.35
               a past commit with similar words changed it: “Reject tampered login tokens”
               changed in 3 commits
@@ -163,7 +164,7 @@ fn past_commits_lead_where_words_do_not() {
             web/session.py 0.54
               changed together with web/signing.py in 2 of 3 commits
               changed in 2 commits
-        "#]],
+        "]],
     );
 }
 
@@ -172,7 +173,7 @@ fn an_identifier_or_a_path_is_taken_at_its_word() {
     check(
         "`load_cookie` fails",
         &[],
-        &expect![[r#"
+        &expect![["
             web/session.py 2.53
               the text has `cookie`, `load`
               `load_cookie` is defined here
@@ -182,12 +183,12 @@ fn an_identifier_or_a_path_is_taken_at_its_word() {
               imports web/session.py
               the text has `load`
               the test of web/session.py
-        "#]],
+        "]],
     );
     check(
         "rename things in web/pattern.py",
         &[],
-        &expect![[r#"
+        &expect![["
             web/pattern.py 6.71
               the task names it
               the text has `pattern`
@@ -203,7 +204,7 @@ fn an_identifier_or_a_path_is_taken_at_its_word() {
               the path has `py`
             README.md 0.51
               the text has `web`
-        "#]],
+        "]],
     );
 }
 
@@ -305,6 +306,7 @@ fn nothing_to_go_by_finds_nothing() {
 #[test]
 fn a_cache_changes_nothing() {
     let (folder, cache) = (project(), tempfile::tempdir().unwrap());
+    let kept = cache.path().join("sketches");
     let cache = Some(cache.path());
     let text = "match routes of a session";
     let plain = find(folder.path(), &commits(), text, None);
@@ -319,7 +321,6 @@ fn a_cache_changes_nothing() {
     let after = find(folder.path(), &commits(), "zebra", None);
     assert_eq!(after[0].path, "web/pattern.py");
     assert_eq!(find(folder.path(), &commits(), "zebra", cache), after);
-    let kept = cache.unwrap().join("sketches");
     fs::write(kept, "damaged").unwrap();
     assert_eq!(find(folder.path(), &commits(), "zebra", cache), after);
 }

@@ -19,7 +19,7 @@ use crate::files::Stamp;
 use crate::language::Language;
 
 /// Counts up when an outline of the same content would be another.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What of an index is on the disk.
 #[derive(Debug, Default)]

@@ -110,9 +110,11 @@ pub(super) fn signature(text: &str, node: Node<'_>, part: Range<usize>) -> Strin
 /// Several stretches as one.
 pub(super) fn joined(text: &str, node: Node<'_>, parts: &[Range<usize>]) -> String {
     let mut line = Line::default();
+    let mut is_cut = false;
     for part in parts {
         // What comes after is cut anyway.
         let end = text.floor_char_boundary(part.end.min(part.start + 4 * LONGEST));
+        is_cut |= end < part.end;
         let part = &(part.start..end.max(part.start));
         line.space = true;
         let mut at = part.start;
@@ -123,17 +125,26 @@ pub(super) fn joined(text: &str, node: Node<'_>, parts: &[Range<usize>]) -> Stri
             at = comment.end.clamp(at, part.end);
         }
         line.push(&text[at..part.end]);
-        if line.text.len() > LONGEST {
+        if is_cut || line.text.len() > LONGEST {
             break;
         }
     }
     let mut text = line.text;
     text.truncate(text.trim_end_matches(['{', ':', ';', ',', ' ']).len());
-    if text.len() > LONGEST {
+    if is_cut || text.len() > LONGEST {
         text.truncate(text.floor_char_boundary(LONGEST));
+        text.truncate(before_the_cut(&text));
         text.push('…');
     }
     text
+}
+
+/// Where a text that was cut off ends if no half of a word stays: half a secret is not known for what
+/// it is.
+fn before_the_cut(text: &str) -> usize {
+    let ends = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | '(' | '[' | '{' | '<');
+    let end = text.rfind(ends).unwrap_or(0);
+    text[..end].trim_end().len()
 }
 
 /// How a value is declared: all of it if that is short.
@@ -220,6 +231,34 @@ fn comments(text: &str, node: Node<'_>, part: &Range<usize>) -> Vec<Range<usize>
         while !cursor.goto_next_sibling() {
             if !cursor.goto_parent() {
                 return found;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::language::Language;
+    use crate::outline::outline;
+
+    #[test]
+    fn no_half_of_a_word_stays_where_a_signature_is_cut() {
+        let key = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+        for length in 300..1_700 {
+            for filler in ["a, b=None, ", "a, # "] {
+                let filled: String = filler.chars().cycle().take(length).collect();
+                let filled = match filler.find('#') {
+                    Some(at) => format!("{}{}\n", &filler[..=at], "x".repeat(length)),
+                    None => format!("{}, ", filled.trim_end_matches([',', ' ', '='])),
+                };
+                let text = format!("def f({filled}z='{key}', c=1):\n    pass\n");
+                let found = outline(&text, Language::Python);
+                let signature = &found.definitions[0].signature;
+                assert!(
+                    !signature.contains("ghp_") || signature.contains(key),
+                    "{signature}"
+                );
+                assert!(signature.starts_with("def f"), "{signature}");
             }
         }
     }

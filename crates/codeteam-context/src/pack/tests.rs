@@ -485,3 +485,38 @@ fn a_full_disk_ends_it() {
     assert!(matches!(error, Error::Write(_)));
     assert!(files.reads.lock().unwrap().iter().sum::<usize>() < 400);
 }
+
+#[test]
+fn no_name_has_a_secret_in_it() {
+    let key = ["gh", "p_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
+    let (file, folder, binary) = (
+        format!("{key}.txt"),
+        format!("src/{key}/b.py"),
+        format!("z/{key}.bin"),
+    );
+    let files = Made::new([
+        (file, Some("one\n".to_owned())),
+        ("a.txt".to_owned(), Some("two\n".to_owned())),
+        (folder, Some("def b(): pass\n".to_owned())),
+        ("src/z.py".to_owned(), Some("three\n".to_owned())),
+        (binary, None),
+    ]);
+    for style in [Style::Xml, Style::Markdown, Style::Json, Style::Plain] {
+        let mut out = Vec::new();
+        let report = pack(
+            &files,
+            &of(style),
+            &Redactor::new([]),
+            None,
+            &mut out,
+            &|_| {},
+        );
+        let (out, report) = (String::from_utf8(out).unwrap(), report.unwrap());
+        assert!(!out.contains(&key) && out.contains("[redacted: "), "{out}");
+        assert_eq!((report.files.len(), report.skipped.len()), (4, 1));
+        assert!(!format!("{report:?}").contains(&key), "{report:?}");
+        for text in ["one", "two", "three", "def b(): pass"] {
+            assert!(out.contains(text), "{out}");
+        }
+    }
+}

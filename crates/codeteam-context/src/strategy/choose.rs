@@ -169,13 +169,8 @@ fn parts(wishes: &Wishes<'_>, matter: &Matter<'_>) -> Vec<Part> {
     if (wishes.git_diff || !diffs.is_empty()) && !has(&parts, DIFF) {
         parts.insert(at, named(DIFF, &[]));
     }
-    if matter.blind {
-        if !has(&parts, TARGET) {
-            parts.insert(0, named(TARGET, &["$TARGET"]));
-        }
-        if !has(&parts, TREE) {
-            parts.push(named(TREE, &[]));
-        }
+    if matter.blind && !has(&parts, TREE) {
+        parts.push(named(TREE, &[]));
     }
     if !wishes.always_include.is_empty() {
         let part = Part {
@@ -183,6 +178,15 @@ fn parts(wishes: &Wishes<'_>, matter: &Matter<'_>) -> Vec<Part> {
             ..named(ALWAYS, &[])
         };
         parts.insert(0, part);
+    }
+    if matter.blind {
+        // Whoever writes a file anew must have it whole: no part before takes it, in another form.
+        let own = parts.iter().position(|part| part.name == TARGET);
+        let own = own.map(|at| parts.remove(at).include).unwrap_or_default();
+        let mut target = named(TARGET, &["$TARGET"]);
+        let others = own.into_iter().filter(|word| word != "$TARGET");
+        target.include.extend(others);
+        parts.insert(0, target);
     }
     parts
 }
@@ -220,7 +224,7 @@ impl<'a> Chooser<'a> {
                 .map(|(at, file)| (file.path.as_str(), at))
                 .collect(),
             excluded: Patterns::new(&patterns)?,
-            hidden: Patterns::new(wishes.hidden)?,
+            hidden: Patterns::hiding(wishes.hidden)?,
             internals: BTreeSet::new(),
         };
         let mut excluded: Vec<String> = patterns.into_iter().cloned().collect();
@@ -309,7 +313,10 @@ impl<'a> Chooser<'a> {
             }
             "$IMPLEMENTATION_INTERNALS" => whole(self.component()).collect(),
             "$DOCS" => whole(self.purpose(wanted::DOCS)?).collect(),
-            "$STANDARDS" => whole(self.purpose(wanted::STANDARDS)?).collect(),
+            // What the change itself brings is no standard that it could be judged by.
+            "$STANDARDS" => whole(self.purpose(wanted::STANDARDS)?)
+                .filter(|(path, _)| !self.matter.changed.contains(path))
+                .collect(),
             "$SECURITY" => whole(self.purpose(wanted::SECURITY)?).collect(),
             _ => {
                 return Err(Unreadable {

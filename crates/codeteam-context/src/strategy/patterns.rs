@@ -52,6 +52,29 @@ impl Patterns {
         Ok(Self(Some(set)))
     }
 
+    /// Reads patterns of what must not be seen. Each hides what it means, and also what it means if its
+    /// brackets and braces are taken as they are written; one that means nothing hides only that.
+    pub fn hiding<S: AsRef<str>>(
+        patterns: impl IntoIterator<Item = S>,
+    ) -> Result<Self, Unreadable> {
+        let mut all = Vec::new();
+        for pattern in patterns {
+            let pattern = pattern.as_ref();
+            let mut plain = String::new();
+            for c in pattern.chars() {
+                match c {
+                    '[' | ']' | '{' | '}' | '\\' => plain.extend(['[', c, ']']),
+                    c => plain.push(c),
+                }
+            }
+            if Self::new([pattern]).is_ok() {
+                all.push(pattern.to_owned());
+            }
+            all.push(plain);
+        }
+        Self::new(all)
+    }
+
     /// Whether one of them matches.
     pub fn matches(&self, path: &str) -> bool {
         self.0.as_ref().is_some_and(|set| set.is_match(path))
@@ -72,6 +95,22 @@ fn glob(written: &str, pattern: &str, any_case: bool) -> Result<Glob, Unreadable
 #[cfg(test)]
 mod tests {
     use super::Patterns;
+
+    #[test]
+    fn what_is_hidden_is_hidden_either_way() {
+        let hides = |pattern: &str, path: &str| Patterns::hiding([pattern]).unwrap().matches(path);
+        for (pattern, path) in [
+            ("tests", "tests/a/b.py"),
+            ("**/*.{env,key}", "a/b.key"),
+            ("a[1].py", "a[1].py"),
+            ("a[1].py", "a1.py"),
+            ("a/[b", "a/[b"),
+            (r"a\b{", r"a\b{"),
+        ] {
+            assert!(hides(pattern, path), "{pattern} {path}");
+        }
+        assert!(!hides("a[1].py", "a2.py"));
+    }
 
     #[test]
     fn files_and_folders_are_matched() {

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use codeteam_context::files::{Content, File, Files};
+use codeteam_context::strategy::Patterns;
 
-use crate::git::{Error, Oid, Repo, TreeFile};
+use crate::git::{Oid, Repo, TreeFile};
 
 /// Longer files are not read.
 const MAX_BYTES: u64 = 1 << 20;
@@ -19,12 +20,14 @@ pub(crate) struct Objects<'a> {
 }
 
 impl<'a> Objects<'a> {
-    /// The plain files of a tree.
-    pub(crate) fn new(repo: &'a Repo, tree: &Oid) -> Result<Self, Error> {
+    /// The plain files of a tree, but those that are hidden.
+    pub(crate) fn new(repo: &'a Repo, tree: &Oid, hidden: &[String]) -> Result<Self, super::Error> {
+        let hidden = Patterns::hiding(hidden)?;
         let mut all: Vec<(String, TreeFile)> = repo
             .all_files_of(tree)?
             .into_iter()
             .filter_map(|file| Some((file.path.to_str()?.to_owned(), file)))
+            .filter(|(path, _)| !hidden.matches(path))
             .collect();
         all.sort_by(|(a, _), (b, _)| a.cmp(b));
         let mut objects = Self {

@@ -5,6 +5,7 @@ use std::cell::OnceCell;
 use std::path::PathBuf;
 
 use codeteam_context::files::Files;
+use codeteam_context::find::meaning::Model;
 use codeteam_context::find::{self, Commit, Corpus, History, Sketches};
 use codeteam_context::graph::{self, Focus, Ranks};
 use codeteam_context::imports::{self, Graph, Source, Way};
@@ -24,6 +25,8 @@ pub(crate) struct About<'a> {
     pub(crate) targets: Vec<String>,
     /// Where what was worked out is kept.
     pub(crate) cache: Option<PathBuf>,
+    /// The folder of an embedding model.
+    pub(crate) model: Option<PathBuf>,
     /// Past commits, newest first.
     pub(crate) history: &'a dyn Fn() -> Vec<Commit>,
 }
@@ -96,11 +99,19 @@ impl<'a> Sight<'a> {
             let files: Vec<_> = sketches.candidates().collect();
             let commits = (self.about.history)();
             let history = History::new(&commits, files.iter().map(|file| file.path));
+            // A run does not start without its model; one that is gone since is done without.
+            let model = self
+                .about
+                .model
+                .as_deref()
+                .and_then(|model| Model::load(model).ok());
+            let (words, cache) = (&self.about.words, self.about.cache.as_deref());
+            let meaning = model.map(|model| model.nearness(words, &files, self.files, cache));
             let corpus = Corpus {
                 files,
                 look: Some(&sketches),
                 history: Some(&history),
-                meaning: None,
+                meaning,
             };
             let options = find::Options {
                 limit: RANKED,

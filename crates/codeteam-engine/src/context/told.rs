@@ -20,6 +20,8 @@ use crate::prompt::{self, Attached, Document, Prompt, ShownFile, ShownPart, Temp
 const DOCUMENTS: &str = "documents";
 /// The part with what was printed when it was wrong.
 const PRINTED: &str = "printed";
+/// What is changed and must not be seen, as the prompt and the log call it.
+const WITHHELD: &str = "changed, but not for you to see";
 /// The parts that come before documents.
 const FIRST: [&str; 4] = [
     strategy::ALWAYS,
@@ -88,7 +90,7 @@ pub(crate) fn told(asked: &Asked<'_>) -> Result<Told, Error> {
     let budget = usize::try_from(asked.budget).unwrap_or(usize::MAX);
     let mut fixed = Attached::default();
     named_variables(asked, &needs, budget, &mut fixed)?;
-    let mut assembled = parts(asked, &needs)?;
+    let (mut assembled, lengths) = parts(asked, &needs)?;
     let render = |attached: &Attached| -> Result<Prompt, Error> {
         let (assignment, templates) = (asked.assignment, asked.templates);
         Ok(prompt::render(
@@ -109,7 +111,7 @@ pub(crate) fn told(asked: &Asked<'_>) -> Result<Told, Error> {
     let mut tries = 0;
     loop {
         let fitted = budget::fit(parts.clone(), &sizes, room)?;
-        let attached = attached(asked, &fixed, &fitted, &assembled);
+        let attached = attached(asked, &fixed, &fitted, &assembled, &lengths);
         let prompt = render(&attached)?;
         let size = prompt.tokens();
         tries += 1;
@@ -130,7 +132,7 @@ fn named_variables(
     attached: &mut Attached,
 ) -> Result<(), Error> {
     let files = asked.project.files();
-    let hidden = strategy::Patterns::new(&asked.assignment.exclude)?;
+    let hidden = strategy::Patterns::hiding(&asked.assignment.exclude)?;
     if needs.contains(variables::REPO_MAP) {
         let paths = files.list().iter().map(|file| file.path.as_str());
         let paths: Vec<&str> = paths.filter(|path| !hidden.matches(path)).collect();
@@ -195,8 +197,11 @@ fn given<'a>(asked: &'a Asked<'_>) -> Given<'a> {
     }
 }
 
+/// How long each document is, by its path.
+type Lengths = BTreeMap<String, usize>;
+
 /// Everything that may be shown, in the order of its importance.
-fn parts(asked: &Asked<'_>, needs: &BTreeSet<String>) -> Result<Assembled, Error> {
+fn parts(asked: &Asked<'_>, needs: &BTreeSet<String>) -> Result<(Assembled, Lengths), Error> {
     let assignment = asked.assignment;
     let continues = assignment.session.is_some();
     // An earlier try of this very visit was told the same.
@@ -224,11 +229,12 @@ fn parts(asked: &Asked<'_>, needs: &BTreeSet<String>) -> Result<Assembled, Error
         });
         insert(&mut assembled, &mut at, PRINTED, printed.collect());
     }
+    let mut lengths = Lengths::new();
     if needs.contains("documents") && !continues {
-        let documents = documents(asked, &mut assembled)?;
+        let documents = documents(asked, &mut assembled, &mut lengths)?;
         insert(&mut assembled, &mut at, DOCUMENTS, documents);
     }
-    Ok(assembled)
+    Ok((assembled, lengths))
 }
 
 fn insert(assembled: &mut Assembled, at: &mut usize, name: &str, items: Vec<Item>) {
@@ -269,15 +275,23 @@ fn chosen(asked: &Asked<'_>) -> Result<strategy::Choice, Error> {
 }
 
 /// The documents of the project, as a part.
-fn documents(asked: &Asked<'_>, assembled: &mut Assembled) -> Result<Vec<Item>, Error> {
+fn documents(
+    asked: &Asked<'_>,
+    assembled: &mut Assembled,
+    lengths: &mut Lengths,
+) -> Result<Vec<Item>, Error> {
     let mut read = Attached::default();
     documents::read(asked.assignment, &asked.place, &mut read)?;
     assembled.unreadable.extend(read.unshown);
-    let items = read.documents.into_iter().map(|document| Item {
-        text: asked.redactor.redact(&document.text).text.into_owned(),
-        short: Short::Beginning,
-        shortened: document.left_out > 0,
-        name: document.path,
+    let items = read.documents.into_iter().map(|document| {
+        let text = asked.redactor.redact(&document.text).text.into_owned();
+        lengths.insert(document.path.clone(), text.len() + document.left_out);
+        Item {
+            text,
+            short: Short::Beginning,
+            shortened: document.left_out > 0,
+            name: document.path,
+        }
     });
     Ok(items.collect())
 }
@@ -288,6 +302,7 @@ fn attached(
     fixed: &Attached,
     fitted: &Fitted,
     assembled: &Assembled,
+    lengths: &Lengths,
 ) -> Attached {
     let mut attached = fixed.clone();
     let mut missing = assembled.missing.clone();
@@ -301,10 +316,14 @@ fn attached(
             strategy::CHANGES => attached.changes = Some(texts.collect::<Vec<_>>().join("")),
             PRINTED => attached.feedback = texts.map(str::to_owned).collect(),
             DOCUMENTS => {
-                let shown = part.items.iter().map(|item| Document {
-                    path: item.name.clone(),
-                    text: item.text.clone(),
-                    left_out: usize::from(item.shortened),
+                let shown = part.items.iter().map(|item| {
+                    let whole = lengths.get(&item.name).copied().unwrap_or_default();
+                    let left_out = whole.saturating_sub(item.text.len());
+                    Document {
+                        path: item.name.clone(),
+                        text: item.text.clone(),
+                        left_out: if item.shortened { left_out.max(1) } else { 0 },
+                    }
                 });
                 attached.documents = shown.collect();
             }
@@ -365,6 +384,10 @@ fn attached(
             .left_out
             .push(("no text, or too long".to_owned(), names));
     }
+    if !assembled.withheld.is_empty() {
+        let names = assembled.withheld.iter().cloned().collect();
+        attached.left_out.push((WITHHELD.to_owned(), names));
+    }
     attached
 }
 
@@ -382,10 +405,19 @@ fn packed(asked: &Asked<'_>, fitted: &Fitted, assembled: &Assembled, tokens: usi
         PackedPart {
             name: part.name.clone(),
             tokens: part.tokens as u64,
-            files: part.items.len() as u64,
+            files: if matches!(part.name.as_str(), strategy::MAP | strategy::TREE) {
+                0
+            } else {
+                part.items.len() as u64
+            },
             compressed: squeezed.map(|item| item.name.clone()).collect(),
             dropped: part.dropped.iter().cloned().collect(),
         }
+    });
+    let withheld = (!assembled.withheld.is_empty()).then(|| PackedPart {
+        name: WITHHELD.to_owned(),
+        dropped: assembled.withheld.iter().cloned().collect(),
+        ..PackedPart::default()
     });
     let redacted: BTreeMap<String, u32> = assembled.redacted.clone();
     Packed {
@@ -397,7 +429,7 @@ fn packed(asked: &Asked<'_>, fitted: &Fitted, assembled: &Assembled, tokens: usi
             .unwrap_or_default(),
         budget: asked.budget,
         tokens: tokens as u64,
-        parts: parts.collect(),
+        parts: parts.chain(withheld).collect(),
         redacted,
     }
 }

@@ -1,5 +1,6 @@
 //! Prompts as they would be, for a person to read: nothing runs, and nothing is written.
 
+use codeteam_context::redact::Redactor;
 use codeteam_core::ids::{StepId, TaskId, Tree};
 use codeteam_core::plan::Plan;
 use codeteam_core::role::Role;
@@ -61,7 +62,7 @@ impl Project {
         templates.check([role])?;
         let strategies = self.strategies()?;
         strategies.check(role)?;
-        let files = Objects::new(&self.repo, tree)?;
+        let files = Objects::new(&self.repo, tree, &assignment.exclude)?;
         let commit = &self.head.commit;
         let history = || find::past(&self.repo, commit, None).unwrap_or_default();
         let targets = assignment.task.as_ref().map(|task| task.files.clone());
@@ -69,6 +70,7 @@ impl Project {
             words: context::words(&assignment),
             targets: targets.unwrap_or_default(),
             cache: None,
+            model: self.embeddings_folder(),
             history: &history,
         };
         let sight = Sight::new(&files, about);
@@ -83,13 +85,18 @@ impl Project {
             },
             project: &sight,
             map: &|tokens| sight.map(tokens),
-            redactor: &redactor(&self.env, &self.config)?,
+            redactor: &self.redactor()?,
             diff: None,
             changes: None,
             printed: Vec::new(),
             budget: self.config.token_budget(role, &strategies),
         })?;
         Ok(told.prompt)
+    }
+
+    /// Takes secrets out of what is shown.
+    pub fn redactor(&self) -> Result<Redactor, Error> {
+        redactor(&self.env, &self.config)
     }
 
     /// The context strategies there are: the project's over the user's over the built-in ones.

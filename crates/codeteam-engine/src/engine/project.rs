@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use codeteam_context::find::meaning::Model;
 use codeteam_core::budget;
 use codeteam_core::event::Sandbox;
 use codeteam_core::frame::Tip;
@@ -19,6 +20,7 @@ use super::{Error, MAX_TASKS, Request};
 use crate::config::{Config, Origins};
 use crate::dialect;
 use crate::env::Env;
+use crate::find;
 use crate::git::{self, Git, Head, Oid, Repo};
 use crate::library::{CONFIGURED, Library, Places};
 use crate::workers::{self, Worker};
@@ -151,6 +153,7 @@ impl Project {
         let mut compiled = self.compiled(request)?;
         let templates = self.templates()?;
         templates.check(compiled.roles.values())?;
+        self.embeddings()?;
         let strategies = self.strategies()?;
         for role in compiled.roles.values_mut() {
             strategies.check(role)?;
@@ -252,6 +255,19 @@ impl Project {
     }
 
     /// The script of the scripted worker, which must be there if one is named.
+    /// The folder of the configured embedding model.
+    pub fn embeddings_folder(&self) -> Option<PathBuf> {
+        let folder = self.config.embeddings.as_ref()?;
+        Some(self.repo.top_level().join(folder))
+    }
+
+    /// The configured embedding model, if there is one.
+    pub fn embeddings(&self) -> Result<Option<Model>, Error> {
+        let folder = self.embeddings_folder();
+        let model = folder.as_deref().map(Model::load).transpose();
+        Ok(model.map_err(find::Error::from)?)
+    }
+
     fn script(&self, request: &Request) -> Result<Option<String>, Error> {
         let configured = self
             .config

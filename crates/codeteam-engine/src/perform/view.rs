@@ -4,10 +4,12 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use codeteam_context::strategy::Patterns;
 use codeteam_core::workflow::glob_matches;
 use codeteam_sandbox::{Access, Entry, Kind};
 
 use super::Error;
+use crate::context;
 use crate::process::View;
 use crate::workspace::Workspace;
 
@@ -84,7 +86,8 @@ pub(super) fn without(
     let tree = workspace.tree_dir();
     view.show(tree.clone(), access);
     view.hide(tree.join(".git"), Kind::File);
-    hide_matching(&mut view, &tree, Path::new(""), patterns);
+    let hidden = Hidden::new(patterns)?;
+    hide_matching(&mut view, &tree, Path::new(""), &hidden);
     let count = view.entries.len();
     if count > COVERED {
         return Err(Error::TooMuchHidden { count });
@@ -92,7 +95,26 @@ pub(super) fn without(
     Ok(view)
 }
 
-fn hide_matching(view: &mut View, tree: &Path, folder: &Path, patterns: &[String]) {
+/// What a role must not see, on the disk as in its prompt.
+struct Hidden<'a> {
+    patterns: &'a [String],
+    meant: Patterns,
+}
+
+impl<'a> Hidden<'a> {
+    fn new(patterns: &'a [String]) -> Result<Self, Error> {
+        let meant = Patterns::hiding(patterns).map_err(context::Error::from)?;
+        Ok(Self { patterns, meant })
+    }
+
+    /// Whether a file or a whole folder is hidden.
+    fn matches(&self, path: &str) -> bool {
+        let whole = |pattern: &String| glob_matches(pattern.trim_end_matches('/'), path);
+        self.patterns.iter().any(whole) || self.meant.matches(path)
+    }
+}
+
+fn hide_matching(view: &mut View, tree: &Path, folder: &Path, hidden: &Hidden<'_>) {
     let entries = fs::read_dir(tree.join(folder)).into_iter().flatten();
     for entry in entries.flatten() {
         let path = folder.join(entry.file_name());
@@ -100,13 +122,13 @@ fn hide_matching(view: &mut View, tree: &Path, folder: &Path, patterns: &[String
             continue;
         };
         let text = path.to_string_lossy();
-        if patterns.iter().any(|pattern| glob_matches(pattern, &text)) {
+        if hidden.matches(&text) {
             // A link shows nothing that is not shown, or hidden, where it leads to.
             if !kind.is_symlink() {
                 view.hide(tree.join(&path), kind_of(kind.is_dir()));
             }
         } else if kind.is_dir() {
-            hide_matching(view, tree, &path, patterns);
+            hide_matching(view, tree, &path, hidden);
         }
     }
 }
@@ -341,8 +363,15 @@ mod tests {
     fn patterns_hide_files_and_whole_folders() {
         let tree = tree(&["src/internal/a.rs", "src/api.rs", "docs/plan.md", "x.key"]);
         let mut view = View::default();
-        let patterns = ["src/internal".to_owned(), "**/*.key".to_owned()];
-        hide_matching(&mut view, tree.path(), Path::new(""), &patterns);
-        assert_eq!(hidden(&view, tree.path()), ["src/internal", "x.key"]);
+        let patterns = [
+            "src/internal".to_owned(),
+            "**/*.{key,pem}".to_owned(),
+            "docs/".to_owned(),
+        ];
+        let all = Hidden::new(&patterns).unwrap();
+        hide_matching(&mut view, tree.path(), Path::new(""), &all);
+        let mut found = hidden(&view, tree.path());
+        found.sort_unstable();
+        assert_eq!(found, ["docs", "src/internal", "x.key"]);
     }
 }

@@ -394,6 +394,51 @@ fn nobody_is_told_a_secret() {
 }
 
 #[test]
+fn what_was_made_to_fit_is_told_whole() {
+    let middle = "+the middle of it\n";
+    let long = [&"+a\n".repeat(100_000), middle, &"+b\n".repeat(100_000)].concat();
+    let attached = Attached {
+        diff: Some(long.clone()),
+        changes: Some(long.clone()),
+        context: vec![ShownPart {
+            name: "target".to_owned(),
+            text: String::new(),
+            files: vec![ShownFile {
+                path: "a.py".to_owned(),
+                content: Some(long),
+                shortened: false,
+            }],
+        }],
+        ..Attached::default()
+    };
+    let assignment = assignment("gatekeeper", &serde_json::json!({}));
+    let user = told(&assignment, &attached).user;
+    assert_eq!(user.matches(middle).count(), 3);
+    assert!(!user.contains("bytes left out"));
+}
+
+#[test]
+fn whoever_judges_hears_that_something_was_taken_out() {
+    let word = "may be anything";
+    for (diff, is_told) in [
+        ("+key = [redacted: private key]\n", true),
+        ("+key\n", false),
+    ] {
+        let attached = Attached {
+            diff: Some(diff.to_owned()),
+            ..Attached::default()
+        };
+        let judge = told(&assignment("gatekeeper", &serde_json::json!({})), &attached);
+        assert_eq!(judge.user.contains(word), is_told, "{diff}");
+        let author = told(
+            &assignment("implementer", &serde_json::json!({})),
+            &attached,
+        );
+        assert!(!author.user.contains(word), "{}", author.user);
+    }
+}
+
+#[test]
 fn no_template_goes_on_for_ever() {
     let own = templates(&[("loop.j2", "{% include \"loop.j2\" %}")]);
     let render = |template: &str, own: &Templates, attached: &Attached| {

@@ -18,6 +18,10 @@ const MAX_NAMES: usize = 50;
 /// What is codeteam's own and must stay as it is.
 const OWN: &[&str] = &["schema", "example", "kind", "contract", "mode", "owed"];
 
+/// What was made to fit already, and says what was left out of it. Cutting more out of its middle would
+/// hide a change from whoever judges it, and a file's code from whoever writes it anew.
+const FITTED: &[&str] = &["diff", "changes", "context", "documents"];
+
 /// Everything templates may refer to but what is itself rendered, without secrets.
 pub(super) fn of(
     assignment: &Assignment,
@@ -35,10 +39,12 @@ pub(super) fn of(
     for (name, value) in &mut values {
         if !OWN.contains(&name.as_str()) {
             redact(value, redactor);
-            shorten(value);
+            if !FITTED.contains(&name.as_str()) {
+                shorten(value);
+            }
         }
     }
-    // Made of quotations, each of them redacted and cut by itself.
+    // Made of quotations, each of them redacted by itself.
     let relevant = json!(relevant(attached, redactor));
     values.insert(variables::RELEVANT_FILES_CONTENT.to_owned(), relevant);
     values
@@ -270,11 +276,7 @@ fn relevant(attached: &Attached, redactor: &Redactor) -> String {
     let files = attached.relevant.iter().map(|(path, content)| {
         let path = filters::name(path);
         let content = match content {
-            // Before it is cut: half a secret is not known for what it is.
-            Some(content) => {
-                let content = redactor.redact(content).text;
-                filters::fenced("", &filters::shortened(&content))
-            }
+            Some(content) => filters::fenced("", &redactor.redact(content).text),
             None => "It is not there yet.".to_owned(),
         };
         format!("### FILE: {path}\n\n{content}")

@@ -189,7 +189,9 @@ pub fn find(program: &Path, path: &std::ffi::OsStr) -> Option<PathBuf> {
     if program.components().count() > 1 {
         return is_program(program).then(|| program.to_owned());
     }
+    // One that is named by no whole path lies wherever one happens to be: in a repository of others.
     std::env::split_paths(path)
+        .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join(program))
         .find(|candidate| is_program(candidate))
 }
@@ -206,6 +208,20 @@ mod tests {
         flags: &["--json-schema", "--print"],
         login: "claude auth login",
     };
+
+    #[test]
+    fn no_program_is_taken_from_wherever_one_happens_to_be() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let here = std::env::current_dir().unwrap();
+        let folder = tempfile::tempdir_in(&here).unwrap();
+        let program = folder.path().join("xclip");
+        fs::write(&program, "#!/bin/sh\n").unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let relative = folder.path().strip_prefix(&here).unwrap();
+        let find = |path: &Path| find(Path::new("xclip"), path.as_os_str());
+        assert_eq!(find(relative), None);
+        assert_eq!(find(folder.path()), Some(program));
+    }
 
     fn objection(version: &str, help: &str) -> String {
         let probed = Probed::read(&NEEDS, version, help);

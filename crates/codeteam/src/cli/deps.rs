@@ -16,6 +16,7 @@ use codeteam_engine::engine::{MAX_TASKS, Project};
 use codeteam_engine::rebuild;
 use codeteam_engine::store::Owner;
 use serde::Serialize;
+use serde_json::json;
 
 use self::suggest::{Found, Standing, Suggested, Unconfirmed};
 use crate::cli::Scene;
@@ -64,10 +65,11 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let graph = files::graph(&project.repo, &loaded.plan, &mut notes)?;
     let found = suggest::suggest(&loaded.plan, &known.statuses, &graph);
     let shown = shown(&path, &project);
+    let redactor = project.redactor()?;
     if !scene.json && (scene.detail >= Detail::Normal || !args.yes) {
-        out(&told::found(&found))?;
+        out(&redactor.redact(&told::found(&found)).text)?;
         for note in &notes {
-            say(&format!("note: {note}"));
+            say(&redactor.redact(&format!("note: {note}")).text);
         }
     }
     let mut wanted: Vec<Added> = new(&found).collect();
@@ -82,13 +84,15 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         write(&path, &text, &wanted, &loaded, scene)?;
     }
     if scene.json {
-        output::json(&Report {
+        let mut report = json!(Report {
             plan: shown,
             dependencies: &found.dependencies,
             unconfirmed: &found.unconfirmed,
             added: &wanted,
             notes: &notes,
-        })?;
+        });
+        output::redact(&mut report, &redactor);
+        output::json(&report)?;
     } else if scene.detail >= Detail::Normal {
         end(args, scene, &found, &wanted, &shown);
     }

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use codeteam_context::find::{Found, Options, Reason, Signal};
-use codeteam_engine::engine::Ground;
+use codeteam_context::find::{Found, Options, Signal};
+use codeteam_context::redact::Redactor;
+use codeteam_engine::engine::{self, Ground};
 use codeteam_engine::find::{self, Findings, Search};
 use serde_json::{Value, json};
 
@@ -54,11 +55,16 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     } else {
         ground.history()?
     };
+    let (config, _) = ground.layers(&[]).map_err(engine::Error::from)?;
     let search = Search {
         root: &root,
         below: &below,
         history: history.as_ref().map(|(repo, tip)| (repo, tip)),
-        model: args.model.as_deref().map(|model| scene.folder.join(model)),
+        model: args
+            .model
+            .as_deref()
+            .map(|model| scene.folder.join(model))
+            .or_else(|| Some(root.join(config.embeddings.as_ref()?))),
         cache: scene.env.context_cache(&root),
     };
     let options = Options {
@@ -69,11 +75,15 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let findings = find::find(&text, &search, &options, &|files, of| line.read(files, of));
     line.clear();
     let findings = findings?;
+    let redactor = ground.redactor(&config)?;
     if scene.json {
-        output::json(&in_json(&text, &findings))?;
+        let mut found = in_json(&text, &findings);
+        // Names of files and messages of commits are others' words as files are.
+        output::redact(&mut found, &redactor);
+        output::json(&found)?;
         return Ok(Exit::Done);
     }
-    print(&findings)?;
+    print(&findings, &redactor)?;
     for note in &findings.notes {
         say(&format!("note: {note}"));
     }
@@ -104,20 +114,21 @@ fn below(path: &Path, root: &Path, scene: &Scene) -> Result<String, Problem> {
     }
 }
 
-fn print(findings: &Findings) -> Result<(), Problem> {
+fn print(findings: &Findings, redactor: &Redactor) -> Result<(), Problem> {
+    let clean = |text: &str| one_line(&redactor.redact(text).text);
     let style = Style::detect();
     let room = output::width();
     let best = findings.found.first().map_or(1.0, |found| found.score);
     for (number, found) in findings.found.iter().enumerate() {
         let bar = bar(found.score / best);
-        let path = style.bold(&one_line(&found.path));
+        let path = style.bold(&clean(&found.path));
         out_line(&format!(
             "{:>3}  {bar}  {:.2}  {path}",
             number + 1,
             found.score
         ))?;
-        let why: Vec<String> = found.why.iter().map(Reason::to_string).collect();
-        let why = cut(&one_line(&why.join("; ")), room.saturating_sub(5));
+        let why = found.why.iter().map(|reason| clean(&reason.to_string()));
+        let why = cut(&why.collect::<Vec<_>>().join("; "), room.saturating_sub(5));
         out_line(&style.dim(&format!("     {why}")))?;
     }
     Ok(())

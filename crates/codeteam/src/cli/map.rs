@@ -47,7 +47,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let root = root.as_path();
     let line = Line::new(scene.detail);
     let tree = Tree::walk(root, &tree::Options::default(), &|progress| {
-        line.show(progress)
+        line.show(progress);
     })
     .map_err(|error| Problem::environment(error.to_string()).caused_by(&error))?;
     let cache = scene.env.context_cache(root);

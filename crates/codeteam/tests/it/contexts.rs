@@ -378,3 +378,39 @@ fn whoever_writes_tests_sees_interfaces_and_not_what_is_inside() {
         "{coder}"
     );
 }
+
+#[test]
+fn what_a_role_must_not_see_is_in_no_part_and_a_judge_hears_of_its_change() {
+    let project = project();
+    project.write(
+        "hidden/holdout.py",
+        "from api import greet\n\n\ndef holdout_of_the_task():\n    return greet(1)\n",
+    );
+    project.commit("a holdout");
+    let flow = FLOW
+        .replace(
+            "{ kind: implementer, ",
+            "{ kind: implementer, exclude: ['hidden/'], ",
+        )
+        .replace(
+            "{ kind: gatekeeper, ",
+            "{ kind: gatekeeper, exclude: ['src/{api,web}.py'], ",
+        );
+    let prompts = run(&project, &flow);
+    let coder = prompt(&prompts, "coder", 1);
+    assert!(coder.contains("models.py"), "{coder}");
+    for name in ["holdout_of_the_task", "hidden/", "holdout.py"] {
+        assert!(!coder.contains(name), "{name}: {coder}");
+    }
+    let reviewer = prompt(&prompts, "reviewer", 1);
+    assert!(!reviewer.contains("return 'Hi '"), "{reviewer}");
+    assert!(
+        reviewer.contains("changed, but not for you to see: src/api.py"),
+        "{reviewer}"
+    );
+    let said = packed(&project).iter().any(|packed| {
+        let text = packed.to_string();
+        text.contains("changed, but not for you to see") && text.contains("src/api.py")
+    });
+    assert!(said, "{:?}", packed(&project));
+}

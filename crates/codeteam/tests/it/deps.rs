@@ -336,3 +336,16 @@ fn a_plan_is_not_changed_while_it_is_carried_out() {
         "{written}"
     );
 }
+
+#[test]
+fn no_import_tells_a_secret() {
+    let key = ["gh", "p_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
+    let project = project();
+    project.write("services/auth.py", &format!("import {key}\n"));
+    for args in [&["deps", "plan.yml"][..], &["deps", "plan.yml", "--json"]] {
+        let done = project.run(args);
+        assert_eq!(done.code, Some(0), "{}", done.stderr);
+        assert!(!done.stdout.contains(&key), "{}", done.stdout);
+        assert!(done.stdout.contains("[redacted: "), "{}", done.stdout);
+    }
+}

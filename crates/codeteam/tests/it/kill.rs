@@ -103,7 +103,7 @@ fn between_every_effect_and_its_event() {
 #[test]
 fn again_and_again() {
     let (expected, _) = undisturbed();
-    for (first, again) in [("appended:1", "appended:4"), ("performed:1", "performed:2")] {
+    for (first, again) in [("appended:1", "appended:5"), ("performed:1", "performed:2")] {
         let (project, script, workflow) = project();
         let args = [
             "run",

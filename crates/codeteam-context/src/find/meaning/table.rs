@@ -164,13 +164,10 @@ mod tests {
             (0x3555, 0.333_251_95),
             (0x7bff, 65504.0),
             (0x0001, 5.960_464_5e-8),
-            (0x7c00, f32::INFINITY),
         ] {
-            assert!(
-                (half(bits) - value).abs() < 1e-9 || half(bits) == value,
-                "{bits:x}"
-            );
+            assert!((half(bits) - value).abs() < 1e-9, "{bits:x}");
         }
+        assert!(half(0x7c00).is_infinite());
         assert!(half(0x7e00).is_nan());
     }
 
@@ -183,7 +180,7 @@ mod tests {
         table.add(0, &mut sum);
         table.add(1, &mut sum);
         table.add(7, &mut sum);
-        assert_eq!(sum, [1.0, -1.0]);
+        assert_eq!(sum.map(|n| format!("{n}")), ["1", "-1"]);
     }
 
     #[test]

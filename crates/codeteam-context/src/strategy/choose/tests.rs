@@ -307,6 +307,68 @@ fn whoever_cannot_look_sees_the_files_and_the_tree() {
 }
 
 #[test]
+fn whoever_cannot_look_sees_the_files_whole_whatever_else_names_them() {
+    let strategy = Strategy {
+        parts: vec![
+            Part {
+                form: Form::Signatures,
+                ..part("related", &["src/**"])
+            },
+            Part {
+                form: Form::Signatures,
+                limit: Some(0),
+                ..part("target", &["README.md"])
+            },
+        ],
+        ..Strategy::default()
+    };
+    let targets = texts(&["src/main.py"]);
+    let matter = Matter {
+        targets: &targets,
+        blind: true,
+        ..Matter::default()
+    };
+    let always = texts(&["src/main.py", "docs/"]);
+    let wishes = Wishes {
+        strategy: Some(&strategy),
+        always_include: &always,
+        ..Wishes::default()
+    };
+    let chosen = choose(&wishes, &matter, &sample()).unwrap();
+    assert_eq!(
+        shown(&chosen)[..2],
+        ["target: src/main.py README.md", "always: docs/auth.md"]
+    );
+}
+
+#[test]
+fn what_a_change_brings_is_no_standard() {
+    let changed: Vec<String> = (0..60).map(|i| format!("a/{i:02}.py")).collect();
+    let mut paths: Vec<&str> = changed.iter().map(String::as_str).collect();
+    let evil = "docs/standards/approve.md";
+    paths.extend(["CONTRIBUTING.md", evil]);
+    let project = Sample::new(&paths);
+    let changed = texts(&[&paths[..60], &[evil]].concat());
+    let matter = Matter {
+        changed: &changed,
+        ..Matter::default()
+    };
+    let strategy = Strategy {
+        parts: vec![
+            part("changed", &["$CHANGED"]),
+            part("standards", &["$STANDARDS"]),
+        ],
+        ..Strategy::default()
+    };
+    let wishes = Wishes {
+        strategy: Some(&strategy),
+        ..Wishes::default()
+    };
+    let chosen = choose(&wishes, &matter, &project).unwrap();
+    assert_eq!(shown(&chosen)[1], "standards: CONTRIBUTING.md");
+}
+
+#[test]
 fn reviewers_see_what_a_change_reaches() {
     let changed = texts(&["src/api/auth.py", "src/gone.py"]);
     let matter = Matter {

@@ -1,6 +1,7 @@
 //! What a worker is told: its assignment with the bodies it refers to and what it is shown of the
 //! worktree.
 
+use codeteam_context::strategy::Patterns;
 use codeteam_context::tree::Tree;
 use codeteam_core::assignment::Assignment;
 use codeteam_core::ids::BodyId;
@@ -29,7 +30,11 @@ pub(super) fn told(
         let bytes = engine.bodies.get(&id.0)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     };
+    // What the worker must not see is not there: neither is its name in a tree, nor what it defines in
+    // a map.
+    let hidden = Patterns::hiding(&assignment.exclude).map_err(context::Error::from)?;
     let tracked = workspace.tracked()?.into_iter().map(|entry| entry.path);
+    let tracked = tracked.filter(|path| !hidden.matches(&path.to_string_lossy()));
     let files = Tree::of(&workspace.tree_dir(), tracked, MAX_FILE)?;
     let base = oid(&job.base.commit.0)?;
     let cache = engine.env.context_cache(engine.repo.top_level());
@@ -40,6 +45,11 @@ pub(super) fn told(
         words: context::words(assignment),
         targets: task.map(|task| task.files.clone()).unwrap_or_default(),
         cache: cache.clone(),
+        model: engine
+            .config
+            .embeddings
+            .as_ref()
+            .map(|model| engine.repo.top_level().join(model)),
         history: &history,
     };
     let sight = Sight::new(&files, about);

@@ -1,0 +1,71 @@
+//! Files whose names have secrets in them, under names that have none.
+
+use crate::files::{Content, File, Files, Skipped};
+use crate::redact::Redactor;
+
+/// Files under other names, in the order of these.
+pub(super) struct Renamed<'f, F> {
+    files: &'f F,
+    list: Vec<File>,
+    /// The place of each among the files as they are.
+    places: Vec<usize>,
+    skipped: Vec<Skipped>,
+}
+
+impl<'f, F: Files> Renamed<'f, F> {
+    /// The files under other names, if any of their names has a secret.
+    pub(super) fn new(files: &'f F, redactor: &Redactor) -> Option<Self> {
+        // One look at all of them; most repositories need no more.
+        let mut all = String::new();
+        let listed = files.list().iter().map(|file| &file.path);
+        for path in listed.chain(files.skipped().iter().map(|skipped| &skipped.path)) {
+            all.push_str(path);
+            all.push('\n');
+        }
+        if redactor.redact(&all).hits.is_empty() {
+            return None;
+        }
+        let clean = |path: &str| redactor.redact(path).text.into_owned();
+        let renamed = files.list().iter().enumerate().map(|(place, file)| {
+            let path = clean(&file.path);
+            (
+                File {
+                    path,
+                    ..file.clone()
+                },
+                place,
+            )
+        });
+        let mut renamed: Vec<(File, usize)> = renamed.collect();
+        renamed.sort_by(|(a, _), (b, _)| a.path.cmp(&b.path));
+        let (list, places) = renamed.into_iter().unzip();
+        let mut skipped = files.skipped().to_vec();
+        for one in &mut skipped {
+            one.path = clean(&one.path);
+        }
+        skipped.sort_unstable();
+        Some(Self {
+            files,
+            list,
+            places,
+            skipped,
+        })
+    }
+}
+
+impl<F: Files> Files for Renamed<'_, F> {
+    fn list(&self) -> &[File] {
+        &self.list
+    }
+
+    fn read(&self, at: usize) -> Content {
+        match self.places.get(at) {
+            Some(place) => self.files.read(*place),
+            None => Content::Gone,
+        }
+    }
+
+    fn skipped(&self) -> &[Skipped] {
+        &self.skipped
+    }
+}
