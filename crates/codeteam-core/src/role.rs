@@ -192,7 +192,7 @@ pub struct Means {
 #[serde(deny_unknown_fields, default)]
 pub struct Context {
     /// How its files are chosen: `planner_docset`, `implementer_targeted`, `reviewer_diff`,
-    /// `security_audit` or `investigator_wide`.
+    /// `security_audit`, `investigator_wide`, or one of `.codeteam/strategies`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy: Option<String>,
     /// Files, as patterns or `$TARGET` and the like.

@@ -9,7 +9,7 @@ pub(super) enum Kind {
     Source,
     /// Tests.
     Test,
-    /// Documents.
+    /// Documents, and examples with all that belongs to them.
     Document,
     /// Configuration, data, whatever else.
     Other,
@@ -87,6 +87,10 @@ const SET_ASIDE: &[&str] = &[
 
 const TESTS: &[&str] = &["__tests__", "spec", "specs", "test", "tests", "e2e"];
 
+/// Folders of examples, where they lie near the top: `org/springframework/samples` is none.
+const EXAMPLES: &[&str] = &["demos", "examples", "samples"];
+const NEAR: usize = 3;
+
 /// What kind of file a path names.
 pub(super) fn kind(path: &str) -> Kind {
     let lower = path.to_ascii_lowercase();
@@ -106,7 +110,10 @@ pub(super) fn kind(path: &str) -> Kind {
         return Kind::Ballast;
     }
     let is_test = is_in(TESTS) || tests_by_name(name);
-    if !is_test && (name.starts_with("readme") || MANIFESTS.contains(&name)) {
+    let mut near = folders.iter().take(NEAR);
+    if near.any(|folder| EXAMPLES.contains(folder)) {
+        Kind::Document
+    } else if !is_test && (name.starts_with("readme") || MANIFESTS.contains(&name)) {
         Kind::Key
     } else if is_test {
         Kind::Test
@@ -161,6 +168,7 @@ mod tests {
                     "a/b.d.ts",
                     "latest.go",
                     "contest.py",
+                    "src/main/java/org/samples/A.java",
                 ],
             ),
             (
@@ -176,7 +184,14 @@ mod tests {
             ),
             (
                 Kind::Document,
-                &["docs/guide.md", "CHANGELOG.rst", "docs/conf"],
+                &[
+                    "docs/guide.md",
+                    "CHANGELOG.rst",
+                    "docs/conf",
+                    "examples/shop/pyproject.toml",
+                    "web/examples/README.md",
+                    "examples/shop/tests/test_a.py",
+                ],
             ),
             (Kind::Other, &["ci.yml", "LICENSE", "data.json"]),
             (

@@ -77,11 +77,13 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     if scene.detail >= Detail::Normal
         && !(0..index.len()).any(|file| options.wants(index.path(file)))
     {
-        let here = match &options.below {
-            all if all.is_empty() => String::new(),
-            below => format!(" below `{}`", harmless(below)),
-        };
-        say(&format!("no file{here} is in a language codeteam knows"));
+        say(&match options.below.as_str() {
+            "" => "no file is in a language codeteam knows".to_owned(),
+            below => format!(
+                "there is nothing to map in `{}`: it is ignored, or in no language codeteam knows",
+                harmless(below)
+            ),
+        });
     } else if scene.detail >= Detail::Normal && map.files.is_empty() {
         say("nothing fits: give it more with `--budget`");
     }

@@ -38,8 +38,9 @@ pub(crate) struct Args {
     /// At most so many tokens: the least useful files are cut down to their signatures, then left
     /// out.
     ///
-    /// READMEs and manifests are the most useful, then source, tests, documents, other files, and last
-    /// what programs write: lock files, fixtures, snapshots. Of each kind small files come first.
+    /// READMEs and manifests are the most useful, then source, tests, documents and examples, other
+    /// files, and last what programs write: lock files, fixtures, snapshots. Of each kind small files
+    /// come first.
     #[arg(long, value_name = "TOKENS", conflicts_with = "no_tokens", value_parser = number)]
     budget: Option<usize>,
     /// The form of the pack.
