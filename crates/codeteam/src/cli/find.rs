@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use codeteam_context::find::{Found, Options, Signal};
 use codeteam_context::redact::Redactor;
-use codeteam_engine::engine::{self, Ground};
+use codeteam_engine::engine::Ground;
 use codeteam_engine::find::{self, Findings, Search};
 use serde_json::{Value, json};
 
@@ -55,7 +55,9 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     } else {
         ground.history()?
     };
-    let (config, _) = ground.layers(&[]).map_err(engine::Error::from)?;
+    // A mistake there is no reason not to look; without it only less is let stay.
+    let config = ground.layers(&[]).map(|(config, _)| config);
+    let config = config.unwrap_or_default();
     let search = Search {
         root: &root,
         below: &below,
