@@ -52,10 +52,12 @@ fn as_json_for_programs() {
         (&json!(3), &json!([]))
     );
 
-    // It needs no configuration, so a broken one changes nothing.
+    // A configuration that cannot be read is said, and does not silently change what is found.
     project.config("a: [\n");
-    let again = project.json(&["find", "tampered logins", "--json"]);
-    assert_eq!(again["found"][0], *first);
+    project
+        .run(&["find", "tampered logins"])
+        .expect(2)
+        .says(&[".codeteam/config.yml:1:4: this is no YAML"]);
     std::fs::remove_dir_all(project.root().join(".codeteam")).unwrap();
 
     // A new commit is taken into account.
