@@ -46,7 +46,7 @@ fn edits(worker: &str, more: &str, tools: &[&str]) {
         assert!(!request.body.to_string().contains("additional_tools"));
     }
     let told = asked.of_role("coder").iter().next().unwrap().user_text();
-    for shown in ["You have no tools", "- README.md", "- old.txt"] {
+    for shown in ["You have no tools", "\nREADME.md\n", "\nold.txt\n"] {
         assert!(told.contains(shown), "{told}");
     }
 }
