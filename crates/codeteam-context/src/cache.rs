@@ -7,8 +7,8 @@ use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Each file begins with the sum of what follows.
 const SUM: usize = blake3::OUT_LEN;
@@ -55,6 +55,33 @@ pub fn save<T: Serialize>(path: &Path, version: u32, value: &T) -> io::Result<()
     file.write_all(&bytes)?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(())
+}
+
+/// Bytes that are read and written as a whole.
+pub(crate) struct Bytes(pub(crate) Vec<u8>);
+
+impl Serialize for Bytes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Whole;
+        impl Visitor<'_> for Whole {
+            type Value = Bytes;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("bytes")
+            }
+
+            fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<Bytes, E> {
+                Ok(Bytes(bytes.to_vec()))
+            }
+        }
+        deserializer.deserialize_bytes(Whole)
+    }
 }
 
 #[cfg(test)]

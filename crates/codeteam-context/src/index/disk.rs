@@ -8,13 +8,12 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use serde::de::Visitor;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::names::{Name, Names};
 use super::record::{Defined, Hash, Record};
 use super::{Index, Places, Source};
-use crate::cache;
+use crate::cache::{self, Bytes};
 use crate::files::Stamp;
 use crate::language::Language;
 
@@ -316,32 +315,5 @@ fn pack(names: &Names, first_name: usize, records: &[Arc<Record>]) -> Part {
         names: lengths,
         records,
         packed: Bytes(packed),
-    }
-}
-
-/// Bytes that are read and written as one.
-struct Bytes(Vec<u8>);
-
-impl Serialize for Bytes {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for Bytes {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Whole;
-        impl Visitor<'_> for Whole {
-            type Value = Bytes;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("bytes")
-            }
-
-            fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<Bytes, E> {
-                Ok(Bytes(bytes.to_vec()))
-            }
-        }
-        deserializer.deserialize_bytes(Whole)
     }
 }

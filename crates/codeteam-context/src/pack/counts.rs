@@ -6,10 +6,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::de::{Error as _, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
-use crate::cache;
+use crate::cache::{self, Bytes};
 use crate::redact::Redactor;
 
 /// The name of the file.
@@ -81,7 +80,10 @@ impl Counts {
     pub(super) fn load(folder: &Path) -> Self {
         let path = folder.join(NAME);
         let kept = cache::load::<Kept>(&path, VERSION);
-        let kept = kept.filter(|kept| kept.records.0.len().is_multiple_of(RECORD));
+        let kept = kept.filter(|kept| {
+            let length = kept.records.0.len();
+            length <= MOST * RECORD && length.is_multiple_of(RECORD)
+        });
         kept.map_or_else(
             || Self {
                 path: path.clone(),
@@ -170,38 +172,6 @@ fn write(known: &Known, age: u32) -> [u8; RECORD] {
         record[16 + 4 * at..20 + 4 * at].copy_from_slice(&number.to_le_bytes());
     }
     record
-}
-
-/// Bytes that are read and written as a whole.
-struct Bytes(Vec<u8>);
-
-impl Serialize for Bytes {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for Bytes {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Whole;
-        impl Visitor<'_> for Whole {
-            type Value = Bytes;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("bytes")
-            }
-
-            fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<Bytes, E> {
-                if bytes.len() > MOST * RECORD {
-                    return Err(E::custom("too long"));
-                }
-                Ok(Bytes(bytes.to_vec()))
-            }
-        }
-        deserializer
-            .deserialize_bytes(Whole)
-            .map_err(D::Error::custom)
-    }
 }
 
 #[cfg(test)]
