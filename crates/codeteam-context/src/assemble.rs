@@ -8,6 +8,7 @@ use crate::language::Language;
 use crate::listing;
 use crate::map;
 use crate::outline::{self, Definition};
+use crate::quoted;
 use crate::redact::Redactor;
 use crate::strategy::{self, Body, Choice, Form, Pick, Project, TARGET};
 
@@ -217,10 +218,10 @@ fn path_of(piece: &str) -> String {
     let mut found = None;
     for line in header {
         let side = |mark: &str, side: &str| {
-            let name = unquoted(line.strip_prefix(mark)?.trim_end_matches('\t'));
+            let name = quoted::text(line.strip_prefix(mark)?.trim_end_matches('\t'));
             Some(name.strip_prefix(side)?.to_owned())
         };
-        let moved = |mark: &str| line.strip_prefix(mark).map(unquoted);
+        let moved = |mark: &str| line.strip_prefix(mark).map(quoted::text);
         let named = side("--- ", "a/")
             .or_else(|| side("+++ ", "b/"))
             .or_else(|| moved("rename to "))
@@ -236,46 +237,9 @@ fn path_of(piece: &str) -> String {
 /// The name in `a/name b/name`. It may have ` b/` in it, so only its length tells where it begins again.
 fn same_twice(names: &str) -> Option<String> {
     let (one, other) = names.split_at_checked(names.len() / 2)?;
-    let (one, other) = (unquoted(one), unquoted(other.strip_prefix(' ')?));
+    let (one, other) = (quoted::text(one), quoted::text(other.strip_prefix(' ')?));
     let name = other.strip_prefix("b/")?;
     (one.strip_prefix("a/")? == name).then(|| name.to_owned())
-}
-
-/// Undoes git's quoting of names with control characters, quotes or backslashes.
-fn unquoted(name: &str) -> String {
-    let quoted = name
-        .strip_prefix('"')
-        .and_then(|rest| rest.strip_suffix('"'));
-    let Some(quoted) = quoted else {
-        return name.to_owned();
-    };
-    let mut plain = Vec::with_capacity(quoted.len());
-    let mut bytes = quoted.bytes().peekable();
-    while let Some(byte) = bytes.next() {
-        if byte != b'\\' {
-            plain.push(byte);
-            continue;
-        }
-        plain.push(match bytes.next() {
-            Some(b'a') => 0x07,
-            Some(b'b') => 0x08,
-            Some(b't') => b'\t',
-            Some(b'n') => b'\n',
-            Some(b'v') => 0x0b,
-            Some(b'f') => 0x0c,
-            Some(b'r') => b'\r',
-            Some(digit @ b'0'..=b'7') => {
-                let mut value = digit - b'0';
-                while let Some(digit) = bytes.next_if(|byte| matches!(byte, b'0'..=b'7')) {
-                    value = value.wrapping_mul(8).wrapping_add(digit - b'0');
-                }
-                value
-            }
-            Some(other) => other,
-            None => b'\\',
-        });
-    }
-    String::from_utf8_lossy(&plain).into_owned()
 }
 
 /// What others can see of a file: the declarations of what is public.

@@ -10,6 +10,7 @@
 //! - [`find`]: the files that matter for a task.
 //! - [`strategy`], [`assemble`] and [`budget`]: what a role is shown, chosen, read and made to fit.
 //! - [`listing`]: the names of all files.
+//! - [`quoted`]: names as git quotes them.
 //! - [`cache`]: what was worked out before.
 //! - [`redact`]: takes secrets out of whatever a worker prints, a check prints or a worker is told.
 
@@ -26,6 +27,7 @@ pub mod listing;
 pub mod map;
 pub mod outline;
 pub mod pack;
+pub mod quoted;
 pub mod redact;
 pub mod strategy;
 pub mod tokens;

@@ -363,6 +363,6 @@ fn alternates(objects: &Path) -> Result<Vec<PathBuf>, Error> {
     let lines = text.split(|&byte| byte == b'\n');
     let named = lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
     Ok(named
-        .map(|line| objects.join(path(&super::diff::unquote(line))))
+        .map(|line| objects.join(path(&codeteam_context::quoted::unquote(line))))
         .collect())
 }
