@@ -20,7 +20,7 @@ use crate::plan::Plan;
 use crate::role::Role;
 use crate::schedule::Status;
 use crate::submission::Submission;
-use crate::workflow::Workflow;
+use crate::workflow::{Class, Workflow};
 
 /// Something that has happened in a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -400,18 +400,52 @@ pub enum Entry {
 }
 
 /// What one check found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckResult {
     /// Its name.
     pub name: String,
+    /// What kind of check it was.
+    #[serde(default, skip_serializing_if = "is_static")]
+    pub class: Class,
     /// Whether it passed.
     pub passed: bool,
     /// A few lines that say why, for people and for feedback.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub summary: String,
+    /// What it found that does not fail it, and that a person should know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remark: Option<Remark>,
+    /// What it found file by file, or function by function.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub measures: Vec<Measure>,
     /// All of its output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<BodyId>,
+}
+
+/// What a check that passed has to say nevertheless.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Remark {
+    /// It found something that is only told.
+    Noted,
+    /// Whether the tests prove anything could not be found out.
+    Unproved,
+}
+
+/// One of the things a check looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Measure {
+    /// What it is: `File Length (src/api.py)`.
+    pub of: String,
+    /// Whether it is as it should be.
+    pub passed: bool,
+    /// How it stands: `120/500 lines`.
+    pub found: String,
+}
+
+fn is_static(class: &Class) -> bool {
+    *class == Class::Static
 }
 
 impl Event {

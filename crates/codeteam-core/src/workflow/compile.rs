@@ -419,15 +419,19 @@ impl Compiler<'_> {
             return None;
         }
         let answer = |(name, answer): (Placed<String>, Either<FileAnswer>)| {
-            let (next, rejects, resets) = match answer {
-                Either::Word(next) => (next, false, false),
-                Either::Full(full) => (full.next, full.rejects, full.resets),
+            let full = match answer {
+                Either::Word(next) => FileAnswer {
+                    next,
+                    ..FileAnswer::default()
+                },
+                Either::Full(full) => full,
             };
             Answer {
                 name: name.value,
-                next: Target::from(next),
-                rejects,
-                resets,
+                next: Target::from(full.next),
+                rejects: full.rejects,
+                resets: full.resets,
+                edits: full.edits,
             }
         };
         let answers = answers.0.into_iter().map(answer).collect();

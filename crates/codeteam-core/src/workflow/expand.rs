@@ -157,6 +157,7 @@ fn back(next: &str) -> Either<FileAnswer> {
         next: next.to_owned(),
         rejects: true,
         resets: false,
+        edits: false,
     })
 }
 

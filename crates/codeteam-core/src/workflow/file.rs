@@ -277,7 +277,7 @@ pub(crate) struct FileCheck {
 }
 
 /// Where an answer leads.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FileAnswer {
     /// A step, `done` or `fail`.
@@ -288,6 +288,9 @@ pub(crate) struct FileAnswer {
     /// Whether counting starts anew.
     #[serde(default)]
     pub(super) resets: bool,
+    /// Whether it comes with a change that the person has made to the work tree.
+    #[serde(default)]
+    pub(super) edits: bool,
 }
 
 /// How failed attempts are tried again.

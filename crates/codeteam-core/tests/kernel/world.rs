@@ -166,7 +166,7 @@ impl World {
             name: check.name.clone(),
             passed: wrong.is_none() || i > 0,
             summary: wrong.filter(|_| i == 0).unwrap_or("").to_owned(),
-            output: None,
+            ..CheckResult::default()
         });
         let tree = match self.flights.get(id) {
             Some(Effect::RunGate { tree, .. }) => tree.clone(),

@@ -108,7 +108,7 @@ impl World<'_> {
                 name: check.name.clone(),
                 passed: true,
                 summary: String::new(),
-                output: None,
+                ..CheckResult::default()
             })
             .collect();
         if let Some(why) = failure {
@@ -118,7 +118,7 @@ impl World<'_> {
                 name: checks.last().map_or("check", |c| &c.name).to_owned(),
                 passed: false,
                 summary: why,
-                output: None,
+                ..CheckResult::default()
             });
         }
         Input::GateFinished {

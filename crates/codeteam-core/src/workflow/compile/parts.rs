@@ -148,6 +148,9 @@ impl Compiler<'_> {
                 CheckKind::Command(text) | CheckKind::Exists(text) => text.clone(),
                 CheckKind::Contains { file, .. } | CheckKind::Lacks { file, .. } => file.clone(),
                 CheckKind::Changed { paths } => format!("changes {}", paths.join(" or ")),
+                CheckKind::Metric { .. } | CheckKind::Proved(_) | CheckKind::Honest { .. } => {
+                    String::new()
+                }
             }),
             what,
             timeout_ms: timeout_seconds.map_or(CHECK_TIMEOUT_MS, |s| s.saturating_mul(1_000)),

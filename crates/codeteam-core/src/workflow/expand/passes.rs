@@ -357,6 +357,7 @@ impl Writer<'_, '_> {
                 next: name.value.clone(),
                 rejects: false,
                 resets: true,
+                edits: false,
             });
             let place = name.place;
             let asks = FileStep {

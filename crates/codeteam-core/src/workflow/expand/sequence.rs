@@ -134,6 +134,7 @@ impl Compiler<'_> {
                 next: designer.clone(),
                 rejects: false,
                 resets: true,
+                edits: false,
             });
             let question = format!(
                 "This was rejected several times. Should `{designer}` look at the approach again?"

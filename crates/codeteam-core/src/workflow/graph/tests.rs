@@ -210,6 +210,7 @@ fn hostile(text: &str) -> Compiled {
         next,
         rejects: false,
         resets: false,
+        edits: false,
     };
     let person = StepKind::Person {
         question: text.to_owned(),
