@@ -306,6 +306,12 @@ impl Config {
         role.context
             .include
             .extend(own.into_iter().flatten().cloned());
+        let agent = self.agents.get(&role.name.0);
+        let agent = agent.or_else(|| {
+            let short = role.name.0.rsplit('/').next().unwrap_or_default();
+            self.agents.get(short)
+        });
+        role.log_tokens = agent.and_then(|agent| agent.log_summarize_threshold);
         if continuity.allow_continuation == Some(false) {
             role.means.continues = false;
         }

@@ -123,7 +123,8 @@ fn settings_of(condition: &Condition, asked: &mut BTreeSet<String>) {
                 settings_of(inner, asked);
             }
         }
-        Condition::Plan(_) | Condition::Changed(_) | Condition::Answered(_) => {}
+        Condition::Plan(_) | Condition::Changed(_) | Condition::Answered(_) | Condition::Log(_) => {
+        }
     }
 }
 
@@ -158,6 +159,7 @@ fn back(next: &str) -> Either<FileAnswer> {
         rejects: true,
         resets: false,
         edits: false,
+        reverts: false,
     })
 }
 

@@ -14,7 +14,8 @@ mod text;
 use std::collections::BTreeMap;
 
 use super::{
-    Check, Compiled, Condition, Exhausted, Join, Over, Presence, RoleStep, Step, StepKind, Workflow,
+    Check, Compiled, Condition, Exhausted, Join, Length, Over, Presence, RoleStep, Step, StepKind,
+    Workflow,
 };
 use crate::ids::{RoleName, StepId};
 use crate::role::Role;
@@ -337,6 +338,7 @@ fn condition(condition: &Condition) -> String {
         Condition::Plan(Presence::Given) => "it began with a plan".to_owned(),
         Condition::Setting(name) => format!("{name} is on"),
         Condition::Changed(patterns) => format!("{} changed", patterns.join(" or ")),
+        Condition::Log(Length::Long) => "its log is long".to_owned(),
         Condition::Answered(answers) => {
             let words = answers.iter().map(|(s, a)| format!("{s} was answered {a}"));
             words.collect::<Vec<String>>().join(" and ")

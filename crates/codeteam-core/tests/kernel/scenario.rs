@@ -160,6 +160,7 @@ fn decision(world: &World, verb: &str, rest: &str) -> Decision {
                 question: id,
                 answer: answer.to_owned(),
                 note,
+                change: None,
             }
         }
     }

@@ -90,6 +90,7 @@ fn work(world: &World, luck: &mut Luck, id: &AttemptId, trouble: u64) -> Input {
     });
     let report = WorkerReport {
         session: luck.percent(50).then(|| "s".to_owned()),
+        log: None,
         end,
         usage,
         transcript: None,
@@ -229,6 +230,7 @@ pub(crate) fn reply(luck: &mut Luck, question: &Question, trouble: u64) -> Decis
         } else {
             String::new()
         },
+        change: None,
     }
 }
 

@@ -149,6 +149,7 @@ fn by_meaning(
         question: question.id.clone(),
         answer: answer.clone(),
         note: message.to_owned(),
+        change: None,
     };
     post(scene, &engine, &id, &decision)
 }
@@ -169,6 +170,7 @@ pub(crate) fn answer(args: &AnswerArgs, scene: &Scene) -> Result<Exit, Problem> 
         question: question.id.clone(),
         answer: args.answer.clone(),
         note: args.message.clone(),
+        change: None,
     };
     post(scene, &engine, &id, &decision)
 }

@@ -199,6 +199,7 @@ impl World<'_> {
                 transcript: None,
                 change,
                 session: None,
+                log: None,
             }),
         }
     }
