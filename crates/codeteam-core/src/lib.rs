@@ -29,6 +29,7 @@ pub mod ids;
 pub mod input;
 pub mod json;
 pub mod loops;
+pub mod message;
 pub mod misplaced;
 pub mod park;
 pub mod plan;

@@ -123,7 +123,10 @@ fn settings_of(condition: &Condition, asked: &mut BTreeSet<String>) {
                 settings_of(inner, asked);
             }
         }
-        Condition::Plan(_) | Condition::Changed(_) | Condition::Answered(_) => {}
+        Condition::Plan(_)
+        | Condition::Committed(_)
+        | Condition::Changed(_)
+        | Condition::Answered(_) => {}
     }
 }
 

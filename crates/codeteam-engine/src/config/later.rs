@@ -6,11 +6,6 @@ use codeteam_core::yaml::{Node, Sources};
 const LATER: &[(&str, Option<&str>)] = &[
     ("verification.metrics", None),
     ("agents.*.log_summarize_threshold", None),
-    ("git.mode", Some("branch")),
-    ("git.auto_branch", Some("true")),
-    ("git.auto_commit", Some("true")),
-    ("git.commit_message_format", None),
-    ("git.dry_run_preview", Some("false")),
     ("output", None),
     ("approval_gates", None),
     ("projects", None),
