@@ -130,6 +130,9 @@ pub enum Event {
         /// The worker's session, if it has told one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<String>,
+        /// The log as it was before a scribe shortened it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        log: Option<BodyId>,
     },
     /// Reviewers opened findings or answered for them.
     FindingsChanged {
@@ -200,6 +203,24 @@ pub enum Event {
         /// Whether what was written goes back as feedback.
         #[serde(default)]
         rejects: bool,
+        /// Whether the change was undone.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        reverts: bool,
+        /// The tree and the change that the person has made of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        change: Option<Box<(Tree, FrameChange)>>,
+        /// The steps whose rejection the person has overruled.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        over: Vec<StepId>,
+    },
+    /// A role is asked which task comes first.
+    ChoiceOpened { id: AttemptId, role: RoleName },
+    /// A task was chosen to come first; by whom and why, if anybody said.
+    TaskChosen {
+        id: AttemptId,
+        task: TaskId,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        why: String,
     },
     /// A person told the next worker something.
     NoteGiven {
@@ -500,6 +521,7 @@ impl Event {
             BreakerOpened => "breaker_opened", LevelLowered => "level_lowered",
             PlanProposed => "plan_proposed", PlanRevised => "plan_revised",
             TaskChanged => "task_changed", Asked => "asked", Answered => "answered",
+            ChoiceOpened => "choice_opened", TaskChosen => "task_chosen",
             NoteGiven => "note_given", DecisionRefused => "decision_refused", FrameRebased => "frame_rebased",
             RebaseConflicted => "rebase_conflicted", TipMoved => "tip_moved",
             Committed => "committed", NothingToCommit => "nothing_to_commit",

@@ -123,6 +123,9 @@ pub struct WorkerReport {
     /// What it calls the session, if it can go on in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// The log that it was given to shorten.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<BodyId>,
 }
 
 /// How a worker ended.
@@ -187,6 +190,14 @@ pub enum Decision {
         /// What else the person says.
         #[serde(default)]
         note: String,
+        /// The tree and the change that the person has made, for an answer that comes with one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        change: Option<Box<(Tree, FrameChange)>>,
+    },
+    /// Puts another plan in place of the one there is.
+    Revise {
+        /// The plan.
+        plan: Box<Plan>,
     },
     /// Ends the run.
     Abort {

@@ -28,6 +28,7 @@ pub mod frame;
 pub mod ids;
 pub mod input;
 pub mod json;
+pub mod log;
 pub mod loops;
 pub mod message;
 pub mod misplaced;

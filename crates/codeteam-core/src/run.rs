@@ -272,6 +272,8 @@ impl Run {
             names: Arc::new(names),
             positions: Arc::new(positions),
             halted: false,
+            chosen: None,
+            choices: 0,
         })
     }
 }

@@ -48,6 +48,11 @@ pub struct Workflow {
     pub settings: BTreeMap<String, bool>,
 }
 
+/// The setting that lets a role say which task comes first.
+pub const SITUATION: &str = "situation";
+/// The setting without which a planner asks nobody.
+pub const TALK: &str = "talk";
+
 /// What happens at the end of patience.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -102,6 +107,9 @@ pub enum StepKind {
         question: String,
         /// What can be answered, in order.
         answers: Vec<Answer>,
+        /// Whether a change that gets nowhere comes here instead of being given up.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        exhausted: bool,
     },
     /// A sub-graph for every task or phase.
     Each {
@@ -113,6 +121,9 @@ pub enum StepKind {
         cap: usize,
         /// Whether the first failure ends it all.
         halt: bool,
+        /// The role that is asked which task comes first, where several could.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        choose: Option<RoleName>,
     },
     /// The frame's tree is integrated on the run's branch.
     Commit {
@@ -196,6 +207,53 @@ pub struct RoleStep {
     /// How much of the repository the roles are shown.
     #[serde(default, skip_serializing_if = "Scope::is_all")]
     pub scope: Scope,
+    /// What a scribe's text is.
+    #[serde(default, skip_serializing_if = "Writes::is_message")]
+    pub writes: Writes,
+}
+
+impl RoleStep {
+    /// One worker that is asked for an opinion: nothing is tried again and nothing is judged.
+    pub(crate) fn of_a_choice(role: &RoleName) -> Self {
+        Self {
+            slots: vec![role.clone()],
+            join: Join::default(),
+            on_reject: None,
+            retry: retry::Policy::default(),
+            timeout_ms: CHOICE_TIMEOUT_MS,
+            stall_ms: stall_ms(),
+            degrade: false,
+            max_question_rounds: 0,
+            allow_empty: false,
+            outputs: Vec::new(),
+            config: BTreeMap::new(),
+            scope: Scope::default(),
+            writes: Writes::default(),
+        }
+    }
+}
+
+/// How long a role may think about which task comes first.
+const CHOICE_TIMEOUT_MS: u64 = 10 * 60 * 1_000;
+
+/// What a scribe's text is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Writes {
+    /// What comes next: a commit message, a score, a note.
+    #[default]
+    Message,
+    /// The brief that implementers of the frame are given, in every round.
+    Brief,
+    /// The log of the work so far, shortened.
+    Log,
+}
+
+impl Writes {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+    fn is_message(&self) -> bool {
+        *self == Self::Message
+    }
 }
 
 /// How much of the repository a role is shown.
@@ -442,6 +500,9 @@ pub struct Answer {
     /// Whether it comes with a change that the person has made.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub edits: bool,
+    /// Whether the change is undone: work starts again from the base.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reverts: bool,
 }
 
 /// Where to go instead of back, after a number of rejections in a row.
@@ -512,6 +573,8 @@ pub enum Condition {
     Changed(Vec<String>),
     /// The run has committed something, or nothing.
     Committed(bool),
+    /// The log of the frame's work is longer than its implementer may be given.
+    Log(Length),
     /// A person gave this answer (`step: answer`) in this frame.
     Answered(BTreeMap<StepId, String>),
     /// The other way round.
@@ -520,6 +583,14 @@ pub enum Condition {
     All(Vec<Condition>),
     /// One holds.
     Any(Vec<Condition>),
+}
+
+/// How long something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Length {
+    /// Too long.
+    Long,
 }
 
 /// Whether something is there.

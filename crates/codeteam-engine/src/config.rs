@@ -27,7 +27,7 @@ use codeteam_core::budget;
 use codeteam_core::message::Format;
 use codeteam_core::retry;
 use codeteam_core::role::Role;
-use codeteam_core::workflow::{AsksBefore, Check, CheckKind, FileRetry, Surroundings};
+use codeteam_core::workflow::{AsksBefore, Check, CheckKind, FileRetry, Metric, Surroundings};
 use codeteam_core::yaml::{Fault, Node, Problems, Sources};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -359,6 +359,12 @@ impl Config {
         role.context
             .include
             .extend(own.into_iter().flatten().cloned());
+        let agent = self.agents.get(&role.name.0);
+        let agent = agent.or_else(|| {
+            let short = role.name.0.rsplit('/').next().unwrap_or_default();
+            self.agents.get(short)
+        });
+        role.log_tokens = agent.and_then(|agent| agent.log_summarize_threshold);
         if continuity.allow_continuation == Some(false) {
             role.means.continues = false;
         }
@@ -389,7 +395,34 @@ impl Config {
             what: CheckKind::Command(c.command.clone()),
             timeout_ms: c.timeout_seconds.unwrap_or(600).saturating_mul(1_000),
         };
-        self.verification.commands.iter().map(check).collect()
+        let commands = self.verification.commands.iter().map(check);
+        commands.chain(self.verification.metrics.checks()).collect()
+    }
+}
+
+impl Metrics {
+    /// The checks of the limits that are set.
+    fn checks(&self) -> impl Iterator<Item = Check> {
+        let limits = [
+            ("File Length", Metric::FileLines, self.max_file_lines),
+            (
+                "Method Length",
+                Metric::FunctionLines,
+                self.max_method_lines,
+            ),
+            (
+                "Import Cycles",
+                Metric::ImportCycles,
+                self.max_import_cycles,
+            ),
+        ];
+        limits.into_iter().filter_map(|(name, of, max)| {
+            Some(Check {
+                name: name.to_owned(),
+                what: CheckKind::Metric { of, max: max? },
+                timeout_ms: 0,
+            })
+        })
     }
 }
 

@@ -22,7 +22,7 @@ use codeteam_core::input::Decision;
 use codeteam_core::plan::{self, Plan};
 use codeteam_core::role::Kind;
 use codeteam_core::schedule::Status;
-use codeteam_core::workflow::StepKind;
+use codeteam_core::workflow::{Step, StepKind};
 use codeteam_core::{Event, Run, budget};
 
 use codeteam_context::redact::Redactor;
@@ -183,6 +183,9 @@ pub struct Request {
     pub sandbox: Option<Sandbox>,
     /// Roles that are played by another one.
     pub cast: BTreeMap<String, String>,
+    /// Settings of the workflow, over what it says itself; one that it does not ask for is left
+    /// alone.
+    pub settings: BTreeMap<String, bool>,
 }
 
 impl Engine {
@@ -269,9 +272,14 @@ impl Engine {
         // Before any name is taken: without it there is no run.
         let confinement = self.launcher(prepared.sandbox)?.describe().to_owned();
         let run = self.new_id(&prepared.goal, at)?;
-        let plans = steps
-            .clone()
-            .any(|s| matches!(s.kind, StepKind::Each { .. }));
+        let goes_through = |step: &Step| matches!(step.kind, StepKind::Each { .. });
+        let workflow = &prepared.compiled.workflow;
+        let plans = workflow.steps.values().any(goes_through)
+            || prepared
+                .compiled
+                .roles
+                .values()
+                .any(|role| role.kind == Kind::Planner);
         let named = prepared
             .plan
             .as_ref()

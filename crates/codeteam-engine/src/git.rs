@@ -36,7 +36,7 @@ pub use error::Error;
 pub use index::IndexEntry;
 pub use merge::{Merged, MergedInto, Strategy};
 pub use objects::{ObjectFormat, Oid, TreeFile};
-pub use private::{PrivateDir, Scope};
+pub use private::{Placed, PrivateDir, Scope};
 pub use push::Remote;
 pub use refs::{Expected, reference};
 pub use repo::{Head, Repo};

@@ -118,11 +118,24 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
         Event::TaskChanged { task, status, .. } => format!("{task} is {} now", status.as_str()),
         Event::Asked { question, .. } => format!("a person must decide: {}", question.text),
         Event::Answered {
-            answer, note, by, ..
-        } if note.is_empty() => format!("{by} answered: {answer}"),
-        Event::Answered {
-            answer, note, by, ..
-        } => format!("{by} answered: {answer} ({note})"),
+            answer,
+            note,
+            by,
+            over,
+            ..
+        } => {
+            let note = match note.as_str() {
+                "" => String::new(),
+                note => format!(" ({note})"),
+            };
+            let over: Vec<&str> = over.iter().map(|step| step.as_str()).collect();
+            let over = match over.as_slice() {
+                [] => String::new(),
+                over => format!(", over the rejection of {}", over.join(" and ")),
+            };
+            format!("{by} answered: {answer}{note}{over}")
+        }
+        Event::TaskChosen { task, .. } => format!("{task} comes first"),
         Event::NoteGiven { by, text, .. } => format!("{by} says: {text}"),
         Event::DecisionRefused { by, why } => format!("{by}'s decision cannot be followed: {why}"),
         Event::FrameRebased { .. } => "replayed on what was integrated meanwhile".to_owned(),
@@ -168,6 +181,7 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
         | Event::AttemptSpent { .. }
         | Event::StepJudged { .. }
         | Event::PlanProposed { .. }
+        | Event::ChoiceOpened { .. }
         | Event::DiskMeasured { .. } => {
             return None;
         }
@@ -203,6 +217,8 @@ pub fn place(event: &Event) -> Option<&FramePath> {
         | Event::NothingToCommit { frame } => Some(frame),
         Event::AttemptStarted { id, .. }
         | Event::AttemptQueued { id }
+        | Event::ChoiceOpened { id, .. }
+        | Event::TaskChosen { id, .. }
         | Event::AttemptPaused { id, .. }
         | Event::AttemptFailed { id, .. }
         | Event::AttemptLost { id, .. }

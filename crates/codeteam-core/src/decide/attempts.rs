@@ -1,11 +1,12 @@
 //! What comes back from a worker, and what is done when nothing good does.
 
 use super::Decider;
+use crate::assignment;
 use crate::breaker;
 use crate::budget::Usage;
 use crate::event::{Delivered, Entry, Event};
 use crate::failure::{Action, Facts, Stage, Trouble, classify};
-use crate::frame::{Pause, QuestionKind, SlotState, Work};
+use crate::frame::{Pause, Question, QuestionKind, SlotState, Work};
 use crate::ids::{AttemptId, FramePath, StepId, WorkerName};
 use crate::input::{WorkerEnd, WorkerReport};
 use crate::message::{self, Matter};
@@ -27,7 +28,11 @@ impl Decider {
             WorkerEnd::Failed(facts) => return self.attempt_failed(id, facts, report),
             WorkerEnd::Answered(text) => text,
         };
-        match submission::parse_about(role.form(), text, &self.about(id)) {
+        let frame = self.run.frames.get(&id.frame);
+        let form = frame.map_or(role.form(), |frame| {
+            assignment::form(&self.run, frame, &role)
+        });
+        match submission::parse_about(form, text, &self.about(id)) {
             Err(message) => self.refuse(id, Stage::BadAnswer, message, report),
             Ok(Submission::Blocked(blocked)) => {
                 self.refuse(id, Stage::Blocked, blocked.blocked, report);
@@ -101,10 +106,13 @@ impl Decider {
         }
         self.receive(id, submission.clone(), report, None);
         let frame = &id.frame;
+        if let (Submission::Text(text), true) = (&submission, self.is_choosing(frame)) {
+            return self.chosen_by(id, &text.message);
+        }
         match submission {
             Submission::Questions(questions) => {
                 let text = if questions.context.is_empty() {
-                    "Some things must be clear before work starts.".to_owned()
+                    Question::UNCLEAR.to_owned()
                 } else {
                     questions.context
                 };
@@ -154,6 +162,7 @@ impl Decider {
             change,
             vote,
             session: report.session.clone(),
+            log: report.log.clone(),
         });
     }
 
@@ -296,6 +305,10 @@ impl Decider {
             transcript: report.transcript.clone(),
             session: report.session.clone(),
         });
+        if self.is_choosing(&id.frame) {
+            // An opinion is nothing that anything waits for.
+            return self.chosen_by(id, "");
+        }
         let Some(role_step) = self.role_step(&id.frame) else {
             return;
         };
@@ -504,6 +517,7 @@ impl Decider {
                 transcript: None,
                 change: None,
                 session: None,
+                log: None,
             };
             return self.attempt_failed(id, &facts, &report);
         }

@@ -6,7 +6,7 @@ use crate::frame::{Frame, Item};
 use crate::ids::StepId;
 use crate::role::Kind;
 use crate::run::Run;
-use crate::workflow::{StepKind, Target};
+use crate::workflow::{StepKind, Target, Writes};
 
 /// What is known of a commit before anybody describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -151,6 +151,13 @@ fn one_line(text: &str) -> String {
 /// Whether what a scribe writes at a step is the message of the commit that comes next: nothing that
 /// writes or changes anything comes between.
 pub fn is_written_by(run: &Run, step: &StepId) -> bool {
+    let writes_message = |id: &StepId| match run.step(id).map(|step| &step.kind) {
+        Some(StepKind::Role(role)) => role.writes == Writes::Message,
+        _ => false,
+    };
+    if !writes_message(step) {
+        return false;
+    }
     let mut seen: BTreeSet<StepId> = BTreeSet::new();
     let mut ahead: Vec<Target> = run.step(step).map(|s| s.next.clone()).into_iter().collect();
     while let Some(target) = ahead.pop() {
@@ -168,8 +175,13 @@ pub fn is_written_by(run: &Run, step: &StepId) -> bool {
                 ahead.extend(on.map(|answer| answer.next.clone()));
             }
             StepKind::Role(role) => {
-                let role = role.slots.first().and_then(|name| run.roles.get(name));
-                if role.is_some_and(|role| role.kind == Kind::Gatekeeper) {
+                let kind = role.slots.first().and_then(|name| run.roles.get(name));
+                let is_passed = match kind.map(|role| role.kind) {
+                    Some(Kind::Gatekeeper) => true,
+                    Some(Kind::Scribe) => role.writes != Writes::Message,
+                    _ => false,
+                };
+                if is_passed {
                     ahead.push(step.next.clone());
                 }
             }

@@ -226,6 +226,7 @@ impl<'a> World<'a> {
                 question,
                 answer,
                 note,
+                change: None,
             }
         } else if answer == ABORT {
             Decision::Abort { reason: note }

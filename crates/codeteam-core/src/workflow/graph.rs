@@ -14,7 +14,7 @@ mod text;
 use std::collections::BTreeMap;
 
 use super::{
-    Check, Compiled, Condition, Delivery, Exhausted, Join, Over, Presence, RoleStep, Step,
+    Check, Compiled, Condition, Delivery, Exhausted, Join, Length, Over, Presence, RoleStep, Step,
     StepKind, Workflow,
 };
 use crate::ids::{RoleName, StepId};
@@ -354,6 +354,7 @@ fn condition(condition: &Condition) -> String {
         Condition::Changed(patterns) => format!("{} changed", patterns.join(" or ")),
         Condition::Committed(true) => "something was committed".to_owned(),
         Condition::Committed(false) => "nothing was committed yet".to_owned(),
+        Condition::Log(Length::Long) => "its log is long".to_owned(),
         Condition::Answered(answers) => {
             let words = answers.iter().map(|(s, a)| format!("{s} was answered {a}"));
             words.collect::<Vec<String>>().join(" and ")

@@ -147,8 +147,29 @@ pub(crate) fn tell(event: &Event) -> String {
             )
         }
         Event::Answered {
-            question, answer, ..
-        } => format!("{question} answered: {answer}"),
+            question,
+            answer,
+            change,
+            over,
+            reverts,
+            ..
+        } => {
+            let tree = change
+                .as_ref()
+                .map_or(String::new(), |c| format!(", tree {}", c.0));
+            let undone = if *reverts { ", undone" } else { "" };
+            let over: Vec<&str> = over.iter().map(|step| step.as_str()).collect();
+            let over = match over.as_slice() {
+                [] => String::new(),
+                over => format!(", over {}", over.join(", ")),
+            };
+            format!("{question} answered: {answer}{tree}{undone}{over}")
+        }
+        Event::ChoiceOpened { id, role } => format!("{id} may choose: {role}"),
+        Event::TaskChosen { task, why, .. } if why.is_empty() => format!("{task} is first"),
+        Event::TaskChosen { task, why, .. } => {
+            format!("{task} is first: {}", why.replace('\n', " / "))
+        }
         Event::NoteGiven { frame, text, .. } => format!("{frame} is told: {text}"),
         Event::DecisionRefused { why, .. } => format!("refused: {why}"),
         Event::FrameRebased { base, tree, .. } => format!("rebased on {}: {tree}", base.commit),

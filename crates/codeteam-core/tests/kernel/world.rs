@@ -148,6 +148,7 @@ impl World {
             id: id.clone(),
             report: Box::new(WorkerReport {
                 session: None,
+                log: None,
                 end,
                 usage: spent(cost),
                 transcript: None,

@@ -4,8 +4,6 @@ use codeteam_core::yaml::{Node, Sources};
 
 /// What is not yet in force, by its path; `*` is any key. The second is a value that needs nothing.
 const LATER: &[(&str, Option<&str>)] = &[
-    ("verification.metrics", None),
-    ("agents.*.log_summarize_threshold", None),
     ("output", None),
     ("approval_gates", None),
     ("projects", None),

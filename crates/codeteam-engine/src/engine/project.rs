@@ -154,6 +154,11 @@ impl Project {
             .filter(|(_, status)| status.satisfies())
             .collect();
         let mut compiled = self.compiled(request)?;
+        for (name, on) in &request.settings {
+            if let Some(setting) = compiled.workflow.settings.get_mut(name) {
+                *setting = *on;
+            }
+        }
         let templates = self.templates()?;
         templates.check(compiled.roles.values())?;
         self.embeddings()?;

@@ -151,6 +151,7 @@ fn by_meaning(
         question: question.id.clone(),
         answer: answer.clone(),
         note: message.to_owned(),
+        change: None,
     };
     post(scene, &engine, &id, &decision)
 }
@@ -171,6 +172,7 @@ pub(crate) fn answer(args: &AnswerArgs, scene: &Scene) -> Result<Exit, Problem> 
         question: question.id.clone(),
         answer: args.answer.clone(),
         note: args.message.clone(),
+        change: None,
     };
     post(scene, &engine, &id, &decision)
 }

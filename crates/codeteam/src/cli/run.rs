@@ -129,6 +129,7 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
         limits: args.limits.budget(),
         sandbox: args.no_sandbox.then_some(Sandbox::None),
         cast: args.cast.into_iter().collect(),
+        ..Request::default()
     })?;
     if prepared.lacks_script() {
         // What the demo does has no place in a project of the user's.

@@ -56,11 +56,16 @@ impl Project {
         self.shown_folder().join("go")
     }
 
-    /// The user's own configuration.
+    /// The user's own configuration. Unless it says otherwise, as few roles as possible take part.
     pub(crate) fn user_config(&self, text: &str) {
         let folder = self.home().join(".config/codeteam");
         std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("config.yml"), text).unwrap();
+        let lean = if text.contains("workflow:") {
+            ""
+        } else {
+            "workflow: lean\n"
+        };
+        std::fs::write(folder.join("config.yml"), format!("{lean}{text}")).unwrap();
     }
 
     pub(crate) fn root(&self) -> PathBuf {

@@ -205,6 +205,7 @@ impl World<'_> {
                 transcript: None,
                 change,
                 session: None,
+                log: None,
             }),
         }
     }

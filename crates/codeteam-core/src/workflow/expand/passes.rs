@@ -421,6 +421,7 @@ impl Writer<'_, '_> {
                 rejects: false,
                 resets: true,
                 edits: false,
+                reverts: false,
             });
             let place = name.place;
             let asks = FileStep {
