@@ -262,6 +262,8 @@ pub enum Work {
     Integrate,
     /// A command is run on the host.
     Publish,
+    /// What was committed is handed over.
+    Deliver,
 }
 
 /// How a slot stands.
@@ -331,6 +333,8 @@ pub enum QuestionKind {
     Degraded,
     /// Something was being published when codeteam died.
     Interrupted,
+    /// A commit has no message that has the form.
+    Message,
 }
 
 /// A verdict and what it is about.

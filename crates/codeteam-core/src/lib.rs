@@ -30,6 +30,7 @@ pub mod input;
 pub mod json;
 pub mod log;
 pub mod loops;
+pub mod message;
 pub mod misplaced;
 pub mod park;
 pub mod plan;

@@ -24,6 +24,7 @@ pub mod maintenance;
 pub mod perform;
 pub mod process;
 pub mod prompt;
+pub mod proposal;
 pub mod rebuild;
 pub mod store;
 pub mod survey;

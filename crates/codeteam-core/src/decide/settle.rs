@@ -186,9 +186,10 @@ impl Decider {
                 let back = on_conflict.clone().map(Target::Step);
                 (!is_judged(frame), back)
             }
-            StepKind::Person { .. } | StepKind::Each { .. } | StepKind::Publish { .. } => {
-                (false, None)
-            }
+            StepKind::Person { .. }
+            | StepKind::Each { .. }
+            | StepKind::Publish { .. }
+            | StepKind::Deliver { .. } => (false, None),
         };
         if !rejected {
             return here;

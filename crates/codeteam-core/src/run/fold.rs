@@ -9,7 +9,7 @@ use self::frames::{end_frame, enter, open_frame, reopen, resume_frame};
 use self::tasks::{change_task, forget_dropped, rebuild_schedules, set_plan};
 use super::{Outstanding, Run, TaskRecord};
 use crate::budget::{Budget, Usage};
-use crate::event::{Event, RunStarted};
+use crate::event::{Delivered, Event, RunStarted};
 use crate::feedback::Failed;
 use crate::frame::{
     Feedback, Frame, FrameChange, Item, Judged, Question, QuestionKind, Session, Slot, SlotState,
@@ -324,6 +324,14 @@ pub fn apply(run: &mut Run, event: &Event) {
             settle(run, id, Usage::default());
             with(run, &id.frame, |f| finish_slot(f, id));
         }
+        Event::Delivered { id, outcome } => {
+            settle(run, id, Usage::default());
+            with(run, &id.frame, |f| finish_slot(f, id));
+            if let Delivered::Forward { branch, .. } = outcome {
+                run.branch.clone_from(branch);
+            }
+            run.delivered = Some(outcome.clone());
+        }
         Event::BudgetWarned { what } => run.budget.warned.push(*what),
         Event::DiskMeasured { bytes } => run.budget.disk_bytes = *bytes,
         Event::LimitReached { what } => run.limit = Some(*what),
@@ -363,6 +371,7 @@ fn begin(run: &mut Run, started: &RunStarted) {
     run.rules = Arc::new(started.rules.clone());
     run.templates = Arc::new(started.templates.clone());
     run.strategies = Arc::new(started.strategies.clone());
+    run.message = Arc::new(started.message.clone());
     for (account, until) in &started.resting {
         run.parks.park(account, *until);
     }
@@ -556,6 +565,7 @@ fn answered(f: &mut Frame, event: &Event) {
             let points = points.cloned().collect();
             f.outputs.answers.push((points, said.to_owned()));
         }
+        QuestionKind::Message => f.outputs.text = Some(answer.to_owned()),
         QuestionKind::Degraded => f.level_accepted = answer == "accept",
         QuestionKind::Step if !rejects && change.is_none() => {
             f.accepted = f.change.as_ref().map(|change| change.patch.clone());

@@ -164,6 +164,7 @@ fn put_fence_back(input: &mut Input) {
         | Input::Rebased { id, .. }
         | Input::Integrated { id, .. }
         | Input::Published { id, .. }
+        | Input::Delivered { id, .. }
         | Input::EffectFailed { id, .. } => id.fence += 1_000,
         _ => {}
     }

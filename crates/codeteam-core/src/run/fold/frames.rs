@@ -32,6 +32,7 @@ pub(super) fn enter(run: &mut Run, path: &FramePath, step: &StepId, generation: 
         // What it does first depends on where the tip is; `AttemptStarted` says it.
         StepKind::Commit { .. } => vec![Work::Integrate],
         StepKind::Publish { .. } => vec![Work::Publish],
+        StepKind::Deliver { .. } => vec![Work::Deliver],
         StepKind::Person { .. } | StepKind::Each { .. } => Vec::new(),
     };
     let stage = match &definition.kind {
