@@ -281,7 +281,7 @@ pub struct RunStarted {
     /// What may be spent.
     #[serde(default)]
     pub limits: budget::Limits,
-    /// What a plan made in this run is called, unless it says itself.
+    /// What a plan made in this run is called.
     #[serde(default)]
     pub plan_id: String,
     /// How many tasks a plan may have.

@@ -15,6 +15,7 @@ use crate::ids::{
     WorkerName,
 };
 use crate::loops::Seen;
+use crate::record::Record;
 use crate::role::Role;
 use crate::schedule::Schedule;
 use crate::submission::{Change, Design};
@@ -131,6 +132,8 @@ pub struct Frame {
     pub spent: Spent,
     /// The last session of each slot of each step.
     pub sessions: BTreeMap<(StepId, u32), Session>,
+    /// Who said what of its changes, for reports.
+    pub record: Record,
 }
 
 /// What a frame is doing at its step.
@@ -428,6 +431,7 @@ impl Frame {
             children: None,
             spent: Spent::default(),
             sessions: BTreeMap::new(),
+            record: Record::default(),
         }
     }
 

@@ -32,6 +32,7 @@ pub mod loops;
 pub mod misplaced;
 pub mod park;
 pub mod plan;
+pub mod record;
 pub mod rehearse;
 pub mod retry;
 pub mod role;

@@ -11,7 +11,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use codeteam_core::ids::{AttemptId, RunId, Time};
+use codeteam_core::ids::{AttemptId, FramePath, RunId, StepId, Time};
+use codeteam_core::workflow::StepKind;
 use codeteam_core::{Event, Run, plan};
 
 use crate::engine::Engine;
@@ -69,18 +70,7 @@ impl Artifacts {
         if is_audited(run) {
             write_audit(engine, run, events)?;
         }
-        let plan_changed = events.iter().any(|event| {
-            matches!(
-                event,
-                Event::RunStarted(_)
-                    | Event::PlanProposed { .. }
-                    | Event::PlanRevised { .. }
-                    | Event::FrameOpened { .. }
-                    | Event::FrameResumed { .. }
-                    | Event::FrameEnded { .. }
-                    | Event::TaskChanged { .. }
-            )
-        });
+        let plan_changed = events.iter().any(touches_plan);
         if plan_changed {
             self.write_plan(engine, run)?;
         }
@@ -113,14 +103,16 @@ impl Artifacts {
         if !ours {
             return Ok(());
         }
-        let mut runs = loaded
-            .and_then(Result::ok)
-            .map(|l| l.runs)
-            .unwrap_or_default();
+        let loaded = loaded.and_then(Result::ok);
+        // What was accepted once, by hand too, stays so.
+        let accepted =
+            is_accepted(run) || loaded.as_ref().is_some_and(|l| l.accepted == Some(true));
+        let mut runs = loaded.map(|l| l.runs).unwrap_or_default();
         if !runs.contains(&run.id.0) {
             runs.push(run.id.0.clone());
         }
-        let text = plan::to_yaml(known, &runs, |task| run.task_status(task));
+        let status = |task: &_| run.task_status(task);
+        let text = plan::to_yaml(known, Some(accepted), &runs, status);
         replace(&path, text.as_bytes())?;
         self.plan = Some(text);
         Ok(())
@@ -148,6 +140,21 @@ impl Artifacts {
             Some(file) => file.write_all(lines.as_bytes()).map_err(io("write", &path)),
             None => Ok(()),
         }
+    }
+}
+
+/// Whether an event may change what a plan's file says.
+fn touches_plan(event: &Event) -> bool {
+    match event {
+        Event::RunStarted(_)
+        | Event::PlanProposed { .. }
+        | Event::PlanRevised { .. }
+        | Event::FrameOpened { .. }
+        | Event::FrameResumed { .. }
+        | Event::FrameEnded { .. }
+        | Event::TaskChanged { .. } => true,
+        Event::StepEntered { frame, .. } => frame.is_root(),
+        _ => false,
     }
 }
 
@@ -205,6 +212,18 @@ pub fn plan_folder(engine: &Engine, run: &Run) -> Option<PathBuf> {
         run.id.as_str()
     };
     Some(engine.folder.join("planning").join(name))
+}
+
+/// Whether a run's plan is more than a draft: it was given, or the run goes through its tasks.
+pub fn is_accepted(run: &Run) -> bool {
+    let is_each = |step: &StepId| {
+        let kind = run.step(step).map(|step| &step.kind);
+        matches!(kind, Some(StepKind::Each { .. }))
+    };
+    let root = run.frames.get(&FramePath::root());
+    let reached = root.is_some_and(|root| root.visits.keys().any(is_each));
+    let worked = root.is_some_and(|root| root.change.is_some() || !root.commits.is_empty());
+    run.plan_given || reached || worked
 }
 
 /// Whether the plan's file is there and says something else than the run: a person's doing.

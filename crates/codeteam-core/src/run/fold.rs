@@ -16,6 +16,8 @@ use crate::frame::{
     Work,
 };
 use crate::ids::{AttemptId, FramePath, StepId};
+use crate::record::{Ballot, Decided, GateRun};
+use crate::role::Kind;
 use crate::submission::Submission;
 
 /// Folds one event into a run. Total: an event that does not fit changes nothing but the count.
@@ -134,8 +136,9 @@ pub fn apply(run: &mut Run, event: &Event) {
             });
         }
         Event::AttemptSpent { id, usage } => settle(run, id, *usage),
-        Event::SlotAbstained { id, .. } => {
+        Event::SlotAbstained { id, reason } => {
             with_slot(run, id, |slot| slot.state = SlotState::Done(None));
+            record_vote(run, id, None, reason);
         }
         Event::SubmissionReceived {
             id,
@@ -171,6 +174,14 @@ pub fn apply(run: &mut Run, event: &Event) {
                 }
                 f.outputs.checks.clone_from(results);
                 judge(f, step, *passed, tree, true);
+                let gate = GateRun {
+                    round: judged_round(f),
+                    passed: *passed,
+                    results: results.clone(),
+                    tree: tree.clone(),
+                    patch: f.change.as_ref().map(|change| change.patch.clone()),
+                };
+                f.record.gate(step, gate);
             });
         }
         Event::StepJudged {
@@ -190,6 +201,8 @@ pub fn apply(run: &mut Run, event: &Event) {
                 if *approved {
                     return;
                 }
+                let patch = f.change.as_ref().map(|change| change.patch.clone());
+                f.record.rejected(judged_round(f), step, patch, feedback);
                 f.round += 1;
                 f.rejected += 1;
                 f.since_rebound += 1;
@@ -236,10 +249,12 @@ pub fn apply(run: &mut Run, event: &Event) {
             frame,
             answer,
             note,
+            by,
             resets,
             rejects,
             ..
         } => {
+            record_decision(run, frame, (by, answer, note), *rejects);
             answered(run, frame, answer, note, *resets, *rejects);
         }
         Event::NoteGiven {
@@ -272,20 +287,23 @@ pub fn apply(run: &mut Run, event: &Event) {
             run.tip = base.clone();
             with(run, &id.frame, |f| {
                 let old = f.change.take();
-                f.base = base.clone();
-                f.tree = base.tree.clone();
-                f.round += 1;
-                f.rejected += 1;
-                *f.rejections.entry(id.step.clone()).or_default() += 1;
-                f.feedback.push(Feedback {
+                let feedback = Feedback {
                     from: id.step.clone(),
                     text: format!(
                         "The change conflicts with what was integrated meanwhile, in {}. \
                          Make it again on the new base; the diff of the old one is attached.",
                         files.join(", ")
                     ),
-                    body: old.map(|change| change.diff),
-                });
+                    body: old.as_ref().map(|change| change.diff.clone()),
+                };
+                let (told, patch) = (std::slice::from_ref(&feedback), old.map(|old| old.patch));
+                f.record.rejected(f.round, &id.step, patch, told);
+                f.base = base.clone();
+                f.tree = base.tree.clone();
+                f.round += 1;
+                f.rejected += 1;
+                *f.rejections.entry(id.step.clone()).or_default() += 1;
+                f.feedback.push(feedback);
                 finish_slot(f, id);
             });
         }
@@ -464,6 +482,9 @@ fn receive(
     change: Option<&(crate::ids::Tree, FrameChange)>,
     vote: Option<bool>,
 ) {
+    if let Submission::Verdict(verdict) = submission {
+        record_vote(run, id, vote, &verdict.reason);
+    }
     with(run, &id.frame, |f| {
         if let Some(slot) = f.slot_mut(id) {
             slot.state = SlotState::Done(vote);
@@ -486,7 +507,70 @@ fn receive(
             f.seen.record(&id.step, &change.patch, f.round);
             f.tree = tree.clone();
             f.change = Some(change.clone());
+            f.record.made = f.round;
         }
+    });
+}
+
+/// The round of what is judged: a change belongs to the round it was made in.
+fn judged_round(frame: &Frame) -> u32 {
+    match frame.change {
+        Some(_) => frame.record.made,
+        None => frame.round,
+    }
+}
+
+/// Keeps what a gatekeeper said, for reports.
+fn record_vote(run: &mut Run, id: &AttemptId, vote: Option<bool>, reason: &str) {
+    let roles = Arc::clone(&run.roles);
+    with(run, &id.frame, |f| {
+        let work = f.slot(id).map(|slot| &slot.work);
+        let Some(Work::Role(role)) = work else {
+            return;
+        };
+        let known = roles.get(role);
+        if known.is_none_or(|known| known.kind != Kind::Gatekeeper) {
+            return;
+        }
+        let patch = f.change.as_ref().map(|change| change.patch.clone());
+        let ballot = Ballot {
+            role: role.clone(),
+            slot: id.slot,
+            generation: id.generation,
+            round: judged_round(f),
+            vote,
+            reason: reason.to_owned(),
+            tree: f.tree.clone(),
+            patch,
+        };
+        f.record.vote(&id.step, ballot);
+    });
+}
+
+/// Keeps what a person decided, for reports. An analyst's questions are not about a change.
+fn record_decision(
+    run: &mut Run,
+    frame: &FramePath,
+    (by, answer, note): (&str, &str, &str),
+    rejects: bool,
+) {
+    with(run, frame, |f| {
+        let Stage::Asking(question) = &f.stage else {
+            return;
+        };
+        if question.kind == QuestionKind::Analyst {
+            return;
+        }
+        let decided = Decided {
+            step: f.step.clone(),
+            answer: answer.to_owned(),
+            note: note.to_owned(),
+            by: by.to_owned(),
+            rejects,
+            over: Vec::new(),
+            patch: f.change.as_ref().map(|change| change.patch.clone()),
+        };
+        f.record.decide(judged_round(f), decided);
     });
 }
 
