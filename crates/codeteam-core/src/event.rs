@@ -444,6 +444,7 @@ pub struct Measure {
     pub found: String,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
 fn is_static(class: &Class) -> bool {
     *class == Class::Static
 }

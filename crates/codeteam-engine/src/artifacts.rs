@@ -1,9 +1,15 @@
-//! The files people read: the plan, the story of a run, its log and its summary.
+//! The files people read: the plan and what is said of it, reports, the story of a run, its log and
+//! its summary.
 //!
 //! They are written from events, each atomically, and never read back except to rebuild where a
 //! plan stands when the log itself is gone (see [`crate::rebuild`]) and to notice that a person
 //! changed a plan.
 
+mod chronicle;
+mod criteria;
+mod feedback;
+mod log;
+mod reports;
 mod story;
 mod summary;
 
@@ -15,6 +21,9 @@ use codeteam_core::ids::{AttemptId, FramePath, RunId, StepId, Time};
 use codeteam_core::workflow::StepKind;
 use codeteam_core::{Event, Run, plan};
 
+use self::chronicle::Chronicle;
+pub(crate) use self::reports::owner;
+pub use self::reports::path as report_path;
 use crate::engine::Engine;
 
 /// Why a file could not be written.
@@ -32,19 +41,25 @@ pub struct Artifacts {
     log: Option<File>,
     /// The plan's file as it was last written, to tell a person's changes from our own.
     plan: Option<String>,
+    chronicle: Chronicle,
 }
 
 impl Artifacts {
-    /// Takes the files of a run up again: the log is brought to where the events are.
+    /// Takes the files of a run up again: they are brought to where the events are.
     pub fn reopen(engine: &Engine, run: &Run) -> Result<Self, Error> {
         let mut lines = String::new();
+        let mut artifacts = Self::default();
+        let mut state = Run::default();
         let read = engine.each_event(&run.id, 0, |seq, at, event| {
             lines.push_str(&log_line(seq, at, &event));
+            artifacts.before(&state, &event);
+            codeteam_core::apply(&mut state, &event);
+            artifacts.after(&state, &event);
         });
         if read.is_ok() {
             replace(&folder(engine, run).join("log.jsonl"), lines.as_bytes())?;
+            artifacts.chronicle.write(engine, run)?;
         }
-        let mut artifacts = Self::default();
         if let Some(path) = plan_folder(engine, run).map(|f| f.join("plan.yml"))
             && !plan_was_edited(engine, run)
         {
@@ -57,7 +72,17 @@ impl Artifacts {
         Ok(artifacts)
     }
 
-    /// Brings the files up to date with events that are durable already.
+    /// Takes note of an event that is about to be applied to a run.
+    pub fn before(&mut self, run: &Run, event: &Event) {
+        self.chronicle.before(run, event);
+    }
+
+    /// Takes note of an event that was just applied to a run.
+    pub fn after(&mut self, run: &Run, event: &Event) {
+        self.chronicle.after(run, event);
+    }
+
+    /// Brings the files up to date with events that are durable already, and noted.
     pub fn write(
         &mut self,
         engine: &Engine,
@@ -67,6 +92,7 @@ impl Artifacts {
     ) -> Result<(), Error> {
         self.append_log(engine, run, at, events)?;
         story::write(engine, run, events)?;
+        self.chronicle.write(engine, run)?;
         if is_audited(run) {
             write_audit(engine, run, events)?;
         }
@@ -115,7 +141,7 @@ impl Artifacts {
         let text = plan::to_yaml(known, Some(accepted), &runs, status);
         replace(&path, text.as_bytes())?;
         self.plan = Some(text);
-        Ok(())
+        self.chronicle.write_criteria(&folder, known)
     }
 
     fn append_log(

@@ -25,6 +25,7 @@ pub mod perform;
 pub mod process;
 pub mod prompt;
 pub mod rebuild;
+pub mod report;
 pub mod store;
 pub mod survey;
 pub mod tell;
