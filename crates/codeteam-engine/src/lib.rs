@@ -26,6 +26,7 @@ pub mod process;
 pub mod prompt;
 pub mod proposal;
 pub mod rebuild;
+pub mod report;
 pub mod store;
 pub mod survey;
 pub mod tell;
