@@ -5,6 +5,7 @@
 //! targets of a `Makefile` that a command names. A file of a tool that no command runs is told.
 //! What the task names in its `files` may change and is told.
 
+mod fakes;
 mod parts;
 
 use super::{Subject, names};
@@ -113,6 +114,10 @@ pub(super) fn gate_kept(subject: &Subject<'_>) -> Found {
     let mut found = Found::default();
     let gate = Gate::of(subject.commands);
     for file in &subject.change.files {
+        if let Some(told) = fakes::fakes(file, subject) {
+            found.wrong.push(told);
+            continue;
+        }
         let Some((what, counts)) = gate.goes_by(file, subject) else {
             continue;
         };

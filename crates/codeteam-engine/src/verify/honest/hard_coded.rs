@@ -302,7 +302,7 @@ fn assertion(line: &str, functions: &BTreeSet<String>) -> Vec<(String, String)> 
         return Vec::new();
     }
     let call = functions.iter().find_map(|name| {
-        let at = line.find(name.as_str())?;
+        let at = word(line, name)?;
         let rest = &line[at + name.len()..];
         let open = rest.find('(').filter(|open| rest[..*open].trim().len() < 3);
         match open {
@@ -348,6 +348,16 @@ fn assertion(line: &str, functions: &BTreeSet<String>) -> Vec<(String, String)> 
         pairs.extend(pairwise.map(|two| (two[0].text.clone(), two[1].text.clone())));
     }
     pairs
+}
+
+/// Where a name stands as a word of its own.
+fn word(line: &str, name: &str) -> Option<usize> {
+    let joins = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(name).map(|(at, _)| at).find(|at| {
+        let before = line[..*at].chars().next_back();
+        let after = line[at + name.len()..].chars().next();
+        !before.is_some_and(joins) && !after.is_some_and(joins)
+    })
 }
 
 /// Where a bracket that is opened is closed, or the end.
