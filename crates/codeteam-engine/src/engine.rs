@@ -64,6 +64,8 @@ pub struct Engine {
     pub codeteam: PathBuf,
     /// Worktrees that nobody has touched since they were last looked at.
     pub untouched: Untouched,
+    /// How commands of gates have ended on which trees.
+    pub(crate) tried: Tried,
     identity: OnceLock<Option<Identity>>,
     workspaces: PathBuf,
     /// Takes secrets out of everything that is kept or shown.
@@ -251,6 +253,7 @@ impl Engine {
             env,
             codeteam,
             untouched: Untouched::default(),
+            tried: Tried::default(),
             identity: OnceLock::new(),
             workspaces,
             redactor,
@@ -453,6 +456,27 @@ impl Engine {
     pub fn disk_used(&self, run: &RunId) -> u64 {
         let bodies = self.folder.join("bodies");
         crate::maintenance::size(&self.workspaces_of(run)) + crate::maintenance::size(&bodies)
+    }
+}
+
+/// How commands of gates have ended on which trees, as far as this process knows: nobody wants to
+/// wait for the same twice.
+#[derive(Debug, Default)]
+pub(crate) struct Tried(Mutex<BTreeMap<(String, String), bool>>);
+
+impl Tried {
+    /// Remembers whether a command passed on a tree.
+    pub(crate) fn note(&self, tree: &str, command: &str, passed: bool) {
+        let known = self.0.lock();
+        let mut known = known.unwrap_or_else(std::sync::PoisonError::into_inner);
+        known.insert((tree.to_owned(), command.to_owned()), passed);
+    }
+
+    /// Whether a command passed on a tree, if that is known.
+    pub(crate) fn get(&self, tree: &str, command: &str) -> Option<bool> {
+        let known = self.0.lock();
+        let known = known.unwrap_or_else(std::sync::PoisonError::into_inner);
+        known.get(&(tree.to_owned(), command.to_owned())).copied()
     }
 }
 
