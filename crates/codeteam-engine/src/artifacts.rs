@@ -5,7 +5,10 @@
 //! changed a plan.
 
 mod story;
+mod strict;
 mod summary;
+
+pub use self::strict::log as strict_log;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -43,6 +46,7 @@ impl Artifacts {
         if read.is_ok() {
             replace(&folder(engine, run).join("log.jsonl"), lines.as_bytes())?;
         }
+        strict::reopen(engine, run)?;
         let mut artifacts = Self::default();
         if let Some(path) = plan_folder(engine, run).map(|f| f.join("plan.yml"))
             && !plan_was_edited(engine, run)
@@ -66,6 +70,7 @@ impl Artifacts {
     ) -> Result<(), Error> {
         self.append_log(engine, run, at, events)?;
         story::write(engine, run, events)?;
+        strict::write(engine, run, at, events)?;
         if is_audited(run) {
             write_audit(engine, run, events)?;
         }

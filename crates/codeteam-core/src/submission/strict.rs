@@ -174,15 +174,15 @@ pub(super) fn error(answer: Value) -> Result<Submission, String> {
 /// The tasks one after the other.
 pub(super) fn plan(answer: Plan, about: &About<'_>) -> Result<Submission, String> {
     let Plan { plan_id, tasks } = answer;
-    let told = about.plan.filter(|told| !told.is_empty());
-    if about.plan.is_some() && plan_id != told.unwrap_or(UNTOLD) {
+    if let Some(told) = about.plan.map(self::plan_id)
+        && plan_id != told
+    {
         return Err(format!(
-            "at `plan_id`: `{plan_id}` is not the plan's id; it must be `{}`",
-            told.unwrap_or(UNTOLD)
+            "at `plan_id`: `{plan_id}` is not the plan's id; it must be `{told}`"
         ));
     }
-    // What is the same in every run names nothing: the run's own name for the plan counts.
-    let plan_id = if told.is_none() && plan_id == UNTOLD {
+    // What nobody was told is the same in every run and names nothing.
+    let plan_id = if about.plan.is_none_or(str::is_empty) {
         String::new()
     } else {
         plan_id
@@ -295,9 +295,7 @@ pub(super) fn verdict(answer: Value, about: &About<'_>) -> Result<Submission, St
             true => ("true", "the tests ended with 0"),
             false => ("false", "the tests did not end with 0"),
         };
-        return Err(format!(
-            "at `passed`: it must be `{is}`, because {because}"
-        ));
+        return Err(format!("at `passed`: it must be `{is}`, because {because}"));
     }
     Ok(Submission::Verdict(Verdict {
         verdict: if answer.passed {
@@ -346,6 +344,11 @@ pub fn with_report(answer: &str, report: &str) -> Option<String> {
     }
     *said = report.into();
     Some(answer.to_string())
+}
+
+/// What a planner calls its plan, if it was told this.
+pub fn plan_id(told: &str) -> &str {
+    if told.is_empty() { UNTOLD } else { told }
 }
 
 /// A plan as a planner gives it.

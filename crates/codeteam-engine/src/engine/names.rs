@@ -6,6 +6,7 @@ use std::path::Path;
 use codeteam_core::ids::{RunId, Time};
 
 use super::{Engine, Error};
+use crate::layout;
 
 impl Engine {
     /// An id for a run that neither the log nor a branch has, with its folder: the time and the
@@ -33,21 +34,28 @@ impl Engine {
     }
 
     /// The next number of a plan, `feature-0021`, with its folder: of two runs that start at the
-    /// same moment only one can make it.
-    pub(super) fn new_plan_id(&self) -> Result<String, Error> {
+    /// same moment only one can make it. `before` is what stands before the number.
+    pub(super) fn new_plan_id(&self, before: &str) -> Result<String, Error> {
         let number = |entry: fs::DirEntry| -> Option<u32> {
             let name = entry.file_name();
-            name.to_str()?.strip_prefix("feature-")?.parse().ok()
+            let name = name.to_str()?.strip_prefix(before)?;
+            name.trim_end_matches(".json").parse().ok()
         };
         let folder = self.folder.join("planning");
-        let entries = fs::read_dir(&folder)
-            .into_iter()
+        // Snapshots of plans that came with the repository have their numbers too.
+        let runs = self
+            .config
+            .layout
+            .map(|_| self.repo.top_level().join(layout::RUNS));
+        let entries = [Some(folder.clone()), runs].into_iter().flatten();
+        let entries = entries
+            .filter_map(|folder| fs::read_dir(folder).ok())
             .flatten()
             .filter_map(Result::ok);
         let mut next = entries.filter_map(number).max().unwrap_or(0);
         loop {
             next = next.saturating_add(1);
-            let id = format!("feature-{next:04}");
+            let id = format!("{before}{next:04}");
             if claim(&folder, &id)? {
                 return Ok(id);
             }

@@ -85,6 +85,7 @@ fn run_check(
             let body = BodyId(context.engine.bodies.put(&output.all)?);
             CheckResult {
                 output: Some(body),
+                exit: Some(exit_code(&exit)),
                 ..plain(passed, summary)
             }
         }
@@ -218,6 +219,16 @@ fn limits(timeout_ms: u64) -> Limits {
         total_bytes: 16 << 20,
         silence: None,
         grace: Duration::from_secs(1),
+    }
+}
+
+/// What a command ended with, as shells tell it.
+fn exit_code(exit: &Exit) -> i32 {
+    match exit.status {
+        Status::Exited(code) => code,
+        Status::Signalled(signal) => 128 + signal,
+        Status::TimedOut | Status::Stalled => 124,
+        Status::OverDisk | Status::Cancelled => 125,
     }
 }
 

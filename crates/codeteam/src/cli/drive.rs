@@ -7,6 +7,7 @@ use codeteam_core::event::Outcome;
 use codeteam_core::ids::RunId;
 use codeteam_core::{Run, rollup};
 use codeteam_engine::Engine;
+use codeteam_engine::artifacts;
 use codeteam_engine::driver::{Observer, Options, Stop};
 use codeteam_engine::process::Cancel;
 use codeteam_engine::tell;
@@ -81,7 +82,7 @@ pub(crate) fn closing(
             done(scene, &run);
         }
     } else {
-        not_done(scene, &run, stop);
+        not_done(scene, engine, &run, stop);
     }
     Ok(exit)
 }
@@ -167,7 +168,7 @@ fn done(scene: &Scene, run: &Run) {
     say(&format!("  merge   {codeteam} merge {}", run.id));
 }
 
-fn not_done(scene: &Scene, run: &Run, stop: &Stop) {
+fn not_done(scene: &Scene, engine: &Engine, run: &Run, stop: &Stop) {
     let codeteam = &scene.calls.codeteam;
     let style = Style::detect();
     say("");
@@ -179,6 +180,11 @@ fn not_done(scene: &Scene, run: &Run, stop: &Stop) {
                 tell::headline(run)
             ));
             say(&format!("  look    {codeteam} show {}", run.id));
+            if let Some(log) = artifacts::strict_log(engine, run) {
+                let top = engine.repo.top_level();
+                let log = log.strip_prefix(top).unwrap_or(&log);
+                say(&format!("  log     {}", log.display()));
+            }
             say(&format!("  again   {codeteam} retry {}", run.id));
         }
         Stop::Waiting(questions) => {

@@ -213,7 +213,12 @@ fn a_gatekeeper_says_what_the_tests_say_in_the_order_that_is_fixed() {
 fn a_long_output_is_told_by_its_two_ends() {
     let exact = "ä".repeat(4_000);
     assert_eq!(report(&exact), exact);
-    let long = format!("{}{}{}", "a".repeat(2_500), "ß".repeat(501), "z".repeat(1_000));
+    let long = format!(
+        "{}{}{}",
+        "a".repeat(2_500),
+        "ß".repeat(501),
+        "z".repeat(1_000)
+    );
     let told = report(&long);
     assert_eq!(
         told,
@@ -246,7 +251,10 @@ fn only_what_a_task_lists_is_touched() {
         }
     };
     assert_eq!(change("a.py", None, &["b.py", "a.py"]).unwrap(), "a.py");
-    assert_eq!(change("src//a.py", None, &["src/a.py"]).unwrap(), "src//a.py");
+    assert_eq!(
+        change("src//a.py", None, &["src/a.py"]).unwrap(),
+        "src//a.py"
+    );
     assert_eq!(change("docs/a.md", None, &["docs/"]).unwrap(), "docs/a.md");
     let other: Result<String, String> = change("c.py", None, &["a.py", "b.py"]);
     assert_eq!(
@@ -265,7 +273,12 @@ fn only_what_a_task_lists_is_touched() {
         change("workspace/src/a.py", root, &files).unwrap_err(),
         "`workspace/src/a.py` is not one of the task's artifacts: src/a.py"
     );
-    for outside in ["../src/a.py", "/etc/passwd", "src/../../a.py", ".git/config"] {
+    for outside in [
+        "../src/a.py",
+        "/etc/passwd",
+        "src/../../a.py",
+        ".git/config",
+    ] {
         let why = change(outside, root, &files).unwrap_err();
         assert_eq!(why, format!("`{outside}` is not a file of the worktree"));
     }

@@ -239,6 +239,7 @@ pub(crate) fn replayed(transcript: &str) -> Option<Box<dyn Fold>> {
         model: spoken.model,
         before: spoken.before,
         clock: Clock::read(),
+        bare: false,
     });
     for said in lines {
         let stream = match said.stream {
