@@ -219,7 +219,7 @@ impl From<layout::Error> for Problem {
             layout::Error::NoProgram { ref program, .. } => {
                 let problem = Self::environment(error.to_string());
                 let problem = match program.as_str() {
-                    "pytest" => problem.hint("install it where checks see it: `pip install pytest`, or `apt install python3-pytest` and `execution.command: pytest-3 -q`"),
+                    "pytest" => problem.hint("install it where checks see it, with `apt install python3-pytest` or `pip install pytest`; a folder of your own is shown to them by `sandbox.toolchains`"),
                     _ => problem.hint("install it"),
                 };
                 problem.hint(format!(

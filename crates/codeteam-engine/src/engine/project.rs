@@ -211,6 +211,14 @@ impl Project {
         Ok(layout.transpose()?)
     }
 
+    /// Whether there is a program, here or in what checks are shown.
+    fn has(&self, program: &str) -> bool {
+        let shown = self.config.sandbox.toolchains.iter();
+        let mut shown = shown.map(|folder| folder.join("bin").join(program));
+        let found = workers::probe::find(Path::new(program), &self.env.path);
+        found.is_some() || shown.any(|path| path.is_file())
+    }
+
     /// Refuses a run whose gatekeeper has to say what the tests say, if there are none or nothing to
     /// run them with.
     fn testable(
@@ -238,9 +246,7 @@ impl Project {
         }
         for command in layout.into_iter().flat_map(Layout::commands) {
             let command = command.command;
-            if let Some(program) = layout::program(&command)
-                && workers::probe::find(Path::new(program), &self.env.path).is_none()
-            {
+            if let Some(program) = layout::program(&command).filter(|one| !self.has(one)) {
                 let program = program.to_owned();
                 return Err(layout::Error::NoProgram { program, command }.into());
             }
