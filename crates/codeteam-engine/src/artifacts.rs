@@ -249,7 +249,7 @@ pub fn timestamp(at: Time) -> String {
 }
 
 /// Writes a file so that it is there whole or not at all.
-fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     make(path.parent())?;
     let name = path
         .file_name()

@@ -222,6 +222,7 @@ fn plan(tasks: &Tasks, root: Option<&str>) -> Result<Option<Plan>, Error> {
         kind: Kind::Planner,
         contract: Contract::Strict,
         mode: Mode::Edits,
+        asks: false,
     };
     let plan_id = tasks.plan_id.as_deref();
     let about = About {

@@ -61,7 +61,9 @@ struct Known {
 
 fn commits(repo: &Repo, head: &Head) -> Result<Vec<Known>, Error> {
     let mut known = Vec::new();
-    for (name, tip) in repo.refs_under("refs/heads/")? {
+    let kept = repo.refs_under("refs/codeteam/")?.into_iter();
+    let kept = kept.filter(|(name, _)| name.ends_with("/tip"));
+    for (name, tip) in repo.refs_under("refs/heads/")?.into_iter().chain(kept) {
         let branch = name.trim_start_matches("refs/heads/").to_owned();
         if Some(&branch) == head.branch.as_ref() {
             continue;

@@ -198,6 +198,7 @@ impl RoleFile {
             stance: self.stance.unwrap_or_default(),
             config: self.config,
             template: self.template,
+            log_tokens: None,
         }
     }
 }

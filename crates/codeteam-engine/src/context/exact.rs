@@ -97,10 +97,12 @@ pub(crate) fn tested(checks: &[CheckResult], outputs: &[Option<String>]) -> (i32
     let code = failed.map_or(0, |check| check.exit.filter(|code| *code != 0).unwrap_or(1));
     let printed = checks
         .iter()
-        .zip(outputs.iter().chain(std::iter::repeat(&None)));
+        .zip(outputs.iter().chain(std::iter::repeat(&None)))
+        .filter(|(check, output)| output.is_some() || !check.passed);
+    let is_one = printed.clone().count() == 1;
     let mut all = String::new();
     for (check, output) in printed {
-        if checks.len() > 1 {
+        if !is_one {
             let _ = writeln!(all, "$ {}", check.name);
         }
         match output {

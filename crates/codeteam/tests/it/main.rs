@@ -40,5 +40,6 @@ mod stand_ins;
 mod strict;
 mod surroundings;
 mod upkeep;
+mod verification;
 mod workers;
 mod workflows;

@@ -26,7 +26,8 @@ plays:
 "#;
 
 const PLAN: &str = r#"{"plan_id":"plan_0001","tasks":[{"id":"T1","title":"Implement get_user_stats","rationale":"Provide summary statistics for user data","acceptance":"get_user_stats(data) returns dict with count, mean","artifacts":["src/stats.py","hello.txt"]},{"id":"T2","title":"Test it","rationale":"It is shown","acceptance":"the test passes","artifacts":["tests/stats.sh"]}]}"#;
-const CODE: &str = r#"{"edits":[{"path":"src/stats.py","content":"def get_user_stats(data):\n    return {}\n"}]}"#;
+const CODE: &str =
+    r#"{"edits":[{"path":"src/stats.py","content":"def get_user_stats(data):\n    return {}\n"}]}"#;
 const MORE: &str =
     r#"{"edits":[{"path":"tests/stats.sh","content":"grep -q get_user_stats src/stats.py\n"}]}"#;
 const TELL: &str = r#"{"task_id":"T1","passed":true,"report":""}"#;
@@ -140,7 +141,10 @@ fn agents_are_given_exactly_what_the_contract_says() {
     ] {
         assert!(system.contains(said), "{said}: {system}");
     }
-    assert!(!system.contains("Statistics of users") && !system.contains("blocked"), "{system}");
+    assert!(
+        !system.contains("Statistics of users") && !system.contains("blocked"),
+        "{system}"
+    );
     let (_, input) = told(&project, "code", "T1");
     assert_eq!(
         input,
@@ -180,7 +184,8 @@ fn what_passes_between_them_is_logged() {
     );
     assert_eq!(project.git(&["status", "--porcelain"]), "");
     // What the tester said of the tests is what they printed.
-    let told = fs::read_to_string(run_folder(&project).join("iterations/T1_01_tester_review.md")).unwrap();
+    let told =
+        fs::read_to_string(run_folder(&project).join("iterations/T1_01_tester_review.md")).unwrap();
     assert!(told.contains("checked"), "{told}");
     // The next plan has the next number, and its planner is told so.
     start(&project, &[("plan_0001", "plan_0002")]).expect(0);
@@ -190,7 +195,9 @@ fn what_passes_between_them_is_logged() {
 #[test]
 fn the_first_failing_test_halts_the_run_for_a_person() {
     let project = project();
-    let bad = CODE.replace("stats.py", "stats.py").replace("return {}", "return None");
+    let bad = CODE
+        .replace("stats.py", "stats.py")
+        .replace("return {}", "return None");
     let gate = "grep -rq None src && { echo found None; exit 3; } || true\n";
     project.write("tests/old.sh", gate);
     project.commit("a test that looks");
@@ -220,10 +227,14 @@ fn the_first_failing_test_halts_the_run_for_a_person() {
     assert!(after.starts_with(&before), "{after}");
     assert_eq!(after.lines().count(), before.lines().count() + 4);
     let audit = run_folder(&project).join("audit");
-    let prompts = fs::read_dir(audit).unwrap().map(|file| file.unwrap().path());
+    let prompts = fs::read_dir(audit)
+        .unwrap()
+        .map(|file| file.unwrap().path());
     let prompts = prompts.filter(|path| path.to_string_lossy().ends_with("prompt.md"));
     let texts = prompts.map(|path| fs::read_to_string(path).unwrap());
-    let again: Vec<String> = texts.filter(|text| text.contains("No None, please")).collect();
+    let again: Vec<String> = texts
+        .filter(|text| text.contains("No None, please"))
+        .collect();
     assert_eq!(again.len(), 1, "the coder");
     let (system, user) = again[0].rsplit_once("\n\n---\n\n").unwrap();
     assert!(system.contains("found None") && user.starts_with(r#"{"task":{"#));
@@ -293,7 +304,11 @@ fn whoever_does_not_keep_to_the_contract_halts_the_run() {
         let project = project();
         start(&project, &[(which, &answer)]).expect(1).says(&[why]);
         assert_eq!(project.count("committed"), 0, "{why}");
-        assert_eq!(project.count("attempt_failed"), 1, "nobody is tried twice: {why}");
+        assert_eq!(
+            project.count("attempt_failed"),
+            1,
+            "nobody is tried twice: {why}"
+        );
         let log = log(&project);
         let last: Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
         assert_eq!(last["role"], who);
@@ -324,7 +339,11 @@ fn edits_in_another_order_are_taken_in_that_of_their_paths() {
         r#"{"edits":["#,
         r#"{"edits":[{"path":"src/stats.py","content":"x = 1\n"},"#,
     );
-    let both = both.replacen(r#"{"path":"src/stats.py","content":"def"#, r#"{"path":"hello.txt","content":"def"#, 1);
+    let both = both.replacen(
+        r#"{"path":"src/stats.py","content":"def"#,
+        r#"{"path":"hello.txt","content":"def"#,
+        1,
+    );
     start(&project, &[("CODE", &both)])
         .expect(0)
         .says(&["the edits are not in the order of their paths; they are taken in it"]);
@@ -350,7 +369,11 @@ fn the_same_answers_leave_the_same_files() {
         start(&project, &[]).expect(0);
         let branch = project.shown()["branch"].as_str().unwrap().to_owned();
         let messages = project.git(&["log", "--format=%s", &format!("main..{branch}")]);
-        (left(&run_folder(&project)), project.trees(&branch), messages)
+        (
+            left(&run_folder(&project)),
+            project.trees(&branch),
+            messages,
+        )
     };
     assert_eq!(all(), all());
 }
@@ -361,18 +384,29 @@ fn the_log_is_whole_after_any_crash() {
     let expected = {
         let project = project();
         start(&project, &[]).expect(0);
-        (left(&run_folder(&project)), project.shown()["events"].as_u64().unwrap())
+        (
+            left(&run_folder(&project)),
+            project.shown()["events"].as_u64().unwrap(),
+        )
     };
     for n in (2..=expected.1).step_by(3) {
         let project = project();
         let script = project.script(&script(&[]));
         let args = ["run", "Statistics of users", "--script", &script];
         let mut command = project.codeteam(&args);
-        let output = command.env("CODETEAM_FAILPOINT", format!("appended:{n}")).output();
-        assert_eq!(output.unwrap().status.code(), None, "event {n} was not reached");
+        let output = command
+            .env("CODETEAM_FAILPOINT", format!("appended:{n}"))
+            .output();
+        assert_eq!(
+            output.unwrap().status.code(),
+            None,
+            "event {n} was not reached"
+        );
         // And what was being written is cut off.
         let folder = run_folder(&project);
-        let logs = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path());
+        let logs = fs::read_dir(&folder)
+            .unwrap()
+            .map(|file| file.unwrap().path());
         for log in logs.filter(|path| path.to_string_lossy().ends_with(".log.jsonl")) {
             let text = fs::read_to_string(&log).unwrap();
             fs::write(&log, &text[..text.len() - text.len().min(20)]).unwrap();

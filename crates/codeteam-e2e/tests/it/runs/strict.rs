@@ -62,7 +62,8 @@ fn plays(worker: &str, model: &str) {
         assert!(told.trim_end().ends_with(input), "{role}: {told}");
     }
     let told = asked.of_role("tester").iter().next().unwrap().user_text();
-    let begins = r#"{"task_id":"T1","pytest_exit_code":0,"pytest_output":"a sum is checked\n1\n2\n"#;
+    let begins =
+        r#"{"task_id":"T1","pytest_exit_code":0,"pytest_output":"a sum is checked\n1\n2\n"#;
     assert!(told.contains(begins), "{told}");
 }
 
@@ -90,7 +91,11 @@ fn the_built_in_worker_plays_the_strict_agents() {
 #[test]
 fn prose_and_fences_are_refused() {
     let fenced = format!("```json\n{}\n```", plan());
-    for said in [fenced, format!("Here it is: {}", plan()), "Done.".to_owned()] {
+    for said in [
+        fenced,
+        format!("Here it is: {}", plan()),
+        "Done.".to_owned(),
+    ] {
         let (project, done) = start("builtin", "", Turn::say(&said));
         done.expect(1)
             .says(&["its answer is not exactly one JSON object"]);

@@ -117,6 +117,12 @@ fn what_tests_say_is_told_as_it_is() {
         (1, "`a` does not exist\n".to_owned())
     );
     assert_eq!(tested(&[], &[]), (0, String::new()));
+    // What was counted and is well has nothing to say.
+    let counted = check("File Length", None, true);
+    assert_eq!(
+        tested(&[passed.clone(), counted], &[output("ok\n"), None]),
+        (0, "ok\n".to_owned())
+    );
 
     let long: String = (0..20_000).map(|i| format!("line {i} ü\n")).collect();
     let (_, told) = tested(&[passed], &[Some(long.clone())]);

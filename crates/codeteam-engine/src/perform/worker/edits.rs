@@ -32,6 +32,7 @@ pub(super) fn apply(
         kind: assignment.kind,
         contract: assignment.contract,
         mode: assignment.means.mode,
+        asks: assignment.asks,
     };
     let parsed = submission::parse_about(form, answer, &assignment.about());
     let Ok(Submission::Change(change)) = parsed else {

@@ -25,7 +25,9 @@ pub(super) fn fit(survey: &mut Survey) {
     survey.cast = None;
     survey.packs.clear();
     survey.checks.clear();
-    survey.notes.retain(|note| !note.starts_with("no check was found"));
+    survey
+        .notes
+        .retain(|note| !note.starts_with("no check was found"));
 }
 
 /// Adds the files that are missing.

@@ -31,7 +31,10 @@ fn pytest() -> PathBuf {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "pytest could not be installed: {said}");
+    assert!(
+        output.status.success(),
+        "pytest could not be installed: {said}"
+    );
     fs::create_dir_all(beside.join("bin")).unwrap();
     let program = beside.join("bin/pytest");
     let text = format!(
@@ -50,7 +53,9 @@ fn project() -> Project {
     let project = Project::empty();
     project.git(&["init", "--quiet", "--initial-branch=main"]);
     project.git(&["commit", "--quiet", "--allow-empty", "-m", "nothing"]);
-    project.run(&["init", "--layout", "strict", "--yes"]).expect(0);
+    project
+        .run(&["init", "--layout", "strict", "--yes"])
+        .expect(0);
     let config = project.read(".codeteam/config.yml");
     let audited = "workflow: { extends: strict, settings: { audit_trail: true } }\n";
     project.config(&config.replace("workflow: strict\n", audited));
@@ -66,7 +71,10 @@ fn project() -> Project {
 fn quick() -> Project {
     let project = project();
     allow(&project, "sh run.sh");
-    project.write("workspace/run.sh", "for t in tests/*.sh; do sh $t || exit 1; done\n");
+    project.write(
+        "workspace/run.sh",
+        "for t in tests/*.sh; do sh $t || exit 1; done\n",
+    );
     project.write("workspace/tests/old.sh", "echo old\n");
     project.commit("quick");
     project
@@ -143,15 +151,32 @@ fn a_project_is_laid_out_and_used() {
     let prompts = prompts(&project);
     assert_eq!(prompts.len(), 5);
     for prompt in &prompts {
-        assert!(prompt.starts_with("You are one of three agents"), "{prompt}");
-        assert!(prompt.contains("All means are arithmetic {{ means }}."), "{prompt}");
+        assert!(
+            prompt.starts_with("You are one of three agents"),
+            "{prompt}"
+        );
+        assert!(
+            prompt.contains("All means are arithmetic {{ means }}."),
+            "{prompt}"
+        );
     }
-    let of = |text: &str| prompts.iter().filter(|prompt| prompt.contains(text)).count();
+    let of = |text: &str| {
+        prompts
+            .iter()
+            .filter(|prompt| prompt.contains(text))
+            .count()
+    };
     assert_eq!(of("You are our coder."), 2);
     assert_eq!(of("by giving complete files"), 0);
     // Paths are those of the workspace.
-    assert_eq!(of(r#""repo_summary":"pytest.ini - configuration, 3 lines\ntests/test_begin.py - python"#), 1);
-    assert_eq!(of(r#""artifacts":["src/stats.py"]},"context_files":[]}"#), 1);
+    assert_eq!(
+        of(r#""repo_summary":"pytest.ini - configuration, 3 lines\ntests/test_begin.py - python"#),
+        1
+    );
+    assert_eq!(
+        of(r#""artifacts":["src/stats.py"]},"context_files":[]}"#),
+        1
+    );
     assert_eq!(of(r#""pytest_exit_code":0,"pytest_output":"."#), 2);
 }
 
@@ -162,7 +187,9 @@ fn nothing_that_is_there_is_overwritten() {
     project.write("prompts/coder.md", "Mine.\n");
     project.write("docs/architecture.md", "Mine too.\n");
     project.config("worker: scripted\n");
-    project.run(&["init", "--layout", "strict", "--yes"]).expect(0);
+    project
+        .run(&["init", "--layout", "strict", "--yes"])
+        .expect(0);
     assert_eq!(project.read("prompts/coder.md"), "Mine.\n");
     assert_eq!(project.read("docs/architecture.md"), "Mine too.\n");
     let config = project.read(".codeteam/config.yml");
@@ -180,7 +207,10 @@ fn a_failing_test_of_pytest_halts_the_run() {
     let wrong = MORE.replace("'mean': 2", "'mean': 3");
     let fails = "{ task_id: \"{{task.id}}\", passed: false, report: x }";
     let script = script(&[("PLAN", PLAN), ("CODE", CODE), ("MORE", &wrong)]);
-    let script = script.replace("{ task_id: \"{{task.id}}\", passed: true, report: all well }", fails);
+    let script = script.replace(
+        "{ task_id: \"{{task.id}}\", passed: true, report: all well }",
+        fails,
+    );
     let script = project.script(&script);
     let done = project.run(&["run", GOAL, "--script", &script]).expect(1);
     done.says(&[
@@ -211,10 +241,9 @@ fn only_what_is_allowed_runs() {
         "under `execution` in `config/policies.yaml`; nothing was started",
     ]);
     project.write("config/policies.yaml", "execution: { comand: x }\n");
-    start(&project, &[]).expect(2).says(&[
-        "config/policies.yaml:1:14",
-        "did you mean `command`?",
-    ]);
+    start(&project, &[])
+        .expect(2)
+        .says(&["config/policies.yaml:1:14", "did you mean `command`?"]);
     assert!(!project.path(".codeteam/state.db").exists());
 }
 
@@ -233,7 +262,9 @@ fn tests_that_take_too_long_are_ended() {
         .says(&["the tests failed: (did not end within 1 s)"]);
     let told = prompts(&project).concat();
     assert!(
-        told.contains(r#""pytest_exit_code":124,"pytest_output":"begun\n(did not end within 1 s)\n""#),
+        told.contains(
+            r#""pytest_exit_code":124,"pytest_output":"begun\n(did not end within 1 s)\n""#
+        ),
         "{told}"
     );
 }
@@ -244,10 +275,15 @@ fn tasks_may_be_given_and_agents_cast() {
     let tasks = "goal: Given\ntasks:\n  - { id: T1, title: Add, rationale: r, acceptance: a, artifacts: [src/stats.py] }\n";
     project.write("config/tasks.yaml", tasks);
     project.write("config/agents.yaml", "coder: { worker: nobody }\n");
-    start(&project, &[]).expect(2).says(&["codeteam does not know the worker `nobody`"]);
+    start(&project, &[])
+        .expect(2)
+        .says(&["codeteam does not know the worker `nobody`"]);
     project.write("config/agents.yaml", "coder: { worker: scripted }\n");
     let script = project.script(&script(&[("PLAN", PLAN), ("CODE", CODE), ("MORE", MORE)]));
-    project.run(&["run", "--script", &script]).expect(0).says(&["1 of 1 tasks done"]);
+    project
+        .run(&["run", "--script", &script])
+        .expect(0)
+        .says(&["1 of 1 tasks done"]);
     assert_eq!(project.shown()["goal"], "Given");
     let files = left(&project.path("runs"));
     assert!(files[0].1.starts_with(r#"{"role":"orchestrator","type":"plan","data":{"plan_id":"plan_0001","tasks":[{"id":"T1","title":"Add","#), "{}", files[0].1);
@@ -261,12 +297,15 @@ fn edits_stay_in_the_workspace() {
     let project = quick();
     std::os::unix::fs::symlink("../docs", project.path("workspace/src")).unwrap();
     project.commit("a link");
-    start(&project, &[]).expect(1).says(&[
-        "`workspace/src/stats.py` cannot be written: a part of its path is not a folder",
-    ]);
-    let outside = PLAN.replace("src/stats.py", "../docs/stats.py");
-    start(&project, &[("PLAN", &outside.replace("plan_0001", "plan_0002"))])
+    start(&project, &[])
         .expect(1)
-        .says(&["at `tasks[0].artifacts`: `../docs/stats.py` is not a file of the project"]);
+        .says(&["`workspace/src/stats.py` cannot be written: a part of its path is not a folder"]);
+    let outside = PLAN.replace("src/stats.py", "../docs/stats.py");
+    start(
+        &project,
+        &[("PLAN", &outside.replace("plan_0001", "plan_0002"))],
+    )
+    .expect(1)
+    .says(&["at `tasks[0].artifacts`: `../docs/stats.py` is not a file of the project"]);
     assert!(!project.path("docs/stats.py").exists());
 }
