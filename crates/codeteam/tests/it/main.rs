@@ -29,6 +29,7 @@ mod merging;
 mod misbehaviour;
 mod owners;
 mod pack;
+mod package;
 mod people;
 mod project;
 mod prompts;
