@@ -317,7 +317,11 @@ impl Project {
             .map(|path| self.repo.top_level().join(path));
         match request.script.clone().or(configured) {
             Some(path) if !path.is_file() => Err(Error::NoScript(path)),
-            path => Ok(path.map(|path| path.display().to_string())),
+            // As it is: workers are shown it by its plain name only.
+            path => Ok(path.map(|path| {
+                let plain = path.canonicalize().unwrap_or(path);
+                plain.display().to_string()
+            })),
         }
     }
 }
