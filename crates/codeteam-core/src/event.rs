@@ -305,7 +305,7 @@ pub struct RunStarted {
     /// What may be spent.
     #[serde(default)]
     pub limits: budget::Limits,
-    /// What a plan made in this run is called, unless it says itself.
+    /// What a plan made in this run is called.
     #[serde(default)]
     pub plan_id: String,
     /// How many tasks a plan may have.
@@ -471,6 +471,9 @@ pub struct CheckResult {
     /// All of its output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<BodyId>,
+    /// What it ended with, if it was a command: 124 if it took too long, as shells have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<i32>,
 }
 
 /// What a check that passed has to say nevertheless.
@@ -494,6 +497,7 @@ pub struct Measure {
     pub found: String,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
 fn is_static(class: &Class) -> bool {
     *class == Class::Static
 }
