@@ -32,9 +32,10 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
             let resting = started.resting.iter();
             let resting = resting.map(|(a, until)| format!("; {a} rests until {}", moment(*until)));
             let resting: String = resting.collect();
-            let place = match branch.starts_with("refs/") {
-                true => "without a branch".to_owned(),
-                false => format!("on branch {branch}"),
+            let place = if branch.starts_with("refs/") {
+                "without a branch".to_owned()
+            } else {
+                format!("on branch {branch}")
             };
             format!("started {place} from {from}{resting}")
         }

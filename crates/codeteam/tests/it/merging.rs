@@ -146,7 +146,7 @@ fn all_of_it_in_one_commit() {
     );
     assert_eq!(project.git(&["branch", "--list", "codeteam/*"]), "");
     assert_eq!(
-        project.git(&["rev-parse", &format!("refs/codeteam/{id}/tip")]),
+        project.git(&["rev-parse", &format!("refs/codeteam/{id}/merged")]),
         tip
     );
     assert_eq!(project.git(&["status", "--porcelain"]), "");
