@@ -8,6 +8,7 @@ mod bad_workflows;
 mod branches;
 mod built_in;
 mod command_line;
+mod commits;
 mod config;
 mod containers;
 mod contexts;
