@@ -6,6 +6,8 @@
 mod markdown;
 mod past;
 mod screen;
+#[cfg(test)]
+mod tests;
 mod text;
 
 use codeteam_core::Run;
@@ -181,10 +183,10 @@ pub fn of(run: &Run, frame: &Frame) -> Option<Report> {
     }
     let is_plan = frame.path.is_root() && patch.is_none() && run.plan.is_some();
     let ballots = verifiers.iter().flat_map(|v| &v.ballots);
-    let trees = ballots.map(|b| &b.tree);
+    let mut trees = ballots.map(|b| &b.tree);
     let tree = match current {
         Some(_) => Some(&frame.tree),
-        None => trees.last(),
+        None => trees.next_back(),
     };
     let files = frame.change.iter().flat_map(|change| &change.files);
     Some(Report {
