@@ -561,14 +561,19 @@ fn record_decision(
         if question.kind == QuestionKind::Analyst {
             return;
         }
+        let patch = f.change.as_ref().map(|change| change.patch.clone());
+        let approved = |step: &StepId| {
+            let judged = f.verdicts.get(step);
+            judged.is_some_and(|v| v.approved && v.patch == patch)
+        };
         let decided = Decided {
             step: f.step.clone(),
             answer: answer.to_owned(),
             note: note.to_owned(),
             by: by.to_owned(),
             rejects,
-            over: Vec::new(),
-            patch: f.change.as_ref().map(|change| change.patch.clone()),
+            over: f.record.against(patch.as_ref(), approved),
+            patch,
         };
         f.record.decide(judged_round(f), decided);
     });

@@ -80,6 +80,9 @@ impl Chronicle {
         self.ended.clear();
         for path in std::mem::take(&mut self.logged) {
             let entries = self.logs.get(&path).map_or("", String::as_str);
+            if !log::has_begun(entries) {
+                continue;
+            }
             let folder = reports::frame_folder(engine, run, path.name(), path.is_root());
             reports::update(&folder.join("CODER_LOG.md"), &log::text(&path, entries))?;
         }

@@ -80,6 +80,11 @@ pub(super) fn entry(run: &Run, event: &Event) -> Option<(FramePath, String)> {
     (!text.is_empty()).then_some((frame, text))
 }
 
+/// Whether anybody has changed anything yet: a verdict on a plan is no coder's matter.
+pub(super) fn has_begun(entries: &str) -> bool {
+    entries.contains("\n## Round ")
+}
+
 /// The whole log of a frame.
 pub(super) fn text(frame: &FramePath, entries: &str) -> String {
     format!("# Coder Log: {}\n{entries}", frame.name())

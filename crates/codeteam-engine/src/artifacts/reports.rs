@@ -11,7 +11,7 @@ use codeteam_core::role::Kind;
 
 use super::{Error, folder, replace};
 use crate::engine::Engine;
-use crate::report::{self, short};
+use crate::report::{self, Subject, short};
 
 /// How a file says which run it is of.
 const OWNER: &str = "- **Run:** `";
@@ -21,6 +21,10 @@ pub(super) fn write(engine: &Engine, run: &Run, frame: &Frame) -> Result<(), Err
     let Some(report) = report::full(engine, run, frame) else {
         return Ok(());
     };
+    if matches!(report.subject, Subject::Plan(_)) {
+        // `FEEDBACK.md` says it.
+        return Ok(());
+    }
     for verifier in &report.verifiers {
         if verifier.ballots.is_empty() {
             continue;

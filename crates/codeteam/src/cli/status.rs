@@ -171,7 +171,7 @@ fn rebuilt(scene: &Scene) -> Result<Exit, Problem> {
         return Ok(Exit::Done);
     }
     say(
-        "the log (`.codeteam/state.db`) is gone; this is rebuilt from the plans and from commit trailers",
+        "the log (`.codeteam/state.db`) is gone; this is rebuilt from the plans, the reports and commit trailers",
     );
     for found in &plans {
         plan(found)?;
