@@ -260,6 +260,9 @@ pub struct Role {
     /// The template of its assignments, if not the usual one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<String>,
+    /// About how many tokens the log of its work may have before it is shortened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_tokens: Option<u64>,
 }
 
 impl Role {
@@ -283,6 +286,7 @@ impl Role {
             kind: self.kind,
             contract: self.contract,
             mode: self.means.mode,
+            asks: false,
         }
     }
 }

@@ -263,6 +263,15 @@ fn by_contract(form: Form, value: Value, about: &About<'_>) -> Result<Submission
         (_, Kind::Analyst) if value.get("questions").is_some() => {
             read(value).map(Submission::Questions)
         }
+        (_, Kind::Planner) if value.get("questions").is_some() => {
+            if !form.asks {
+                return Err("nobody can be asked now: give the plan".to_owned());
+            }
+            if value.get("plan").is_some() {
+                return Err("ask, or give the plan: not both at once".to_owned());
+            }
+            read(value).map(Submission::Questions)
+        }
         (_, Kind::Analyst) => read(value).map(Submission::Requirements),
         (_, Kind::Designer) => read(value).map(Submission::Design),
         (_, Kind::Planner) => read(value).map(Submission::Plan),

@@ -8,7 +8,6 @@
 mod chronicle;
 mod criteria;
 mod feedback;
-mod log;
 mod reports;
 mod story;
 mod summary;
@@ -17,6 +16,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use codeteam_core::event::Outcome;
 use codeteam_core::ids::{AttemptId, FramePath, RunId, StepId, Time};
 use codeteam_core::workflow::StepKind;
 use codeteam_core::{Event, Run, plan};
@@ -240,7 +240,8 @@ pub fn plan_folder(engine: &Engine, run: &Run) -> Option<PathBuf> {
     Some(engine.folder.join("planning").join(name))
 }
 
-/// Whether a run's plan is more than a draft: it was given, or the run goes through its tasks.
+/// Whether a run's plan is more than a draft: it was given, or the run goes through its tasks, or it
+/// was made for that and has come to its end.
 pub fn is_accepted(run: &Run) -> bool {
     let is_each = |step: &StepId| {
         let kind = run.step(step).map(|step| &step.kind);
@@ -249,7 +250,8 @@ pub fn is_accepted(run: &Run) -> bool {
     let root = run.frames.get(&FramePath::root());
     let reached = root.is_some_and(|root| root.visits.keys().any(is_each));
     let worked = root.is_some_and(|root| root.change.is_some() || !root.commits.is_empty());
-    run.plan_given || reached || worked
+    let completed = run.outcome == Some(Outcome::Completed);
+    run.plan_given || reached || worked || completed
 }
 
 /// Whether the plan's file is there and says something else than the run: a person's doing.
@@ -289,7 +291,7 @@ pub fn timestamp(at: Time) -> String {
 }
 
 /// Writes a file so that it is there whole or not at all.
-fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     make(path.parent())?;
     let name = path
         .file_name()

@@ -24,9 +24,10 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use codeteam_core::budget;
+use codeteam_core::message::Format;
 use codeteam_core::retry;
 use codeteam_core::role::Role;
-use codeteam_core::workflow::{Check, CheckKind, FileRetry, Surroundings};
+use codeteam_core::workflow::{AsksBefore, Check, CheckKind, FileRetry, Metric, Surroundings};
 use codeteam_core::yaml::{Fault, Node, Problems, Sources};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -128,8 +129,39 @@ pub struct Config {
 }
 
 impl Git {
-    /// The branch of a run: `{stamp}` and `{slug}` are the parts of its id.
+    /// Where the work goes, all in all.
+    pub fn mode(&self) -> GitMode {
+        match self.mode {
+            GitMode::Branch if self.auto_branch == Some(false) => GitMode::Current,
+            mode => mode,
+        }
+    }
+
+    /// The form of commit messages.
+    pub fn message(&self) -> Format {
+        let said = self.commit_message_format.as_deref();
+        // What is not one has been refused when it was read.
+        said.and_then(|said| Format::parse(said).ok())
+            .unwrap_or_default()
+    }
+
+    /// Before which commits a person is asked.
+    pub fn asks_before(&self) -> AsksBefore {
+        if self.auto_commit == Some(false) {
+            AsksBefore::Each
+        } else if self.dry_run_preview == Some(true) {
+            AsksBefore::First
+        } else {
+            AsksBefore::Nothing
+        }
+    }
+
+    /// The branch of a run: `{stamp}` and `{slug}` are the parts of its id. With no branch, the
+    /// reference that keeps its commits.
     pub fn branch(&self, run: &str) -> String {
+        if self.mode() == GitMode::None {
+            return kept(run);
+        }
         // An id is a day, a time and what the goal is in short.
         let end = run
             .match_indices('_')
@@ -153,6 +185,11 @@ impl Git {
             .iter()
             .fold(pattern, |name, (part, text)| name.replace(part, text))
     }
+}
+
+/// The reference that keeps a run's commits where no branch does.
+pub fn kept(run: &str) -> String {
+    format!("refs/codeteam/{run}/tip")
 }
 
 impl Config {
@@ -249,6 +286,21 @@ impl Config {
                 "choose another one",
             );
         }
+        let form = self.git.commit_message_format.as_deref();
+        if let Some(Err(message)) = form.map(Format::parse) {
+            let key = "git.commit_message_format";
+            refuse(node, key, format!("`{key}`: {message}"), "");
+        }
+        let named = self.git.branch_prefix.as_ref();
+        let named = named.unwrap_or(&self.git.branch_pattern);
+        if named.starts_with("refs/") {
+            let key = match self.git.branch_prefix {
+                Some(_) => "git.branch_prefix",
+                None => "git.branch_pattern",
+            };
+            let message = format!("`{key}` is `{named}`, which no branch is called");
+            refuse(node, key, message, "leave `refs/heads/` out");
+        }
         let pattern = &self.git.branch_pattern;
         let differs = ["{run}", "{stamp}", "{task_id}"];
         if self.git.branch_prefix.is_none() && !differs.iter().any(|part| pattern.contains(part)) {
@@ -288,6 +340,7 @@ impl Config {
             max_steps: limits.workflow_max_steps,
             tests: self.verification.test_paths.clone(),
             security_role: self.security_role.clone(),
+            asks_before: self.git.asks_before(),
             ..Surroundings::default()
         }
     }
@@ -306,6 +359,12 @@ impl Config {
         role.context
             .include
             .extend(own.into_iter().flatten().cloned());
+        let agent = self.agents.get(&role.name.0);
+        let agent = agent.or_else(|| {
+            let short = role.name.0.rsplit('/').next().unwrap_or_default();
+            self.agents.get(short)
+        });
+        role.log_tokens = agent.and_then(|agent| agent.log_summarize_threshold);
         if continuity.allow_continuation == Some(false) {
             role.means.continues = false;
         }
@@ -336,7 +395,34 @@ impl Config {
             what: CheckKind::Command(c.command.clone()),
             timeout_ms: c.timeout_seconds.unwrap_or(600).saturating_mul(1_000),
         };
-        self.verification.commands.iter().map(check).collect()
+        let commands = self.verification.commands.iter().map(check);
+        commands.chain(self.verification.metrics.checks()).collect()
+    }
+}
+
+impl Metrics {
+    /// The checks of the limits that are set.
+    fn checks(&self) -> impl Iterator<Item = Check> {
+        let limits = [
+            ("File Length", Metric::FileLines, self.max_file_lines),
+            (
+                "Method Length",
+                Metric::FunctionLines,
+                self.max_method_lines,
+            ),
+            (
+                "Import Cycles",
+                Metric::ImportCycles,
+                self.max_import_cycles,
+            ),
+        ];
+        limits.into_iter().filter_map(|(name, of, max)| {
+            Some(Check {
+                name: name.to_owned(),
+                what: CheckKind::Metric { of, max: max? },
+                timeout_ms: 0,
+            })
+        })
     }
 }
 

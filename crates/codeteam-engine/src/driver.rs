@@ -386,6 +386,7 @@ impl<'a> Driver<'a> {
         | Input::Rebased { id, .. }
         | Input::Integrated { id, .. }
         | Input::Published { id, .. }
+        | Input::Delivered { id, .. }
         | Input::EffectFailed { id, .. }) = input
         else {
             return;

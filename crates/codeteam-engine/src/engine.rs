@@ -22,7 +22,7 @@ use codeteam_core::input::Decision;
 use codeteam_core::plan::{self, Plan};
 use codeteam_core::role::Kind;
 use codeteam_core::schedule::Status;
-use codeteam_core::workflow::StepKind;
+use codeteam_core::workflow::{Step, StepKind};
 use codeteam_core::{Event, Run, budget};
 
 use codeteam_context::redact::Redactor;
@@ -64,7 +64,7 @@ pub struct Engine {
     pub codeteam: PathBuf,
     /// Worktrees that nobody has touched since they were last looked at.
     pub untouched: Untouched,
-    identity: OnceLock<Identity>,
+    identity: OnceLock<Option<Identity>>,
     workspaces: PathBuf,
     /// Takes secrets out of everything that is kept or shown.
     pub redactor: Redactor,
@@ -140,6 +140,10 @@ pub enum Error {
     EmptyGoal,
     #[error("the branch `{branch}` cannot be made, because there is a branch `{by}`")]
     BranchInTheWay { branch: String, by: String },
+    #[error("git does not know who you are, so nothing can be committed in your name")]
+    NoIdentity,
+    #[error("the workflow `{0}` publishes a branch, and with `git.mode: none` there is none")]
+    NothingToPublish(String),
     #[error("there is no script `{}`", .0.display())]
     NoScript(PathBuf),
     #[error("there is no plan `{}`", .0.display())]
@@ -179,6 +183,9 @@ pub struct Request {
     pub sandbox: Option<Sandbox>,
     /// Roles that are played by another one.
     pub cast: BTreeMap<String, String>,
+    /// Settings of the workflow, over what it says itself; one that it does not ask for is left
+    /// alone.
+    pub settings: BTreeMap<String, bool>,
 }
 
 impl Engine {
@@ -255,13 +262,24 @@ impl Engine {
 
     /// Everything a new run pins, and the folders that make its names its own.
     pub fn plan_run(&self, prepared: Prepared, at: Time) -> Result<RunStarted, Error> {
+        let steps = prepared.compiled.workflow.steps.values();
+        let commits = steps
+            .clone()
+            .any(|s| matches!(s.kind, StepKind::Commit { .. }));
+        if commits && self.identity()?.is_none() {
+            return Err(Error::NoIdentity);
+        }
         // Before any name is taken: without it there is no run.
         let confinement = self.launcher(prepared.sandbox)?.describe().to_owned();
         let run = self.new_id(&prepared.goal, at)?;
-        let steps = prepared.compiled.workflow.steps.values();
-        let plans = steps
-            .clone()
-            .any(|s| matches!(s.kind, StepKind::Each { .. }));
+        let goes_through = |step: &Step| matches!(step.kind, StepKind::Each { .. });
+        let workflow = &prepared.compiled.workflow;
+        let plans = workflow.steps.values().any(goes_through)
+            || prepared
+                .compiled
+                .roles
+                .values()
+                .any(|role| role.kind == Kind::Planner);
         let named = prepared
             .plan
             .as_ref()
@@ -277,6 +295,7 @@ impl Engine {
         }
         Ok(RunStarted {
             branch: self.config.git.branch(run.as_str()),
+            message: prepared.message,
             run,
             at,
             goal: prepared.goal,
@@ -403,13 +422,16 @@ impl Engine {
         state_folder(&self.env).ok()
     }
 
-    /// Who the user is to git; asked once.
-    pub fn identity(&self) -> Result<&Identity, git::Error> {
+    /// Who the user is to git, if they have said so; asked once.
+    pub fn identity(&self) -> Result<Option<&Identity>, git::Error> {
         if let Some(known) = self.identity.get() {
-            return Ok(known);
+            return Ok(known.as_ref());
         }
-        let found = self.repo.identity()?;
-        Ok(self.identity.get_or_init(|| found))
+        let found = match &self.env.author {
+            Some(author) => Some(author.clone()),
+            None => self.repo.identity()?,
+        };
+        Ok(self.identity.get_or_init(|| found).as_ref())
     }
 
     /// The folder of a run's workspaces.

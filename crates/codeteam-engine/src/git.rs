@@ -20,6 +20,7 @@ mod init;
 mod merge;
 mod objects;
 mod private;
+mod push;
 mod refs;
 mod repo;
 
@@ -35,6 +36,7 @@ pub use error::Error;
 pub use index::IndexEntry;
 pub use merge::{Merged, MergedInto, Strategy};
 pub use objects::{ObjectFormat, Oid, TreeFile};
-pub use private::{PrivateDir, Scope};
-pub use refs::Expected;
+pub use private::{Placed, PrivateDir, Scope};
+pub use push::Remote;
+pub use refs::{Expected, reference};
 pub use repo::{Head, Repo};

@@ -24,11 +24,13 @@ pub mod maintenance;
 pub mod perform;
 pub mod process;
 pub mod prompt;
+pub mod proposal;
 pub mod rebuild;
 pub mod report;
 pub mod store;
 pub mod survey;
 pub mod tell;
+pub mod verify;
 pub mod workers;
 pub mod workspace;
 

@@ -17,7 +17,7 @@ use codeteam_core::frame::{Frame, Item, Question, QuestionKind, Stage};
 use codeteam_core::ids::{Commit, PatchId, PhaseId, RoleName, RunId, StepId, TaskId, Tree};
 use codeteam_core::record::{Ballot, Decided, Rejection};
 use codeteam_core::role::Kind;
-use codeteam_core::workflow::{Answer, Class, Join, StepKind};
+use codeteam_core::workflow::{Answer, Class, Condition, Join, StepKind};
 use serde::Serialize;
 
 pub(crate) use self::past::ended;
@@ -444,10 +444,11 @@ fn review(run: &Run, frame: &Frame, is_plan: bool) -> Option<Review> {
     }
     let scope = run.step_of(frame).and_then(|step| step.scope.clone());
     let steps = run.workflow.steps.values().filter(|s| s.scope == scope);
+    let steps = steps.filter(|s| s.when.as_ref().is_none_or(|when| may_hold(run, when)));
     let mut steps = steps.filter_map(|step| match &step.kind {
-        StepKind::Person { question, answers } if answers.iter().any(|a| a.rejects) => {
-            Some((question, answers))
-        }
+        StepKind::Person {
+            question, answers, ..
+        } if answers.iter().any(|a| a.rejects) => Some((question, answers)),
         _ => None,
     });
     let (question, answers) = steps.next()?;
@@ -455,8 +456,23 @@ fn review(run: &Run, frame: &Frame, is_plan: bool) -> Option<Review> {
     Some(offered(false, question, &names, answers))
 }
 
+/// Whether a condition may yet hold: settings are known from the start, all else may come.
+fn may_hold(run: &Run, condition: &Condition) -> bool {
+    let on = |name: &String| run.workflow.settings.get(name).copied().unwrap_or(false);
+    match condition {
+        Condition::Setting(name) => on(name),
+        Condition::Not(inner) => match inner.as_ref() {
+            Condition::Setting(name) => !on(name),
+            _ => true,
+        },
+        Condition::All(all) => all.iter().all(|c| may_hold(run, c)),
+        Condition::Any(any) => any.iter().any(|c| may_hold(run, c)),
+        _ => true,
+    }
+}
+
 fn asked(run: &Run, question: &Question) -> Option<Review> {
-    if question.kind == QuestionKind::Analyst {
+    if matches!(question.kind, QuestionKind::Analyst | QuestionKind::Message) {
         return None;
     }
     let answers = match run.step(&question.id.step).map(|step| &step.kind) {

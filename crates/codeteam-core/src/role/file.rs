@@ -196,6 +196,7 @@ impl RoleFile {
             stance: self.stance.unwrap_or_default(),
             config: self.config,
             template: self.template,
+            log_tokens: None,
         }
     }
 }

@@ -9,16 +9,17 @@ use self::frames::{end_frame, enter, open_frame, reopen, resume_frame};
 use self::tasks::{change_task, forget_dropped, rebuild_schedules, set_plan};
 use super::{Outstanding, Run, TaskRecord};
 use crate::budget::{Budget, Usage};
-use crate::event::{Event, RunStarted};
+use crate::event::{Delivered, Event, RunStarted};
 use crate::feedback::Failed;
 use crate::frame::{
-    Feedback, Frame, FrameChange, Item, Judged, QuestionKind, Session, Slot, SlotState, Stage, Tip,
-    Work,
+    Feedback, Frame, FrameChange, Item, Judged, Question, QuestionKind, Session, Slot, SlotState,
+    Stage, Tip, Work,
 };
 use crate::ids::{AttemptId, FramePath, StepId};
 use crate::record::{Ballot, Decided, GateRun};
 use crate::role::Kind;
 use crate::submission::Submission;
+use crate::workflow::{StepKind, Writes};
 
 /// Folds one event into a run. Total: an event that does not fit changes nothing but the count.
 #[expect(
@@ -151,7 +152,11 @@ pub fn apply(run: &mut Run, event: &Event) {
         } => {
             settle(run, id, *usage);
             remember(run, id, session.as_deref(), *usage);
-            receive(run, id, submission, change.as_ref(), *vote);
+            let writes = match run.step(&id.step).map(|step| &step.kind) {
+                Some(StepKind::Role(role)) => Some(role.writes),
+                _ => None,
+            };
+            receive(run, id, submission, change.as_ref(), *vote, writes);
         }
         Event::FindingsChanged {
             frame,
@@ -173,6 +178,7 @@ pub fn apply(run: &mut Run, event: &Event) {
                     slot.state = SlotState::Done(Some(*passed));
                 }
                 f.outputs.checks.clone_from(results);
+                f.log.checked(step, results);
                 judge(f, step, *passed, tree, true);
                 let gate = GateRun {
                     round: judged_round(f),
@@ -245,18 +251,22 @@ pub fn apply(run: &mut Run, event: &Event) {
             run.integrating.retain(|f| f != frame);
             with(run, frame, |f| f.stage = Stage::Asking(question.clone()));
         }
-        Event::Answered {
-            frame,
-            answer,
-            note,
-            by,
-            resets,
-            rejects,
-            ..
-        } => {
-            record_decision(run, frame, (by, answer, note), *rejects);
-            answered(run, frame, answer, note, *resets, *rejects);
-        }
+        Event::Answered { frame, .. } => with(run, frame, |f| {
+            record_decision(f, event);
+            answered(f, event);
+        }),
+        Event::ChoiceOpened { id, role } => with(run, &id.frame, |f| {
+            if let Some(children) = &mut f.children {
+                children.choices += 1;
+            }
+            f.slots = vec![Slot::new(id.clone(), Work::Role(role.clone()))];
+        }),
+        Event::TaskChosen { id, task, .. } => with(run, &id.frame, |f| {
+            f.slots.clear();
+            if let Some(children) = &mut f.children {
+                children.chosen = children.position(task.as_str());
+            }
+        }),
         Event::NoteGiven {
             frame, from, text, ..
         } => with(run, frame, |f| {
@@ -333,6 +343,14 @@ pub fn apply(run: &mut Run, event: &Event) {
             settle(run, id, Usage::default());
             with(run, &id.frame, |f| finish_slot(f, id));
         }
+        Event::Delivered { id, outcome } => {
+            settle(run, id, Usage::default());
+            with(run, &id.frame, |f| finish_slot(f, id));
+            if let Delivered::Forward { branch, .. } = outcome {
+                run.branch.clone_from(branch);
+            }
+            run.delivered = Some(outcome.clone());
+        }
         Event::BudgetWarned { what } => run.budget.warned.push(*what),
         Event::DiskMeasured { bytes } => run.budget.disk_bytes = *bytes,
         Event::LimitReached { what } => run.limit = Some(*what),
@@ -372,6 +390,7 @@ fn begin(run: &mut Run, started: &RunStarted) {
     run.rules = Arc::new(started.rules.clone());
     run.templates = Arc::new(started.templates.clone());
     run.strategies = Arc::new(started.strategies.clone());
+    run.message = Arc::new(started.message.clone());
     for (account, until) in &started.resting {
         run.parks.park(account, *until);
     }
@@ -481,6 +500,7 @@ fn receive(
     submission: &Submission,
     change: Option<&(crate::ids::Tree, FrameChange)>,
     vote: Option<bool>,
+    writes: Option<Writes>,
 ) {
     if let Submission::Verdict(verdict) = submission {
         record_vote(run, id, vote, &verdict.reason);
@@ -492,16 +512,30 @@ fn receive(
         match submission {
             Submission::Requirements(r) => f.outputs.requirements = Some(r.requirements.clone()),
             Submission::Design(d) => f.outputs.take_design(&id.step, d),
-            Submission::Text(t) => f.outputs.text = Some(t.message.clone()),
+            Submission::Text(t) => match writes {
+                Some(Writes::Message) => f.outputs.text = Some(t.message.clone()),
+                Some(Writes::Brief) => f.outputs.brief = Some(t.message.clone()),
+                Some(Writes::Log) => f.log.shorten(&t.message),
+                // Which task comes first is another event's to say.
+                None => {}
+            },
             Submission::Change(c) => {
+                let files = change.map_or(&[][..], |(_, change)| change.files.as_slice());
+                f.log.submitted(f.round, &id.step, c, files);
                 f.outputs.change = Some(c.clone());
                 f.outputs.text = None;
+                f.accepted_by = None;
                 f.feedback.clear();
             }
             Submission::Verdict(v) => {
+                f.log.judged(&id.step, v);
                 f.reasons.insert(id.slot, v.reason.clone());
             }
-            Submission::Questions(_) | Submission::Plan(_) | Submission::Blocked(_) => {}
+            Submission::Plan(_) => {
+                f.outputs.settled = false;
+                f.feedback.clear();
+            }
+            Submission::Questions(_) | Submission::Blocked(_) => {}
         }
         if let Some((tree, change)) = change {
             f.seen.record(&id.step, &change.patch, f.round);
@@ -547,82 +581,124 @@ fn record_vote(run: &mut Run, id: &AttemptId, vote: Option<bool>, reason: &str) 
     });
 }
 
-/// Keeps what a person decided, for reports. An analyst's questions are not about a change.
-fn record_decision(
-    run: &mut Run,
-    frame: &FramePath,
-    (by, answer, note): (&str, &str, &str),
-    rejects: bool,
-) {
-    with(run, frame, |f| {
-        let Stage::Asking(question) = &f.stage else {
-            return;
-        };
-        if question.kind == QuestionKind::Analyst {
-            return;
-        }
-        let patch = f.change.as_ref().map(|change| change.patch.clone());
-        let approved = |step: &StepId| {
-            let judged = f.verdicts.get(step);
-            judged.is_some_and(|v| v.approved && v.patch == patch)
-        };
-        let decided = Decided {
-            step: f.step.clone(),
-            answer: answer.to_owned(),
-            note: note.to_owned(),
-            by: by.to_owned(),
-            rejects,
-            over: f.record.against(patch.as_ref(), approved),
-            patch,
-        };
-        f.record.decide(judged_round(f), decided);
-    });
+/// Keeps what a person decided, for reports. Questions of roles are not about a change.
+fn record_decision(f: &mut Frame, event: &Event) {
+    let Stage::Asking(question) = &f.stage else {
+        return;
+    };
+    let Event::Answered {
+        answer,
+        note,
+        by,
+        rejects,
+        ..
+    } = event
+    else {
+        return;
+    };
+    if matches!(question.kind, QuestionKind::Analyst | QuestionKind::Message) {
+        return;
+    }
+    let patch = f.change.as_ref().map(|change| change.patch.clone());
+    let approved = |step: &StepId| {
+        let judged = f.verdicts.get(step);
+        judged.is_some_and(|v| v.approved && v.patch == patch)
+    };
+    let decided = Decided {
+        step: f.step.clone(),
+        answer: answer.clone(),
+        note: note.clone(),
+        by: by.clone(),
+        rejects: *rejects,
+        over: f.record.against(patch.as_ref(), approved),
+        patch,
+    };
+    f.record.decide(judged_round(f), decided);
 }
 
-fn answered(
-    run: &mut Run,
-    frame: &FramePath,
-    answer: &str,
-    note: &str,
-    resets: bool,
-    rejects: bool,
-) {
-    with(run, frame, |f| {
-        let Stage::Asking(question) = &f.stage else {
-            return;
-        };
-        let question = question.clone();
-        match question.kind {
-            QuestionKind::Analyst => {
-                f.question_rounds += 1;
-                f.outputs
-                    .answers
-                    .push((question.points.clone(), answer.to_owned()));
-            }
-            QuestionKind::Degraded => f.level_accepted = answer == "accept",
-            QuestionKind::Step if !rejects => {
-                f.accepted = f.change.as_ref().map(|change| change.patch.clone());
-                f.answered.insert(f.step.clone(), answer.to_owned());
-            }
-            _ => {
-                f.answered.insert(f.step.clone(), answer.to_owned());
-            }
-        }
-        if resets {
-            f.reset_counts();
-        }
-        if rejects {
-            f.round += 1;
-            f.rejected += 1;
-        }
-        if !note.trim().is_empty() {
-            let feedback = Feedback {
-                from: f.step.clone(),
-                text: note.to_owned(),
-                body: None,
+/// What a person says when they want the plan and no more questions.
+const SAVE_PLAN: &str = "/save_plan";
+
+fn answered(f: &mut Frame, event: &Event) {
+    let Stage::Asking(question) = &f.stage else {
+        return;
+    };
+    let Event::Answered {
+        answer,
+        note,
+        by,
+        resets,
+        rejects,
+        reverts,
+        change,
+        over,
+        ..
+    } = event
+    else {
+        return;
+    };
+    let question = question.clone();
+    match question.kind {
+        QuestionKind::Analyst => {
+            f.question_rounds += 1;
+            let said = match answer.trim().strip_prefix(SAVE_PLAN) {
+                Some(rest) => {
+                    f.outputs.settled = true;
+                    let rest = rest.trim();
+                    if rest.is_empty() {
+                        "That is all; write the plan now."
+                    } else {
+                        rest
+                    }
+                }
+                None => answer,
             };
-            f.feedback.push(feedback);
+            let understood = Some(&question.text).filter(|text| *text != Question::UNCLEAR);
+            let points = understood.into_iter().chain(&question.points);
+            let points = points.cloned().collect();
+            f.outputs.answers.push((points, said.to_owned()));
         }
-        f.stage = Stage::Working;
-    });
+        QuestionKind::Message => f.outputs.text = Some(answer.to_owned()),
+        QuestionKind::Degraded => f.level_accepted = answer == "accept",
+        QuestionKind::Step if !rejects && change.is_none() => {
+            f.accepted = f.change.as_ref().map(|change| change.patch.clone());
+            f.accepted_by = (!over.is_empty()).then(|| by.clone());
+            f.answered.insert(f.step.clone(), answer.to_owned());
+        }
+        _ => {
+            f.answered.insert(f.step.clone(), answer.to_owned());
+        }
+    }
+    if question.kind != QuestionKind::Analyst {
+        f.log.said(by, answer, note);
+    }
+    if *resets {
+        f.reset_counts();
+    }
+    if *rejects {
+        f.round += 1;
+        f.rejected += 1;
+    }
+    if let Some((tree, change)) = change.as_deref() {
+        f.seen.record(&f.step, &change.patch, f.round);
+        f.tree = tree.clone();
+        f.change = Some(change.clone());
+        f.record.made = f.round;
+        f.outputs.text = None;
+        f.accepted_by = None;
+        f.feedback.clear();
+    }
+    if *reverts {
+        f.tree = f.base.tree.clone();
+        f.change = None;
+    }
+    if !note.trim().is_empty() {
+        let feedback = Feedback {
+            from: f.step.clone(),
+            text: note.to_owned(),
+            body: None,
+        };
+        f.feedback.push(feedback);
+    }
+    f.stage = Stage::Working;
 }

@@ -29,6 +29,7 @@ pub fn schema(form: Form) -> Value {
         (Contract::TeamMcp, Kind::Gatekeeper) => vec![of::<team::Judged>()],
         (_, Kind::Analyst) => vec![of::<Questions>(), of::<Requirements>()],
         (_, Kind::Designer) => vec![of::<Design>()],
+        (_, Kind::Planner) if form.asks => vec![of::<Questions>(), of::<Planned>()],
         (_, Kind::Planner) => vec![of::<Planned>()],
         (_, Kind::Implementer) => vec![of::<Change>()],
         (_, Kind::Gatekeeper) => vec![of::<Verdict>()],

@@ -10,6 +10,7 @@ fn form(kind: Kind) -> Form {
         kind,
         contract: Contract::Native,
         mode: Mode::Tools,
+        asks: false,
     }
 }
 
@@ -230,6 +231,7 @@ fn what_is_too_long_or_too_deep_is_refused() {
 fn edits_are_whole_files_of_the_worktree() {
     let edits = Form {
         mode: Mode::Edits,
+        asks: false,
         ..form(Kind::Implementer)
     };
     let said = |edit: &str| parse(edits, &format!(r#"{{"summary":"x","edits":[{edit}]}}"#));

@@ -148,6 +148,17 @@ fn name_of(run: &Run, frame: &Frame, role: &RoleName) -> String {
     format!("{stem}{between}{verifier}.md")
 }
 
+/// Writes `CODER_LOG.md`: what was done in a frame and what came of it, as the next worker reads it.
+pub(super) fn write_log(engine: &Engine, run: &Run, frame: &Frame) -> Result<(), Error> {
+    // A verdict on a plan is no coder's matter.
+    if frame.log.is_empty() || frame.outputs.change.is_none() {
+        return Ok(());
+    }
+    let folder = frame_folder(engine, run, frame.path.name(), frame.path.is_root());
+    let text = format!("# Coder Log: {}\n\n{}", frame.path.name(), frame.log.text());
+    update(&folder.join("CODER_LOG.md"), &text)
+}
+
 /// The folder of a frame's own files in a run's: the run's folder itself, or one by the task's name.
 /// What codeteam writes there itself keeps its name.
 pub(super) fn frame_folder(engine: &Engine, run: &Run, name: &str, is_root: bool) -> PathBuf {

@@ -146,19 +146,22 @@ pub struct Verification {
     pub keep_worktree: bool,
     /// Files of these patterns are tests.
     pub test_paths: Vec<String>,
-    /// How long files and functions may be.
-    pub metrics: Option<Metrics>,
+    /// Limits for what a change touches. What was above one before may stay, and may not grow.
+    pub metrics: Metrics,
 }
 
-/// How long files and functions may be.
+/// Limits for what a change touches.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Metrics {
-    /// Lines of a file.
+    /// Lines of a source file that is new or changed: the check `File Length`.
     pub max_file_lines: Option<u64>,
-    /// Lines of a function.
+    /// Lines of a function or method that is new or changed: the check `Method Length`. Also
+    /// `max_function_lines`.
     #[serde(alias = "max_function_lines")]
     pub max_method_lines: Option<u64>,
+    /// Rings of files that import each other, in the whole project: the check `Import Cycles`.
+    pub max_import_cycles: Option<u64>,
 }
 
 /// A command that must exit with 0.
@@ -218,20 +221,24 @@ pub struct Limits {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Git {
-    /// Where the work goes: a branch of its own, the branch you are on, or nowhere.
+    /// Where the work goes: `branch` (a branch of its own, for you to merge), `current` (your branch is
+    /// moved forward to it when the run is completed) or `none` (a patch is left, and no branch).
     pub mode: GitMode,
     /// What the branch's name begins with, in place of a pattern.
     pub branch_prefix: Option<String>,
     /// The branch's name. `{run}` is the run's id, `{stamp}` (or `{task_id}`) its time, `{date}` its
     /// day, `{slug}` (or `{description}`) the goal in short.
     pub branch_pattern: String,
-    /// How commit messages are put together.
+    /// The form of commit messages: `conventional`, `free`, a first line such as `[{task_id}] {summary}`
+    /// (also `{type}`, `{scope}`, `{description}`, `{plan_id}`, `{run}`, `{role}`), or a regular
+    /// expression for it, `/^ABC-\d+ /`. A message without the form goes back to its writer. *Built in:
+    /// `free`.*
     pub commit_message_format: Option<String>,
-    /// Whether a run gets a branch of its own.
+    /// `false` makes `mode: branch` be `current`.
     pub auto_branch: Option<bool>,
-    /// Whether what was judged is committed without asking.
+    /// `false`: a person sees what would be committed and says so, before every commit.
     pub auto_commit: Option<bool>,
-    /// Whether it is shown beforehand.
+    /// `true`: a person sees what would be committed and says so, before the first commit of a run.
     pub dry_run_preview: Option<bool>,
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use codeteam_core::ids::{RunId, Time};
 
 use super::{Engine, Error};
+use crate::git::reference;
 
 impl Engine {
     /// An id for a run that neither the log nor a branch has, with its folder: the time and the
@@ -21,10 +22,7 @@ impl Engine {
             };
             let branch = self.config.git.branch(&id);
             let taken = self.store.run(&id)?.is_some()
-                || self
-                    .repo
-                    .read_ref(&format!("refs/heads/{branch}"))?
-                    .is_some();
+                || self.repo.read_ref(&reference(&branch))?.is_some();
             if !taken && claim(&self.folder.join("runs"), &id)? {
                 return Ok(RunId(id));
             }
@@ -66,6 +64,9 @@ impl Engine {
     /// Git keeps branches as files: beside `a` there can be no `a/b`. Said now, and not when the
     /// first task is to be committed.
     fn room_for(&self, branch: &str) -> Result<(), Error> {
+        if branch.starts_with("refs/") {
+            return Ok(());
+        }
         for (at, _) in branch.match_indices('/') {
             let by = &branch[..at];
             if self.repo.read_ref(&format!("refs/heads/{by}"))?.is_some() {

@@ -14,7 +14,7 @@ pub struct Identity {
 }
 
 impl Default for Identity {
-    /// codeteam's own, for users who have configured none.
+    /// codeteam's own, for what only codeteam sees.
     fn default() -> Identity {
         Identity {
             name: "codeteam".to_owned(),
@@ -60,8 +60,8 @@ impl CommitInfo {
 }
 
 impl Repo {
-    /// The identity in the user's configuration, or codeteam's own. One process.
-    pub fn identity(&self) -> Result<Identity, Error> {
+    /// The identity in the user's configuration, if there is one. One process.
+    pub fn identity(&self) -> Result<Option<Identity>, Error> {
         let call = self
             .checkout()
             // Without this git makes one up from the host's name.
@@ -76,9 +76,7 @@ impl Repo {
                 email: email.to_owned(),
             })
         });
-        Ok(parts
-            .filter(|_| output.status.success())
-            .unwrap_or_default())
+        Ok(parts.filter(|_| output.status.success()))
     }
 
     /// Makes a commit, and moves nothing. One process.
@@ -143,6 +141,21 @@ impl Repo {
         commits
             .map(|commit| commit.ok_or_else(|| call.unexpected("a garbled commit")))
             .collect()
+    }
+
+    /// The commits of `tip` that `base` has not, as mails: `git am` makes them again, and `git apply`
+    /// takes their changes alone. Merges are left out. One process.
+    pub fn mailbox(&self, base: &Oid, tip: &Oid) -> Result<Vec<u8>, Error> {
+        let call = self
+            .plumbing()
+            .args(["format-patch", "--stdout", "--binary", "--full-index"])
+            .args(["--no-signature", "--no-renames", "--no-ext-diff"])
+            .args(["--no-textconv", "--no-color", "--no-thread", "--no-attach"])
+            .args(["--no-cover-letter", "--no-stat", "--no-to", "--no-cc"])
+            .args(["--no-add-header", "--no-signoff", "--no-base", "--no-notes"])
+            .args(["--src-prefix=a/", "--dst-prefix=b/", "--end-of-options"])
+            .arg(format!("{base}..{tip}"));
+        self.git.run(&call)
     }
 
     /// The newest commit of `tip`, not of `base`, that carries all of these

@@ -252,8 +252,18 @@ impl<'a> Errand<'a> {
             transcript: Some(transcript),
             change,
             session: session.map(str::to_owned),
+            log: self.log()?,
         };
         Ok(exited(self.job, report))
+    }
+
+    /// Keeps the log that is to be shortened, as it was.
+    fn log(&self) -> Result<Option<BodyId>, Error> {
+        if !self.assignment.shortens {
+            return Ok(None);
+        }
+        let log = self.assignment.log.as_bytes();
+        Ok(Some(BodyId(self.context.engine.bodies.put(log)?)))
     }
 
     /// What carries the assignment out, with its files where it will look for them.
@@ -379,6 +389,7 @@ fn came_to_nothing(job: &Job, facts: Facts) -> Input {
             transcript: None,
             change: None,
             session: None,
+            log: None,
         },
     )
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use codeteam_agent::scripted::Script;
 use codeteam_core::budget;
 use codeteam_core::event::{RunStarted, Sandbox};
-use codeteam_engine::config::microusd;
+use codeteam_engine::config::{GitMode, microusd};
 use codeteam_engine::driver;
 use codeteam_engine::engine::{Engine, Project, Request};
 use codeteam_engine::perform::now;
@@ -40,6 +40,9 @@ pub(crate) struct Args {
     /// Set a value of the configuration for this run: `limits.max_minutes=30`.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// Show what would be committed, and ask, before the first commit.
+    #[arg(long)]
+    preview: bool,
     /// Run workers and gates with your own rights, not confined.
     #[arg(long)]
     no_sandbox: bool,
@@ -101,7 +104,9 @@ impl Limits {
 
 pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
     // Everything that can be wrong is found before anything is made.
-    let project = scene.project_set(&args.set)?;
+    let mut set = args.set;
+    set.extend(args.preview.then(|| "git.dry_run_preview=true".to_owned()));
+    let project = scene.project_set(&set)?;
     let mut base = None;
     let path = match (&args.plan, &args.goal) {
         (Some(path), _) => Some(scene.folder.join(path)),
@@ -128,6 +133,7 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
         limits: args.limits.budget(),
         sandbox: args.no_sandbox.then_some(Sandbox::None),
         cast: args.cast.into_iter().collect(),
+        ..Request::default()
     })?;
     if prepared.lacks_script() {
         // What the demo does has no place in a project of the user's.
@@ -231,6 +237,14 @@ pub(crate) fn warn(scene: &Scene, engine: &Engine, started: &RunStarted) -> Resu
         note(&format!(
             "there are uncommitted changes; the run starts from commit {from} without them"
         ));
+    }
+    if started.workflow.delivery().is_some() && engine.config.git.mode() == GitMode::Current {
+        match &engine.head.branch {
+            Some(branch) => note(&format!(
+                "at the end {branch} is moved forward, if it has not moved and nothing is uncommitted"
+            )),
+            None => note("at the end no branch is moved forward, because HEAD is detached"),
+        }
     }
     if engine.head.branch.is_none() {
         note(&format!(

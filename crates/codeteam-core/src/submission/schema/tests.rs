@@ -129,6 +129,7 @@ fn check(contract: Contract, kind: Kind, mode: Mode, expected: &Expect) {
         kind,
         contract,
         mode,
+        asks: false,
     };
     assert_eq!(form.gap(), None);
     let mut text = String::new();

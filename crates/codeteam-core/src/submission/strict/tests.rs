@@ -11,6 +11,7 @@ fn form(kind: Kind) -> Form {
         kind,
         contract: Contract::Strict,
         mode: Mode::Edits,
+        asks: false,
     }
 }
 

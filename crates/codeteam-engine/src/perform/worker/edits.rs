@@ -26,6 +26,7 @@ pub(super) fn apply(
         kind: assignment.kind,
         contract: assignment.contract,
         mode: assignment.means.mode,
+        asks: assignment.asks,
     };
     let Ok(Submission::Change(change)) = submission::parse(form, answer) else {
         return Ok(Ok(()));
