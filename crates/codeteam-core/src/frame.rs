@@ -133,12 +133,12 @@ pub struct Frame {
     pub spent: Spent,
     /// The last session of each slot of each step.
     pub sessions: BTreeMap<(StepId, u32), Session>,
-    /// Who said what of its changes, for reports.
-    pub record: Record,
     /// What was done so far, for whoever goes on with it.
     pub log: Log,
     /// Who accepted the change over what was held against it.
     pub accepted_by: Option<String>,
+    /// Who said what of its changes, for reports.
+    pub record: Record,
 }
 
 /// What a frame is doing at its step.
@@ -468,9 +468,9 @@ impl Frame {
             children: None,
             spent: Spent::default(),
             sessions: BTreeMap::new(),
-            record: Record::default(),
             log: Log::default(),
             accepted_by: None,
+            record: Record::default(),
         }
     }
 

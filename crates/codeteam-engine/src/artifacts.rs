@@ -10,7 +10,10 @@ mod criteria;
 mod feedback;
 mod reports;
 mod story;
+mod strict;
 mod summary;
+
+pub use self::strict::log as strict_log;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -50,16 +53,22 @@ impl Artifacts {
         let mut lines = String::new();
         let mut artifacts = Self::default();
         let mut state = Run::default();
+        let mut told = Ok(());
         let read = engine.each_event(&run.id, 0, |seq, at, event| {
             lines.push_str(&log_line(seq, at, &event));
             artifacts.before(&state, &event);
             codeteam_core::apply(&mut state, &event);
             artifacts.after(&state, &event);
+            if told.is_ok() {
+                told = story::write(engine, &state, std::slice::from_ref(&event));
+            }
         });
+        told?;
         if read.is_ok() {
             replace(&folder(engine, run).join("log.jsonl"), lines.as_bytes())?;
             artifacts.chronicle.write(engine, run)?;
         }
+        strict::reopen(engine, run)?;
         if let Some(path) = plan_folder(engine, run).map(|f| f.join("plan.yml"))
             && !plan_was_edited(engine, run)
         {
@@ -93,6 +102,7 @@ impl Artifacts {
         self.append_log(engine, run, at, events)?;
         story::write(engine, run, events)?;
         self.chronicle.write(engine, run)?;
+        strict::write(engine, run, at, events)?;
         if is_audited(run) {
             write_audit(engine, run, events)?;
         }

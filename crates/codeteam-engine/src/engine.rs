@@ -33,6 +33,7 @@ use crate::confine::Missing;
 use crate::env::Env;
 use crate::git::{self, Head, Identity, Repo};
 use crate::inside;
+use crate::layout;
 use crate::logins::Logins;
 use crate::process::Launcher;
 use crate::store::{self, Store};
@@ -64,6 +65,8 @@ pub struct Engine {
     pub codeteam: PathBuf,
     /// Worktrees that nobody has touched since they were last looked at.
     pub untouched: Untouched,
+    /// How commands of gates have ended on which trees.
+    pub(crate) tried: Tried,
     identity: OnceLock<Option<Identity>>,
     workspaces: PathBuf,
     /// Takes secrets out of everything that is kept or shown.
@@ -160,6 +163,10 @@ pub enum Error {
     NoTask(String),
     #[error("workers and gates cannot be confined here")]
     Sandbox(#[from] Missing),
+    #[error(transparent)]
+    Layout(#[from] layout::Error),
+    #[error("the workflow `{0}` goes by what the tests say, and no command runs any")]
+    NoTests(String),
 }
 
 /// What a run is to be.
@@ -251,6 +258,7 @@ impl Engine {
             env,
             codeteam,
             untouched: Untouched::default(),
+            tried: Tried::default(),
             identity: OnceLock::new(),
             workspaces,
             redactor,
@@ -284,8 +292,14 @@ impl Engine {
             .plan
             .as_ref()
             .is_some_and(|p| !p.plan_id.is_empty());
+        let mut roles = prepared.compiled.roles.values();
+        let before = if roles.any(|role| layout::is_strict(role) && role.kind == Kind::Planner) {
+            "plan_"
+        } else {
+            "feature-"
+        };
         let plan_id = if plans && !named {
-            self.new_plan_id()?
+            self.new_plan_id(before)?
         } else {
             String::new()
         };
@@ -453,6 +467,27 @@ impl Engine {
     pub fn disk_used(&self, run: &RunId) -> u64 {
         let bodies = self.folder.join("bodies");
         crate::maintenance::size(&self.workspaces_of(run)) + crate::maintenance::size(&bodies)
+    }
+}
+
+/// How commands of gates have ended on which trees, as far as this process knows: nobody wants to
+/// wait for the same twice.
+#[derive(Debug, Default)]
+pub(crate) struct Tried(Mutex<BTreeMap<(String, String), bool>>);
+
+impl Tried {
+    /// Remembers whether a command passed on a tree.
+    pub(crate) fn note(&self, tree: &str, command: &str, passed: bool) {
+        let known = self.0.lock();
+        let mut known = known.unwrap_or_else(std::sync::PoisonError::into_inner);
+        known.insert((tree.to_owned(), command.to_owned()), passed);
+    }
+
+    /// Whether a command passed on a tree, if that is known.
+    pub(crate) fn get(&self, tree: &str, command: &str) -> Option<bool> {
+        let known = self.0.lock();
+        let known = known.unwrap_or_else(std::sync::PoisonError::into_inner);
+        known.get(&(tree.to_owned(), command.to_owned())).copied()
     }
 }
 

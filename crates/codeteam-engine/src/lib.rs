@@ -18,6 +18,7 @@ pub mod env;
 pub mod find;
 pub mod git;
 mod inside;
+pub mod layout;
 pub mod library;
 pub mod logins;
 pub mod maintenance;

@@ -528,7 +528,14 @@ fn receive(
                 f.feedback.clear();
             }
             Submission::Verdict(v) => {
-                f.log.judged(&id.step, v);
+                let role = f
+                    .slots
+                    .get(id.slot as usize)
+                    .and_then(|slot| match &slot.work {
+                        Work::Role(role) => Some(role.as_str()),
+                        _ => None,
+                    });
+                f.log.judged(role.unwrap_or(id.step.as_str()), v);
                 f.reasons.insert(id.slot, v.reason.clone());
             }
             Submission::Plan(_) => {
