@@ -35,6 +35,7 @@ mod people;
 mod project;
 mod prompts;
 mod redaction;
+mod reports;
 mod roles;
 mod run;
 mod samples;
