@@ -142,17 +142,13 @@ fn note(line: &str) -> Option<bool> {
         "implement",
         "finish",
         "complete",
-        "write this",
         "fill in",
-        "real ",
-        "actual",
+        "fill this",
         "placeholder",
         "stub",
-        "later",
-        "do this",
-        "do the",
         "not done",
-        "for now",
+        "write this",
+        "write the",
     ];
     Some(rest.trim().is_empty() || promises.iter().any(|word| rest.contains(word)))
 }
