@@ -117,6 +117,7 @@ fn kernel(n: usize) -> (u128, u128) {
         rules: Vec::new(),
         templates: BTreeMap::new(),
         strategies: BTreeMap::new(),
+        message: codeteam_core::message::Format::default(),
     }));
     feed(&mut run, &began);
     let clock = Instant::now();
@@ -129,6 +130,7 @@ fn kernel(n: usize) -> (u128, u128) {
         let Some(id) = next else { break };
         let report = WorkerReport {
             session: None,
+            log: None,
             end: WorkerEnd::Answered(r#"{"message":"done"}"#.to_owned()),
             usage: codeteam_core::budget::Usage::default(),
             transcript: None,

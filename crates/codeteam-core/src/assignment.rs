@@ -8,13 +8,14 @@ use crate::budget::Reservation;
 use crate::event::CheckResult;
 use crate::feedback::Failed;
 use crate::findings::Finding;
-use crate::frame::{Feedback, Frame, FrameChange, Item, Level, Session, Work};
+use crate::frame::{Feedback, Frame, FrameChange, Item, Level, Session, Stage, Work};
 use crate::ids::{AttemptId, RoleName, RunId, StepId, Tree, WorkerName};
+use crate::message::{self, Matter};
 use crate::plan::{Plan, Task};
-use crate::role::{self, Contract, Kind, Means};
+use crate::role::{self, Contract, Kind, Means, Role};
 use crate::run::Run;
-use crate::submission::{self, Change, Design};
-use crate::workflow::{Scope, StepKind};
+use crate::submission::{self, Change, Design, Form};
+use crate::workflow::{RoleStep, Scope, StepKind, TALK, Writes};
 
 /// An assignment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -124,9 +125,24 @@ pub struct Assignment {
     /// What the orchestrator's own checks found.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<CheckResult>,
-    /// The last text of a scribe in this frame.
+    /// The last message of a scribe in this frame.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// The brief that a scribe has written for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub brief: Option<String>,
+    /// What was done in this frame so far.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub log: String,
+    /// Whether that log is to be shortened.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shortens: bool,
+    /// The tasks of which one is to be chosen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<String>,
+    /// Whether a planner may ask a person first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asks: bool,
     /// What it is shown of the project.
     #[serde(default)]
     pub context: role::Context,
@@ -138,6 +154,26 @@ pub struct Assignment {
     pub before: Option<Tree>,
 }
 
+impl Assignment {
+    /// What its answer is about.
+    pub fn about(&self) -> submission::About<'_> {
+        let task = self.task.as_ref();
+        submission::About {
+            task: task.map(|task| &task.id),
+            plan: Some(&self.plan_id),
+            files: task.map(|task| task.files.as_slice()),
+            passed: passed(&self.checks),
+            root: self.means.root.as_deref(),
+            max_chars: self.means.max_chars,
+        }
+    }
+}
+
+/// Whether everything passed that was checked, if anything was.
+pub(crate) fn passed(checks: &[CheckResult]) -> Option<bool> {
+    (!checks.is_empty()).then(|| checks.iter().all(|check| check.passed))
+}
+
 /// The assignment of an attempt that is due.
 pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
     let frame = run.frames.get(&id.frame)?;
@@ -146,9 +182,25 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
         return None;
     };
     let role = run.roles.get(name)?;
-    let StepKind::Role(step) = &run.step_of(frame)?.kind else {
-        return None;
+    let chooses;
+    let step = match &run.step_of(frame)?.kind {
+        StepKind::Role(step) => &**step,
+        StepKind::Each { .. } => {
+            chooses = RoleStep::of_a_choice(name);
+            &chooses
+        }
+        _ => return None,
     };
+    let form = form(run, frame, role);
+    let shortens = step.writes == Writes::Log;
+    let children = frame.children.as_ref();
+    let candidates = children
+        .filter(|_| frame.stage == Stage::Each)
+        .map(|children| {
+            let able = children.schedule.candidates();
+            able.filter_map(|i| children.names.get(i).cloned())
+                .collect()
+        });
     let root = run.frames.get(&crate::ids::FramePath::root());
     let judges = role.kind == Kind::Gatekeeper;
     let mut feedback: Vec<String> = if role.kind == Kind::Gatekeeper {
@@ -169,12 +221,12 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
         prompt: role.prompt.clone(),
         stance: role.stance.clone(),
         config: role.config_with(&step.config),
-        outputs: step.outputs.clone(),
+        outputs: outputs(run, frame, id, step),
         template: role.template.clone(),
         rules: run.rules.to_vec(),
         plan_id: plan_id(run).to_owned(),
-        example: submission::example(role.form()),
-        schema: submission::schema(role.form()),
+        example: submission::example(form),
+        schema: submission::schema(form),
         means: role.means.clone(),
         session: frame.session(role, slot).cloned(),
         worker: slot.worker.clone().unwrap_or_default(),
@@ -225,6 +277,19 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
         change: frame.change.clone(),
         checks: frame.outputs.checks.clone(),
         text: frame.outputs.text.clone(),
+        brief: frame
+            .outputs
+            .brief
+            .clone()
+            .filter(|_| role.kind == Kind::Implementer),
+        log: if shortens || role.kind == Kind::Implementer {
+            frame.log.text()
+        } else {
+            String::new()
+        },
+        shortens,
+        candidates: candidates.unwrap_or_default(),
+        asks: form.asks,
         context: role.context.clone(),
         scope: scope(run, frame, step.scope),
         before: frame
@@ -233,6 +298,29 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
             .map(|judged| judged.tree.clone())
             .filter(|tree| judges && *tree != frame.tree),
     })
+}
+
+/// What the step is to bring forth: what it says itself, and the form of a commit's message.
+fn outputs(run: &Run, frame: &Frame, id: &AttemptId, step: &RoleStep) -> Vec<String> {
+    let mut outputs = step.outputs.clone();
+    if !run.message.is_free() && message::is_written_by(run, &id.step) {
+        outputs.extend(run.message.words(&Matter::of(run, frame)));
+    }
+    outputs
+}
+
+/// What a role's answer must be, in a frame as it stands.
+pub(crate) fn form(run: &Run, frame: &Frame, role: &Role) -> Form {
+    let mut form = role.form();
+    let step = run.step_of(frame).map(|step| &step.kind);
+    if let (Kind::Planner, Contract::Native, Some(StepKind::Role(step))) =
+        (role.kind, role.contract, step)
+    {
+        let silent = run.workflow.settings.get(TALK) == Some(&false);
+        form.asks =
+            !silent && !frame.outputs.settled && frame.question_rounds < step.max_question_rounds;
+    }
+    form
 }
 
 /// What the plan is called, or what one made in this run will be.

@@ -14,7 +14,9 @@ use crate::ids::{
     AttemptId, BodyId, Commit, FramePath, PatchId, PhaseId, RoleName, StepId, TaskId, Time, Tree,
     WorkerName,
 };
+use crate::log::Log;
 use crate::loops::Seen;
+use crate::record::Record;
 use crate::role::Role;
 use crate::schedule::Schedule;
 use crate::submission::{Change, Design};
@@ -131,6 +133,12 @@ pub struct Frame {
     pub spent: Spent,
     /// The last session of each slot of each step.
     pub sessions: BTreeMap<(StepId, u32), Session>,
+    /// What was done so far, for whoever goes on with it.
+    pub log: Log,
+    /// Who accepted the change over what was held against it.
+    pub accepted_by: Option<String>,
+    /// Who said what of its changes, for reports.
+    pub record: Record,
 }
 
 /// What a frame is doing at its step.
@@ -160,6 +168,10 @@ pub struct Children {
     pub positions: Arc<BTreeMap<String, usize>>,
     /// The first failure has ended it.
     pub halted: bool,
+    /// The one that a role has said comes first, until it starts.
+    pub chosen: Option<usize>,
+    /// How often a role was asked which one comes first.
+    pub choices: u32,
 }
 
 impl Children {
@@ -203,6 +215,21 @@ pub struct Slot {
     pub tried: u32,
 }
 
+impl Slot {
+    /// One that may start.
+    pub fn new(id: AttemptId, work: Work) -> Self {
+        Self {
+            id,
+            work,
+            worker: None,
+            state: SlotState::Queued,
+            feedback: Vec::new(),
+            replaced: Vec::new(),
+            tried: 0,
+        }
+    }
+}
+
 /// A worker's own memory of what was said, for the roles that may go on in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
@@ -238,6 +265,8 @@ pub enum Work {
     Integrate,
     /// A command is run on the host.
     Publish,
+    /// What was committed is handed over.
+    Deliver,
 }
 
 /// How a slot stands.
@@ -286,6 +315,11 @@ pub struct Question {
     pub answers: Vec<String>,
 }
 
+impl Question {
+    /// What is said where somebody asks and tells nothing of what is clear already.
+    pub(crate) const UNCLEAR: &'static str = "Some things must be clear before work starts.";
+}
+
 /// Why a person is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -302,6 +336,8 @@ pub enum QuestionKind {
     Degraded,
     /// Something was being published when codeteam died.
     Interrupted,
+    /// A commit has no message that has the form.
+    Message,
 }
 
 /// A verdict and what it is about.
@@ -346,8 +382,12 @@ pub struct Outputs {
     pub designs: Vec<(StepId, Design)>,
     /// What the last implementer said of its change.
     pub change: Option<Change>,
-    /// The last text of a scribe: a commit message, a prompt.
+    /// The last message of a scribe.
     pub text: Option<String>,
+    /// The brief that a scribe has written for implementers.
+    pub brief: Option<String>,
+    /// Whether a person wants no more questions but the plan.
+    pub settled: bool,
     /// What the last gate found.
     pub checks: Vec<CheckResult>,
 }
@@ -428,6 +468,9 @@ impl Frame {
             children: None,
             spent: Spent::default(),
             sessions: BTreeMap::new(),
+            log: Log::default(),
+            accepted_by: None,
+            record: Record::default(),
         }
     }
 

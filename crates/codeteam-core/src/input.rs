@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::{Limits, Usage};
 use crate::context::Packed;
-use crate::event::{CheckResult, Reached, RunStarted};
+use crate::event::{CheckResult, Delivered, Reached, RunStarted};
 use crate::failure::Facts;
 use crate::frame::{FrameChange, Tip};
 use crate::ids::{Account, AttemptId, BodyId, Commit, FramePath, TaskId, Time, Tree};
@@ -59,6 +59,12 @@ pub enum Input {
         id: AttemptId,
         ok: bool,
         output: String,
+    },
+    /// What was committed was handed over, or left where it is.
+    Delivered {
+        at: Time,
+        id: AttemptId,
+        outcome: Delivered,
     },
     /// Something that was due could not be done at all.
     EffectFailed {
@@ -117,6 +123,9 @@ pub struct WorkerReport {
     /// What it calls the session, if it can go on in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// The log that it was given to shorten.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<BodyId>,
 }
 
 /// How a worker ended.
@@ -181,6 +190,14 @@ pub enum Decision {
         /// What else the person says.
         #[serde(default)]
         note: String,
+        /// The tree and the change that the person has made, for an answer that comes with one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        change: Option<Box<(Tree, FrameChange)>>,
+    },
+    /// Puts another plan in place of the one there is.
+    Revise {
+        /// The plan.
+        plan: Box<Plan>,
     },
     /// Ends the run.
     Abort {
@@ -221,6 +238,7 @@ impl Input {
             | Self::Rebased { at, .. }
             | Self::Integrated { at, .. }
             | Self::Published { at, .. }
+            | Self::Delivered { at, .. }
             | Self::EffectFailed { at, .. }
             | Self::NetworkUsed { at, .. }
             | Self::ContextPacked { at, .. }

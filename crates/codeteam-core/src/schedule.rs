@@ -145,6 +145,23 @@ impl Schedule {
         (!self.graph.alone[task] || self.running.is_empty()).then_some(task)
     }
 
+    /// The tasks that may start now, in plan order.
+    pub fn candidates(&self) -> impl Iterator<Item = usize> + '_ {
+        let ready = self.ready.iter().map(|task| *task as usize);
+        ready.filter(|task| self.may_start(*task))
+    }
+
+    /// Whether a task may start now.
+    pub fn may_start(&self, task: usize) -> bool {
+        let id = index(task);
+        let runs_alone = |task: u32| self.graph.alone.get(task as usize) == Some(&true);
+        self.running.len() < self.cap
+            && !self.running.first().is_some_and(|first| runs_alone(*first))
+            && self.ready.contains(&id)
+            && (self.running.is_empty() || !runs_alone(id))
+            && self.contended(id).is_none()
+    }
+
     /// Marks a task as started.
     pub fn start(&mut self, task: usize) {
         let id = index(task);

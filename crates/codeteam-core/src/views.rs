@@ -7,7 +7,7 @@ use crate::event::Outcome;
 use crate::frame::{Frame, QuestionKind, Stage, Work};
 use crate::role::Kind;
 use crate::run::Run;
-use crate::workflow::StepKind;
+use crate::workflow::{StepKind, Writes};
 
 /// The twelve states of a team that plans, codes and verifies with a person on the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,11 +71,14 @@ pub fn twelve(run: &Run, frame: &Frame) -> Twelve {
     };
     match &step.kind {
         StepKind::Gate { .. } => Twelve::Verifying,
-        StepKind::Commit { .. } | StepKind::Publish { .. } => Twelve::Committing,
+        StepKind::Commit { .. } | StepKind::Publish { .. } | StepKind::Deliver { .. } => {
+            Twelve::Committing
+        }
         StepKind::Each { .. } => Twelve::CodingAwaitingTaskSelection,
         StepKind::Person { .. } if changed => Twelve::AwaitingVerificationReview,
         StepKind::Person { .. } => Twelve::PlanningAwaitingReview,
-        StepKind::Role(_) => {
+        StepKind::Role(role) => {
+            let writes = role.writes;
             let kind = frame.slots.iter().find_map(|slot| match &slot.work {
                 Work::Role(name) => run.roles.get(name).map(|r| r.kind),
                 _ => None,
@@ -85,7 +88,7 @@ pub fn twelve(run: &Run, frame: &Frame) -> Twelve {
                 Some(Kind::Implementer) => Twelve::CodingInProgress,
                 Some(Kind::Gatekeeper) if changed => Twelve::Verifying,
                 Some(Kind::Gatekeeper) => Twelve::PlanningVerifying,
-                Some(Kind::Scribe) if changed => Twelve::Committing,
+                Some(Kind::Scribe) if changed && writes == Writes::Message => Twelve::Committing,
                 Some(Kind::Scribe) => Twelve::CodingPrompting,
                 None => Twelve::Idle,
             }
@@ -140,7 +143,10 @@ pub fn seven(run: &Run) -> Seven {
         .map(|kind| match kind {
             QuestionKind::Rebound => Seven::ReboundOffered,
             QuestionKind::Exhausted | QuestionKind::Interrupted => Seven::Escalated,
-            QuestionKind::Step | QuestionKind::Analyst | QuestionKind::Degraded => Seven::Paused,
+            QuestionKind::Step
+            | QuestionKind::Analyst
+            | QuestionKind::Degraded
+            | QuestionKind::Message => Seven::Paused,
         })
         .max();
     worst.unwrap_or(Seven::InProgress)

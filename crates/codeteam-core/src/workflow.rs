@@ -24,7 +24,7 @@ pub use self::file::{FileRetry, OnFailure, WorkflowFile};
 pub use self::glob::matches as glob_matches;
 pub use self::shape::{Find, Shape, assemble};
 use crate::findings::Severity;
-use crate::ids::{RoleName, StepId};
+use crate::ids::{Commit, RoleName, StepId};
 use crate::retry;
 
 /// A compiled workflow.
@@ -47,6 +47,11 @@ pub struct Workflow {
     /// Switches that `when` can ask for.
     pub settings: BTreeMap<String, bool>,
 }
+
+/// The setting that lets a role say which task comes first.
+pub const SITUATION: &str = "situation";
+/// The setting without which a planner asks nobody.
+pub const TALK: &str = "talk";
 
 /// What happens at the end of patience.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -102,6 +107,9 @@ pub enum StepKind {
         question: String,
         /// What can be answered, in order.
         answers: Vec<Answer>,
+        /// Whether a change that gets nowhere comes here instead of being given up.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        exhausted: bool,
     },
     /// A sub-graph for every task or phase.
     Each {
@@ -113,6 +121,9 @@ pub enum StepKind {
         cap: usize,
         /// Whether the first failure ends it all.
         halt: bool,
+        /// The role that is asked which task comes first, where several could.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        choose: Option<RoleName>,
     },
     /// The frame's tree is integrated on the run's branch.
     Commit {
@@ -124,6 +135,39 @@ pub enum StepKind {
         /// The command.
         command: String,
     },
+    /// What the run has committed is handed over, when everything else is done. No file says it: it
+    /// is put at the end of a run by how the project wants its commits.
+    Deliver {
+        /// How.
+        how: Delivery,
+    },
+}
+
+/// How a run's commits are handed over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Delivery {
+    /// The user's branch is moved forward to them.
+    Forward {
+        /// The branch that was checked out when the run began, if one was.
+        branch: Option<String>,
+        /// Where it was.
+        at: Commit,
+    },
+    /// They are left as a patch, on no branch.
+    Patch,
+}
+
+/// Before which commits a person is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AsksBefore {
+    /// None, unless the workflow says so.
+    #[default]
+    Nothing,
+    /// The first one of a run.
+    First,
+    /// Every one.
+    Each,
 }
 
 /// How long a worker may say nothing, unless the workflow says else. Tests that take long are
@@ -163,6 +207,53 @@ pub struct RoleStep {
     /// How much of the repository the roles are shown.
     #[serde(default, skip_serializing_if = "Scope::is_all")]
     pub scope: Scope,
+    /// What a scribe's text is.
+    #[serde(default, skip_serializing_if = "Writes::is_message")]
+    pub writes: Writes,
+}
+
+impl RoleStep {
+    /// One worker that is asked for an opinion: nothing is tried again and nothing is judged.
+    pub(crate) fn of_a_choice(role: &RoleName) -> Self {
+        Self {
+            slots: vec![role.clone()],
+            join: Join::default(),
+            on_reject: None,
+            retry: retry::Policy::default(),
+            timeout_ms: CHOICE_TIMEOUT_MS,
+            stall_ms: stall_ms(),
+            degrade: false,
+            max_question_rounds: 0,
+            allow_empty: false,
+            outputs: Vec::new(),
+            config: BTreeMap::new(),
+            scope: Scope::default(),
+            writes: Writes::default(),
+        }
+    }
+}
+
+/// How long a role may think about which task comes first.
+const CHOICE_TIMEOUT_MS: u64 = 10 * 60 * 1_000;
+
+/// What a scribe's text is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Writes {
+    /// What comes next: a commit message, a score, a note.
+    #[default]
+    Message,
+    /// The brief that implementers of the frame are given, in every round.
+    Brief,
+    /// The log of the work so far, shortened.
+    Log,
+}
+
+impl Writes {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+    fn is_message(&self) -> bool {
+        *self == Self::Message
+    }
 }
 
 /// How much of the repository a role is shown.
@@ -409,6 +500,9 @@ pub struct Answer {
     /// Whether it comes with a change that the person has made.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub edits: bool,
+    /// Whether the change is undone: work starts again from the base.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reverts: bool,
 }
 
 /// Where to go instead of back, after a number of rejections in a row.
@@ -477,6 +571,10 @@ pub enum Condition {
     Setting(String),
     /// The frame's change touches a file that matches one of these patterns.
     Changed(Vec<String>),
+    /// The run has committed something, or nothing.
+    Committed(bool),
+    /// The log of the frame's work is longer than its implementer may be given.
+    Log(Length),
     /// A person gave this answer (`step: answer`) in this frame.
     Answered(BTreeMap<StepId, String>),
     /// The other way round.
@@ -485,6 +583,14 @@ pub enum Condition {
     All(Vec<Condition>),
     /// One holds.
     Any(Vec<Condition>),
+}
+
+/// How long something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Length {
+    /// Too long.
+    Long,
 }
 
 /// Whether something is there.
@@ -497,6 +603,33 @@ pub enum Presence {
     Missing,
     /// It is, and the run began with it.
     Given,
+}
+
+impl Workflow {
+    /// Puts a last step in, at which what was committed is handed over.
+    pub fn deliver(&mut self, how: Delivery) {
+        let mut id = StepId::from("deliver");
+        while self.steps.contains_key(&id) {
+            id.0.push('_');
+        }
+        let step = Step {
+            id: id.clone(),
+            scope: None,
+            kind: StepKind::Deliver { how },
+            when: None,
+            next: Target::Done,
+            on_fail: None,
+            max_rounds: None,
+            rebound: None,
+        };
+        self.steps.insert(id, step);
+    }
+
+    /// The step at which what was committed is handed over, if there is one.
+    pub fn delivery(&self) -> Option<&Step> {
+        let mut steps = self.steps.values();
+        steps.find(|step| matches!(step.kind, StepKind::Deliver { .. }))
+    }
 }
 
 impl Step {
@@ -525,7 +658,10 @@ impl Step {
                         .map(|s| ("on_conflict", Target::Step(s.clone()))),
                 );
             }
-            StepKind::Gate { .. } | StepKind::Each { .. } | StepKind::Publish { .. } => {}
+            StepKind::Gate { .. }
+            | StepKind::Each { .. }
+            | StepKind::Publish { .. }
+            | StepKind::Deliver { .. } => {}
         }
         exits
     }

@@ -15,8 +15,8 @@ pub use self::sandbox::{Cache, CacheMode, Host, Sandbox, Setup, absolute};
 pub use self::schema::{Schema, schema};
 pub use self::sections::{
     Adaptive, Agent, ApprovalAction, ApprovalGate, Command, Continuity, ContinuityMode, Git,
-    GitMode, Honesty, Judging, Limits, Llm, Metrics, Needs, Output, Package, ProofMode, Proving,
-    Redaction, Verification,
+    GitMode, Honesty, Judging, Layout, Limits, Llm, Metrics, Needs, Output, Package, ProofMode,
+    Proving, Redaction, Verification,
 };
 pub use self::shown::concealed;
 pub use self::workers::{Price, Worker};
@@ -25,9 +25,12 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use codeteam_core::budget;
+use codeteam_core::message::Format;
 use codeteam_core::retry;
 use codeteam_core::role::Role;
-use codeteam_core::workflow::{Check, CheckKind, FileRetry, Metric, Proof, Rule, Surroundings};
+use codeteam_core::workflow::{
+    AsksBefore, Check, CheckKind, FileRetry, Metric, Proof, Rule, Surroundings,
+};
 use codeteam_core::yaml::{Fault, Node, Problems, Sources};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -75,6 +78,9 @@ pub struct Config {
     /// Where all of it was read.
     #[serde(skip)]
     pub sources: Sources,
+    /// How the repository is laid out, beyond `.codeteam`: `strict` has `prompts/`, `config/`, `kb/`,
+    /// `workspace/` and `runs/`, which `codeteam init --layout strict` makes.
+    pub layout: Option<Layout>,
     /// What carries out roles that name no worker. If left out, `scripted` if there is a `script`,
     /// else the first of `claude`, `codex` and `gemini` that is installed and logged in.
     pub worker: Option<String>,
@@ -130,8 +136,39 @@ pub struct Config {
 }
 
 impl Git {
-    /// The branch of a run: `{stamp}` and `{slug}` are the parts of its id.
+    /// Where the work goes, all in all.
+    pub fn mode(&self) -> GitMode {
+        match self.mode {
+            GitMode::Branch if self.auto_branch == Some(false) => GitMode::Current,
+            mode => mode,
+        }
+    }
+
+    /// The form of commit messages.
+    pub fn message(&self) -> Format {
+        let said = self.commit_message_format.as_deref();
+        // What is not one has been refused when it was read.
+        said.and_then(|said| Format::parse(said).ok())
+            .unwrap_or_default()
+    }
+
+    /// Before which commits a person is asked.
+    pub fn asks_before(&self) -> AsksBefore {
+        if self.auto_commit == Some(false) {
+            AsksBefore::Each
+        } else if self.dry_run_preview == Some(true) {
+            AsksBefore::First
+        } else {
+            AsksBefore::Nothing
+        }
+    }
+
+    /// The branch of a run: `{stamp}` and `{slug}` are the parts of its id. With no branch, the
+    /// reference that keeps its commits.
     pub fn branch(&self, run: &str) -> String {
+        if self.mode() == GitMode::None {
+            return kept(run);
+        }
         // An id is a day, a time and what the goal is in short.
         let end = run
             .match_indices('_')
@@ -155,6 +192,11 @@ impl Git {
             .iter()
             .fold(pattern, |name, (part, text)| name.replace(part, text))
     }
+}
+
+/// The reference that keeps a run's commits where no branch does.
+pub fn kept(run: &str) -> String {
+    format!("refs/codeteam/{run}/tip")
 }
 
 impl Config {
@@ -251,6 +293,21 @@ impl Config {
                 "choose another one",
             );
         }
+        let form = self.git.commit_message_format.as_deref();
+        if let Some(Err(message)) = form.map(Format::parse) {
+            let key = "git.commit_message_format";
+            refuse(node, key, format!("`{key}`: {message}"), "");
+        }
+        let named = self.git.branch_prefix.as_ref();
+        let named = named.unwrap_or(&self.git.branch_pattern);
+        if named.starts_with("refs/") {
+            let key = match self.git.branch_prefix {
+                Some(_) => "git.branch_prefix",
+                None => "git.branch_pattern",
+            };
+            let message = format!("`{key}` is `{named}`, which no branch is called");
+            refuse(node, key, message, "leave `refs/heads/` out");
+        }
         let pattern = &self.git.branch_pattern;
         let differs = ["{run}", "{stamp}", "{task_id}"];
         if self.git.branch_prefix.is_none() && !differs.iter().any(|part| pattern.contains(part)) {
@@ -290,6 +347,7 @@ impl Config {
             max_steps: limits.workflow_max_steps,
             tests: self.verification.test_paths.clone(),
             security_role: self.security_role.clone(),
+            asks_before: self.git.asks_before(),
             ..Surroundings::default()
         }
     }
@@ -308,6 +366,12 @@ impl Config {
         role.context
             .include
             .extend(own.into_iter().flatten().cloned());
+        let agent = self.agents.get(&role.name.0);
+        let agent = agent.or_else(|| {
+            let short = role.name.0.rsplit('/').next().unwrap_or_default();
+            self.agents.get(short)
+        });
+        role.log_tokens = agent.and_then(|agent| agent.log_summarize_threshold);
         if continuity.allow_continuation == Some(false) {
             role.means.continues = false;
         }

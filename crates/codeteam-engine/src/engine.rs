@@ -22,7 +22,7 @@ use codeteam_core::input::Decision;
 use codeteam_core::plan::{self, Plan};
 use codeteam_core::role::Kind;
 use codeteam_core::schedule::Status;
-use codeteam_core::workflow::StepKind;
+use codeteam_core::workflow::{Step, StepKind};
 use codeteam_core::{Event, Run, budget};
 
 use codeteam_context::redact::Redactor;
@@ -33,6 +33,7 @@ use crate::confine::Missing;
 use crate::env::Env;
 use crate::git::{self, Head, Identity, Repo};
 use crate::inside;
+use crate::layout;
 use crate::logins::Logins;
 use crate::process::Launcher;
 use crate::store::{self, Store};
@@ -66,7 +67,7 @@ pub struct Engine {
     pub untouched: Untouched,
     /// How commands of gates have ended on which trees.
     pub(crate) tried: Tried,
-    identity: OnceLock<Identity>,
+    identity: OnceLock<Option<Identity>>,
     workspaces: PathBuf,
     /// Takes secrets out of everything that is kept or shown.
     pub redactor: Redactor,
@@ -142,6 +143,10 @@ pub enum Error {
     EmptyGoal,
     #[error("the branch `{branch}` cannot be made, because there is a branch `{by}`")]
     BranchInTheWay { branch: String, by: String },
+    #[error("git does not know who you are, so nothing can be committed in your name")]
+    NoIdentity,
+    #[error("the workflow `{0}` publishes a branch, and with `git.mode: none` there is none")]
+    NothingToPublish(String),
     #[error("there is no script `{}`", .0.display())]
     NoScript(PathBuf),
     #[error("there is no plan `{}`", .0.display())]
@@ -158,6 +163,10 @@ pub enum Error {
     NoTask(String),
     #[error("workers and gates cannot be confined here")]
     Sandbox(#[from] Missing),
+    #[error(transparent)]
+    Layout(#[from] layout::Error),
+    #[error("the workflow `{0}` goes by what the tests say, and no command runs any")]
+    NoTests(String),
 }
 
 /// What a run is to be.
@@ -181,6 +190,9 @@ pub struct Request {
     pub sandbox: Option<Sandbox>,
     /// Roles that are played by another one.
     pub cast: BTreeMap<String, String>,
+    /// Settings of the workflow, over what it says itself; one that it does not ask for is left
+    /// alone.
+    pub settings: BTreeMap<String, bool>,
 }
 
 impl Engine {
@@ -258,19 +270,36 @@ impl Engine {
 
     /// Everything a new run pins, and the folders that make its names its own.
     pub fn plan_run(&self, prepared: Prepared, at: Time) -> Result<RunStarted, Error> {
+        let steps = prepared.compiled.workflow.steps.values();
+        let commits = steps
+            .clone()
+            .any(|s| matches!(s.kind, StepKind::Commit { .. }));
+        if commits && self.identity()?.is_none() {
+            return Err(Error::NoIdentity);
+        }
         // Before any name is taken: without it there is no run.
         let confinement = self.launcher(prepared.sandbox)?.describe().to_owned();
         let run = self.new_id(&prepared.goal, at)?;
-        let steps = prepared.compiled.workflow.steps.values();
-        let plans = steps
-            .clone()
-            .any(|s| matches!(s.kind, StepKind::Each { .. }));
+        let goes_through = |step: &Step| matches!(step.kind, StepKind::Each { .. });
+        let workflow = &prepared.compiled.workflow;
+        let plans = workflow.steps.values().any(goes_through)
+            || prepared
+                .compiled
+                .roles
+                .values()
+                .any(|role| role.kind == Kind::Planner);
         let named = prepared
             .plan
             .as_ref()
             .is_some_and(|p| !p.plan_id.is_empty());
+        let mut roles = prepared.compiled.roles.values();
+        let before = if roles.any(|role| layout::is_strict(role) && role.kind == Kind::Planner) {
+            "plan_"
+        } else {
+            "feature-"
+        };
         let plan_id = if plans && !named {
-            self.new_plan_id()?
+            self.new_plan_id(before)?
         } else {
             String::new()
         };
@@ -280,6 +309,7 @@ impl Engine {
         }
         Ok(RunStarted {
             branch: self.config.git.branch(run.as_str()),
+            message: prepared.message,
             run,
             at,
             goal: prepared.goal,
@@ -406,13 +436,16 @@ impl Engine {
         state_folder(&self.env).ok()
     }
 
-    /// Who the user is to git; asked once.
-    pub fn identity(&self) -> Result<&Identity, git::Error> {
+    /// Who the user is to git, if they have said so; asked once.
+    pub fn identity(&self) -> Result<Option<&Identity>, git::Error> {
         if let Some(known) = self.identity.get() {
-            return Ok(known);
+            return Ok(known.as_ref());
         }
-        let found = self.repo.identity()?;
-        Ok(self.identity.get_or_init(|| found))
+        let found = match &self.env.author {
+            Some(author) => Some(author.clone()),
+            None => self.repo.identity()?,
+        };
+        Ok(self.identity.get_or_init(|| found).as_ref())
     }
 
     /// The folder of a run's workspaces.

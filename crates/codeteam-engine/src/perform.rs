@@ -6,6 +6,7 @@
 
 mod caches;
 mod checks;
+mod deliver;
 mod halt;
 mod homes;
 mod integrate;
@@ -17,6 +18,7 @@ mod worker;
 pub use self::halt::Halt;
 pub(crate) use self::homes::{clear as clear_attempts, recover as recover_logins};
 pub use self::integrate::trailer;
+pub(crate) use self::integrate::trailers;
 pub use self::reach::Reach;
 pub(crate) use self::reach::{placed, said};
 pub(crate) use self::worker::{replayed, spent};
@@ -31,7 +33,7 @@ use codeteam_core::frame::{Frame, Item, Tip};
 use codeteam_core::ids::{AttemptId, BodyId, PatchId, RunId, Time, Tree};
 use codeteam_core::input::Input;
 use codeteam_core::submission;
-use codeteam_core::workflow::{Check, StepKind};
+use codeteam_core::workflow::{Check, Delivery, StepKind};
 use codeteam_core::{Effect, Run};
 
 use codeteam_sandbox::egress;
@@ -107,6 +109,13 @@ pub enum What {
         message: String,
         /// The attempt that made it.
         by: String,
+    },
+    /// What was committed is handed over.
+    Deliver {
+        /// How.
+        how: Delivery,
+        /// The tip of the run's branch.
+        tip: Tip,
     },
     /// A command is run on the host.
     Publish {
@@ -261,6 +270,10 @@ pub fn job(run: &Run, effect: &Effect) -> Option<Job> {
             message: message.clone(),
             by: by.clone(),
         },
+        Effect::Deliver { how, tip, .. } => What::Deliver {
+            how: how.clone(),
+            tip: tip.clone(),
+        },
         Effect::Publish { command, .. } => What::Publish {
             command: command.clone(),
             title: title(&run.goal),
@@ -342,6 +355,7 @@ pub fn perform(job: &Job, context: &Context<'_>) -> Result<Input, Halt> {
             message,
             by,
         } => integrate::integrate(job, tree, onto, message, by, context),
+        What::Deliver { how, tip } => deliver::deliver(job, how, tip, context),
         What::Publish { command, .. } => checks::publish(job, command, context),
     };
     let folder = context.engine.workspaces_of(&job.run);

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use codeteam_core::effect::{Effect, Waiting};
-use codeteam_core::event::{CheckResult, Entry, Outcome, Remark};
+use codeteam_core::event::{CheckResult, Delivered, Entry, Outcome, Remark};
 use codeteam_core::failure::{self, Facts, Trouble};
 use codeteam_core::frame::{Pause, SlotState, Stage, Work};
 use codeteam_core::ids::{Account, AttemptId, FramePath, Time};
@@ -32,7 +32,11 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
             let resting = started.resting.iter();
             let resting = resting.map(|(a, until)| format!("; {a} rests until {}", moment(*until)));
             let resting: String = resting.collect();
-            format!("started on branch {branch} from {from}{resting}")
+            let place = match branch.starts_with("refs/") {
+                true => "without a branch".to_owned(),
+                false => format!("on branch {branch}"),
+            };
+            format!("started {place} from {from}{resting}")
         }
         Event::RunResumed { .. } => "taken up again where it stood".to_owned(),
         Event::RunEnded { outcome, .. } => format!("the run {}", ended(outcome)),
@@ -102,11 +106,24 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
         Event::TaskChanged { task, status, .. } => format!("{task} is {} now", status.as_str()),
         Event::Asked { question, .. } => format!("a person must decide: {}", question.text),
         Event::Answered {
-            answer, note, by, ..
-        } if note.is_empty() => format!("{by} answered: {answer}"),
-        Event::Answered {
-            answer, note, by, ..
-        } => format!("{by} answered: {answer} ({note})"),
+            answer,
+            note,
+            by,
+            over,
+            ..
+        } => {
+            let note = match note.as_str() {
+                "" => String::new(),
+                note => format!(" ({note})"),
+            };
+            let over: Vec<&str> = over.iter().map(|step| step.as_str()).collect();
+            let over = match over.as_slice() {
+                [] => String::new(),
+                over => format!(", over the rejection of {}", over.join(" and ")),
+            };
+            format!("{by} answered: {answer}{note}{over}")
+        }
+        Event::TaskChosen { task, .. } => format!("{task} comes first"),
         Event::NoteGiven { by, text, .. } => format!("{by} says: {text}"),
         Event::DecisionRefused { by, why } => format!("{by}'s decision cannot be followed: {why}"),
         Event::FrameRebased { .. } => "replayed on what was integrated meanwhile".to_owned(),
@@ -123,6 +140,7 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
             format!("committed {}: {}", short(&commit.0), first_line(message))
         }
         Event::NothingToCommit { .. } => "nothing to commit".to_owned(),
+        Event::Delivered { outcome, .. } => delivered(outcome, short(&run.tip.commit.0)),
         Event::Published { output, .. } => format!("published: {}", first_line(output)),
         Event::BudgetWarned { what } => {
             format!("four fifths of the limit are used up: {}", limit(*what))
@@ -151,10 +169,20 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
         | Event::AttemptSpent { .. }
         | Event::StepJudged { .. }
         | Event::PlanProposed { .. }
+        | Event::ChoiceOpened { .. }
         | Event::DiskMeasured { .. } => {
             return None;
         }
     })
+}
+
+/// What became of a run's commits at its end.
+fn delivered(outcome: &Delivered, tip: &str) -> String {
+    match outcome {
+        Delivered::Forward { branch, .. } => format!("{branch} was moved forward to {tip}"),
+        Delivered::Patch { file } => format!("the changes are in {file}"),
+        Delivered::Left { why } => format!("the commits stay where they are: {why}"),
+    }
 }
 
 /// The frame an event happened in.
@@ -177,6 +205,8 @@ pub fn place(event: &Event) -> Option<&FramePath> {
         | Event::NothingToCommit { frame } => Some(frame),
         Event::AttemptStarted { id, .. }
         | Event::AttemptQueued { id }
+        | Event::ChoiceOpened { id, .. }
+        | Event::TaskChosen { id, .. }
         | Event::AttemptPaused { id, .. }
         | Event::AttemptFailed { id, .. }
         | Event::AttemptLost { id, .. }
@@ -189,7 +219,8 @@ pub fn place(event: &Event) -> Option<&FramePath> {
         | Event::RebaseConflicted { id, .. }
         | Event::TipMoved { id, .. }
         | Event::Committed { id, .. }
-        | Event::Published { id, .. } => Some(&id.frame),
+        | Event::Published { id, .. }
+        | Event::Delivered { id, .. } => Some(&id.frame),
         _ => None,
     }
 }

@@ -3,12 +3,14 @@
 use super::Decider;
 use crate::budget::Limits;
 use crate::event::{Entry, Event, Outcome};
-use crate::frame::{Item, Question, QuestionKind, Stage};
-use crate::ids::{AttemptId, FramePath, TaskId};
+use crate::frame::{FrameChange, Item, Question, QuestionKind, Stage};
+use crate::ids::{AttemptId, FramePath, StepId, TaskId, Tree};
 use crate::input::Decision;
+use crate::message::{self, Matter};
 use crate::plan::Plan;
+use crate::role::Kind;
 use crate::schedule::Status;
-use crate::workflow::{StepKind, Target};
+use crate::workflow::{Answer, StepKind, Target};
 
 impl Decider {
     pub(super) fn decided(&mut self, by: &str, decision: &Decision) {
@@ -17,7 +19,12 @@ impl Decider {
                 question,
                 answer,
                 note,
-            } => self.answer(by, question, answer, note),
+                change,
+            } => self.answer(by, question, answer, note, change.as_deref()),
+            Decision::Revise { plan } => {
+                self.plan_edited(by, plan);
+                None
+            }
             Decision::Abort { reason } => self.abort(reason),
             Decision::Retry { frame, note } => self.retry(by, frame.as_ref(), note),
             Decision::Skip { task } => self.skip(task),
@@ -40,7 +47,14 @@ impl Decider {
         None
     }
 
-    fn answer(&mut self, by: &str, id: &AttemptId, answer: &str, note: &str) -> Option<String> {
+    fn answer(
+        &mut self,
+        by: &str,
+        id: &AttemptId,
+        answer: &str,
+        note: &str,
+        change: Option<&(Tree, FrameChange)>,
+    ) -> Option<String> {
         let asked = self.run.frames.get(&id.frame).and_then(|f| match &f.stage {
             Stage::Asking(question) if question.id == *id => Some(Question::clone(question)),
             _ => None,
@@ -58,10 +72,41 @@ impl Decider {
         if question.answers.is_empty() && answer.trim().is_empty() {
             return Some("an answer must not be empty".to_owned());
         }
+        let written;
+        let answer = if question.kind == QuestionKind::Message {
+            written = message::clean(answer);
+            let frame = self.run.frames.get(&id.frame)?;
+            let matter = Matter::of(&self.run, frame);
+            if let Err(wrong) = self.run.message.check(&matter, &written) {
+                return Some(wrong);
+            }
+            written.as_str()
+        } else {
+            answer
+        };
         let chosen = self.chosen(&question, answer);
         let resets = match question.kind {
             QuestionKind::Exhausted => answer == "continue",
-            _ => chosen.as_ref().is_some_and(|(_, _, resets)| *resets),
+            _ => chosen.as_ref().is_some_and(|chosen| chosen.resets),
+        };
+        let edits = chosen.as_ref().is_some_and(|chosen| chosen.edits);
+        match change {
+            Some(_) if !edits => {
+                return Some(format!("`{answer}` does not come with a change"));
+            }
+            None if edits => {
+                return Some(format!("`{answer}` comes with the change that was made"));
+            }
+            Some((tree, _)) if self.is_base(&id.frame, tree) => {
+                return Some("nothing is left of the change".to_owned());
+            }
+            _ => {}
+        }
+        let rejects = chosen.as_ref().is_some_and(|chosen| chosen.rejects);
+        let over = if rejects || change.is_some() || question.kind != QuestionKind::Step {
+            Vec::new()
+        } else {
+            self.overruled(&id.frame)
         };
         self.emit(Event::Answered {
             frame: id.frame.clone(),
@@ -70,20 +115,39 @@ impl Decider {
             note: note.to_owned(),
             by: by.to_owned(),
             resets,
-            rejects: chosen.as_ref().is_some_and(|(_, rejects, _)| *rejects),
+            rejects,
+            reverts: chosen.as_ref().is_some_and(|chosen| chosen.reverts),
+            change: change.cloned().map(Box::new),
+            over,
         });
-        self.follow(&question, answer, chosen.map(|(next, ..)| next));
+        self.follow(&question, answer, chosen.map(|chosen| chosen.next));
         None
     }
 
-    /// Where an answer leads, whether it rejects and whether it starts counting anew.
-    fn chosen(&self, question: &Question, answer: &str) -> Option<(Target, bool, bool)> {
+    fn is_base(&self, frame: &FramePath, tree: &Tree) -> bool {
+        let frame = self.run.frames.get(frame);
+        frame.is_some_and(|frame| frame.base.tree == *tree)
+    }
+
+    /// The steps that are against a frame's change as it is.
+    fn overruled(&self, frame: &FramePath) -> Vec<StepId> {
+        let Some(frame) = self.run.frames.get(frame) else {
+            return Vec::new();
+        };
+        let patch = frame.change.as_ref().map(|change| &change.patch);
+        let against = frame.verdicts.iter().filter(|(_, verdict)| {
+            !verdict.approved && verdict.patch.is_some() && verdict.patch.as_ref() == patch
+        });
+        against.map(|(step, _)| step.clone()).collect()
+    }
+
+    /// Where an answer leads, and what it does.
+    fn chosen(&self, question: &Question, answer: &str) -> Option<Answer> {
         match &self.run.step(&question.id.step)?.kind {
             StepKind::Person { answers, .. }
                 if matches!(question.kind, QuestionKind::Step | QuestionKind::Rebound) =>
             {
-                let answer = answers.iter().find(|a| a.name == answer)?;
-                Some((answer.next.clone(), answer.rejects, answer.resets))
+                answers.iter().find(|a| a.name == answer).cloned()
             }
             _ => None,
         }
@@ -99,6 +163,9 @@ impl Decider {
             }
             (QuestionKind::Analyst, _) => {
                 let asked = self.run.frames.get(frame).map_or(0, |f| f.question_rounds);
+                if self.owes_a_plan(&question.id.step) {
+                    return self.go(frame, &here, Entry::Answered);
+                }
                 let max = match self.run.step(&question.id.step).map(|s| &s.kind) {
                     Some(StepKind::Role(role)) => role.max_question_rounds,
                     _ => 1,
@@ -126,10 +193,24 @@ impl Decider {
                 let next = if committing { here } else { Target::Done };
                 self.go(frame, &next, Entry::Answered);
             }
-            (QuestionKind::Interrupted, "again") => self.go(frame, &here, Entry::Answered),
+            (QuestionKind::Message, _) | (QuestionKind::Interrupted, "again") => {
+                self.go(frame, &here, Entry::Answered);
+            }
             (QuestionKind::Interrupted, "done") => self.next(frame),
             _ => self.fail_frame(frame, "a person gave it up"),
         }
+    }
+
+    /// Whether a step is a planner's: it is not left without a plan.
+    fn owes_a_plan(&self, step: &StepId) -> bool {
+        let Some(StepKind::Role(role)) = self.run.step(step).map(|s| &s.kind) else {
+            return false;
+        };
+        let mut roles = role
+            .slots
+            .iter()
+            .filter_map(|name| self.run.roles.get(name));
+        roles.any(|role| role.kind == Kind::Planner)
     }
 
     fn abort(&mut self, reason: &str) -> Option<String> {

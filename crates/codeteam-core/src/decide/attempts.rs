@@ -1,13 +1,15 @@
 //! What comes back from a worker, and what is done when nothing good does.
 
 use super::Decider;
+use crate::assignment::{self, passed};
 use crate::breaker;
 use crate::budget::Usage;
-use crate::event::{Entry, Event};
+use crate::event::{Delivered, Entry, Event};
 use crate::failure::{Action, Facts, Stage, Trouble, classify};
-use crate::frame::{Pause, QuestionKind, SlotState, Work};
-use crate::ids::{AttemptId, FramePath, WorkerName};
+use crate::frame::{Pause, Question, QuestionKind, SlotState, Work};
+use crate::ids::{AttemptId, FramePath, StepId, WorkerName};
 use crate::input::{WorkerEnd, WorkerReport};
+use crate::message::{self, Matter};
 use crate::plan::{Phase, Plan, Task};
 use crate::role::{Kind, Role};
 use crate::schedule::Status;
@@ -26,7 +28,11 @@ impl Decider {
             WorkerEnd::Failed(facts) => return self.attempt_failed(id, facts, report),
             WorkerEnd::Answered(text) => text,
         };
-        match submission::parse_about(role.form(), text, &self.about(id)) {
+        let frame = self.run.frames.get(&id.frame);
+        let form = frame.map_or(role.form(), |frame| {
+            assignment::form(&self.run, frame, &role)
+        });
+        match submission::parse_about(form, text, &self.about(id, &role)) {
             Err(message) => self.refuse(id, Stage::BadAnswer, message, report),
             Ok(Submission::Blocked(blocked)) => {
                 self.refuse(id, Stage::Blocked, blocked.blocked, report);
@@ -35,11 +41,16 @@ impl Decider {
         }
     }
 
-    fn about(&self, id: &AttemptId) -> About<'_> {
+    fn about<'a>(&'a self, id: &AttemptId, role: &'a Role) -> About<'a> {
         let frame = self.run.frames.get(&id.frame);
+        let task = frame.and_then(|f| self.run.task_of(f));
         About {
-            task: frame.and_then(|f| self.run.task_of(f)).map(|t| &t.id),
+            task: task.map(|t| &t.id),
             plan: Some(self.plan_id()),
+            files: task.map(|t| t.files.as_slice()),
+            passed: frame.and_then(|f| passed(&f.outputs.checks)),
+            root: role.means.root.as_deref(),
+            max_chars: role.means.max_chars,
         }
     }
 
@@ -67,9 +78,17 @@ impl Decider {
         &mut self,
         id: &AttemptId,
         kind: Kind,
-        submission: Submission,
+        mut submission: Submission,
         report: &WorkerReport,
     ) {
+        if let Submission::Text(text) = &mut submission
+            && message::is_written_by(&self.run, &id.step)
+        {
+            text.message = message::clean(&text.message);
+            if let Some(wrong) = self.wrong_with_message(id, &text.message) {
+                return self.refuse(id, Stage::Refused, wrong, report);
+            }
+        }
         match (&submission, kind) {
             (Submission::Plan(planned), _) => {
                 if let Some(wrong) = self.wrong_with_plan(&planned.plan) {
@@ -92,10 +111,13 @@ impl Decider {
         }
         self.receive(id, submission.clone(), report, None);
         let frame = &id.frame;
+        if let (Submission::Text(text), true) = (&submission, self.is_choosing(frame)) {
+            return self.chosen_by(id, &text.message);
+        }
         match submission {
             Submission::Questions(questions) => {
                 let text = if questions.context.is_empty() {
-                    "Some things must be clear before work starts.".to_owned()
+                    Question::UNCLEAR.to_owned()
                 } else {
                     questions.context
                 };
@@ -109,7 +131,8 @@ impl Decider {
             }
             Submission::Plan(planned) => {
                 let mut plan = planned.plan;
-                if plan.plan_id.is_empty() {
+                // The folder of a plan is the run's to choose: a planner may name another's.
+                if !self.plan_id().is_empty() {
                     self.plan_id().clone_into(&mut plan.plan_id);
                 }
                 self.emit(Event::PlanProposed {
@@ -145,6 +168,7 @@ impl Decider {
             change,
             vote,
             session: report.session.clone(),
+            log: report.log.clone(),
         });
     }
 
@@ -159,6 +183,12 @@ impl Decider {
         if let Some(next) = next {
             self.go(frame, &next, Entry::Next);
         }
+    }
+
+    fn wrong_with_message(&self, id: &AttemptId, text: &str) -> Option<String> {
+        let frame = self.run.frames.get(&id.frame)?;
+        let matter = Matter::of(&self.run, frame);
+        self.run.message.check(&matter, text).err()
     }
 
     fn wrong_with_plan(&self, plan: &Plan) -> Option<String> {
@@ -281,6 +311,10 @@ impl Decider {
             transcript: report.transcript.clone(),
             session: report.session.clone(),
         });
+        if self.is_choosing(&id.frame) {
+            // An opinion is nothing that anything waits for.
+            return self.chosen_by(id, "");
+        }
         let Some(role_step) = self.role_step(&id.frame) else {
             return;
         };
@@ -448,7 +482,25 @@ impl Decider {
         }
         let step = self.run.frames.get(frame).map(|f| f.step.clone());
         let step = step.unwrap_or_default();
+        if self.only_describes(&step) {
+            // What was judged is not given up for want of a message: codeteam writes one.
+            return self.next(frame);
+        }
         self.exhausted(frame, &format!("`{step}` gave up: {why}"));
+    }
+
+    /// Whether all that a step brings forth is the message of the commit that comes next.
+    fn only_describes(&self, step: &StepId) -> bool {
+        let is_scribe = |name| {
+            let role = self.run.roles.get(name);
+            role.is_some_and(|role| role.kind == Kind::Scribe)
+        };
+        match self.run.step(step).map(|step| &step.kind) {
+            Some(StepKind::Role(role)) => {
+                role.slots.iter().all(is_scribe) && message::is_written_by(&self.run, step)
+            }
+            _ => false,
+        }
     }
 
     /// An effect could not be performed at all. That is codeteam's own trouble; with a worker it is
@@ -471,6 +523,7 @@ impl Decider {
                 transcript: None,
                 change: None,
                 session: None,
+                log: None,
             };
             return self.attempt_failed(id, &facts, &report);
         }
@@ -485,6 +538,15 @@ impl Decider {
             transcript: None,
             session: None,
         });
+        if work == Work::Deliver {
+            // The work is done and stays where it is; a person can fetch it from there.
+            let why = message.to_owned();
+            self.emit(Event::Delivered {
+                id: id.clone(),
+                outcome: Delivered::Left { why },
+            });
+            return self.next(&id.frame);
+        }
         if matches!(work, Work::Gate(_)) {
             // `on_fail` is for checks that ran; whoever it leads to cannot mend this.
             return self.exhausted(&id.frame, &format!("checks could not run: {message}"));

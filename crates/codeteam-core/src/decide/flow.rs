@@ -4,9 +4,10 @@ use super::Decider;
 use crate::event::{Entry, Event, Outcome};
 use crate::frame::{Frame, Level, Question, QuestionKind};
 use crate::ids::{AttemptId, FramePath, StepId};
+use crate::log;
 use crate::run::Run;
 use crate::workflow::{
-    Answer, Condition, Exhausted, Over, Presence, StepKind, Target, glob_matches,
+    Answer, Condition, Exhausted, Length, Over, Presence, StepKind, Target, glob_matches,
 };
 
 impl Decider {
@@ -16,7 +17,10 @@ impl Decider {
         loop {
             let step = match target {
                 Target::Done if self.is_unaccepted(frame) => return self.ask_degraded(frame),
-                Target::Done => return self.end_frame(frame, Outcome::Completed),
+                Target::Done => match self.undelivered(frame) {
+                    Some(step) => return self.enter(frame, &step, why, None),
+                    None => return self.end_frame(frame, Outcome::Completed),
+                },
                 Target::Fail => return self.fail_frame(frame, "the workflow says so"),
                 Target::Step(step) => step,
             };
@@ -40,7 +44,7 @@ impl Decider {
                 .as_ref()
                 .is_none_or(|c| holds(&self.run, state, c));
             if holds {
-                return self.enter(frame, &step, why);
+                return self.enter(frame, &step, why, None);
             }
             target = definition.next.clone();
             self.emit(Event::StepSkipped {
@@ -50,7 +54,7 @@ impl Decider {
         }
     }
 
-    fn enter(&mut self, frame: &FramePath, step: &StepId, why: Entry) {
+    fn enter(&mut self, frame: &FramePath, step: &StepId, why: Entry, told: Option<String>) {
         let Some(state) = self.run.frames.get(frame) else {
             return;
         };
@@ -63,8 +67,11 @@ impl Decider {
         });
         let kind = self.run.step(step).map(|s| s.kind.clone());
         match kind {
-            Some(StepKind::Person { question, answers }) => {
-                let points = self.published_by(&answers);
+            Some(StepKind::Person {
+                question, answers, ..
+            }) => {
+                let mut points: Vec<String> = told.into_iter().collect();
+                points.extend(self.published_by(&answers));
                 let names = answers.into_iter().map(|a| a.name).collect();
                 let kind = if why == Entry::Rebound {
                     QuestionKind::Rebound
@@ -85,6 +92,14 @@ impl Decider {
             }
             _ => {}
         }
+    }
+
+    /// Where the run's own frame goes before it is done: what was committed is not handed over yet.
+    fn undelivered(&self, frame: &FramePath) -> Option<StepId> {
+        let has_commits = self.run.tip.commit != self.run.base.commit;
+        let is_due = frame.is_root() && has_commits && self.run.delivered.is_none();
+        let step = self.run.workflow.delivery().filter(|_| is_due)?;
+        Some(step.id.clone())
     }
 
     /// What would run on the person's own machine, with all their rights, by which answer. The
@@ -152,6 +167,15 @@ impl Decider {
         self.ask(frame, QuestionKind::Degraded, text, Vec::new(), answers);
     }
 
+    /// Nobody has written a message that has the form, and codeteam cannot make one.
+    pub(super) fn ask_message(&mut self, frame: &FramePath) {
+        let text = format!(
+            "No message that was written for this commit has the form `{}`. Write one.",
+            self.run.message
+        );
+        self.ask(frame, QuestionKind::Message, text, Vec::new(), Vec::new());
+    }
+
     pub(super) fn ask_interrupted(&mut self, frame: &FramePath) {
         let text = "codeteam ended while it was publishing. Look whether that happened: is it \
                     done, should it be done again, or does it fail?";
@@ -167,6 +191,10 @@ impl Decider {
 
     /// Patience is at its end: a person decides, or the frame fails.
     pub(super) fn exhausted(&mut self, frame: &FramePath, why: &str) {
+        if let Some(judge) = self.judge_of(frame) {
+            let told = format!("This does not get anywhere: {why}.");
+            return self.enter(frame, &judge, Entry::Failed, Some(told));
+        }
         match self.run.workflow.on_exhausted {
             Exhausted::Fail => self.fail_frame(frame, why),
             Exhausted::Ask => {
@@ -178,6 +206,28 @@ impl Decider {
                 self.ask(frame, QuestionKind::Exhausted, text, Vec::new(), answers);
             }
         }
+    }
+
+    /// The step at which a person judges what gets nowhere, if the frame has a change to judge.
+    fn judge_of(&self, path: &FramePath) -> Option<StepId> {
+        let frame = self.run.frames.get(path)?;
+        frame.change.as_ref()?;
+        let scope = &self.run.step(&frame.step)?.scope;
+        let steps = self.run.workflow.steps.values();
+        let mut judges = steps.filter(|step| {
+            matches!(
+                step.kind,
+                StepKind::Person {
+                    exhausted: true,
+                    ..
+                }
+            ) && step.scope == *scope
+                && step
+                    .when
+                    .as_ref()
+                    .is_none_or(|c| holds(&self.run, frame, c))
+        });
+        judges.next().map(|step| step.id.clone())
     }
 
     /// Ends a frame and everything below it; ends the run with its own frame.
@@ -221,6 +271,8 @@ fn holds(run: &Run, frame: &Frame, condition: &Condition) -> bool {
                 .iter()
                 .any(|file| patterns.iter().any(|p| glob_matches(p, file)))
         }),
+        Condition::Committed(wanted) => (run.tip.commit != run.base.commit) == *wanted,
+        Condition::Log(Length::Long) => frame.log.tokens() >= log_threshold(run),
         Condition::Answered(answers) => answers
             .iter()
             .all(|(step, answer)| frame.answered.get(step) == Some(answer)),
@@ -228,4 +280,10 @@ fn holds(run: &Run, frame: &Frame, condition: &Condition) -> bool {
         Condition::All(all) => all.iter().all(|c| holds(run, frame, c)),
         Condition::Any(any) => any.iter().any(|c| holds(run, frame, c)),
     }
+}
+
+/// How many tokens a log may have before it is shortened.
+fn log_threshold(run: &Run) -> u64 {
+    let said = run.roles.values().filter_map(|role| role.log_tokens);
+    said.min().unwrap_or(log::THRESHOLD)
 }

@@ -8,7 +8,7 @@ use crate::frame::{Frame, Item, Pause, Slot, SlotState, Stage, Work};
 use crate::ids::{AttemptId, FramePath, PhaseId, StepId, TaskId, Time, WorkerName};
 use crate::role::{Kind, Role};
 use crate::schedule::Status;
-use crate::workflow::{Over, StepKind, Target};
+use crate::workflow::{Over, SITUATION, StepKind, Target};
 
 impl Decider {
     /// Goes on until nothing more follows. Each pass that changes nothing is the last, and each
@@ -61,16 +61,21 @@ impl Decider {
 
     /// Opens the next child frame, if one may start.
     fn open_child(&mut self, parent: &FramePath) -> bool {
+        if self.ask_for_choice(parent) {
+            return true;
+        }
         let Some(frame) = self.run.frames.get(parent) else {
             return false;
         };
         let Some(children) = &frame.children else {
             return false;
         };
-        if frame.stage != Stage::Each || children.halted {
+        if frame.stage != Stage::Each || children.halted || is_asked(frame) {
             return false;
         }
-        let Some(name) = children.schedule.next().and_then(|i| children.names.get(i)) else {
+        let chosen = children.chosen.filter(|i| children.schedule.may_start(*i));
+        let next = chosen.or_else(|| children.schedule.next());
+        let Some(name) = next.and_then(|i| children.names.get(i)) else {
             return false;
         };
         let Some(StepKind::Each { over, start, .. }) = self.run.step_of(frame).map(|s| &s.kind)
@@ -100,6 +105,74 @@ impl Decider {
         true
     }
 
+    /// Asks which task comes first, if several could and somebody is to say.
+    fn ask_for_choice(&mut self, parent: &FramePath) -> bool {
+        let Some(frame) = self.run.frames.get(parent) else {
+            return false;
+        };
+        let wanted = self.run.workflow.settings.get(SITUATION).copied();
+        let (Some(StepKind::Each { choose, .. }), Some(children), Some(true)) = (
+            self.run.step_of(frame).map(|s| &s.kind),
+            &frame.children,
+            wanted,
+        ) else {
+            return false;
+        };
+        let Some(role) = choose.clone() else {
+            return false;
+        };
+        let busy = frame.stage != Stage::Each || children.halted || is_asked(frame);
+        let told = children
+            .chosen
+            .is_some_and(|i| children.schedule.may_start(i));
+        if busy || told || children.schedule.candidates().nth(1).is_none() {
+            return false;
+        }
+        let id = AttemptId {
+            frame: parent.clone(),
+            step: frame.step.clone(),
+            generation: frame.generation,
+            slot: 0,
+            attempt: children.choices + 1,
+            fence: 0,
+        };
+        self.emit(Event::ChoiceOpened { id, role });
+        true
+    }
+
+    /// Whether a role is at work that says which task comes first.
+    pub(super) fn is_choosing(&self, frame: &FramePath) -> bool {
+        let frame = self.run.frames.get(frame);
+        frame.is_some_and(|f| f.stage == Stage::Each)
+    }
+
+    /// Takes what a role says of which task comes first: its id, alone on the first line. Whatever
+    /// else it says, the plan's own order will do.
+    pub(super) fn chosen_by(&mut self, id: &AttemptId, text: &str) {
+        let children = self.run.frames.get(&id.frame);
+        let Some(children) = children.and_then(|f| f.children.as_ref()) else {
+            return;
+        };
+        let first = text.trim().lines().next().unwrap_or_default();
+        let said = first.trim_matches(|c: char| !c.is_alphanumeric());
+        let may = |i: &usize| children.schedule.may_start(*i);
+        let named = children.position(said).filter(may);
+        let Some(task) = named.or_else(|| children.schedule.next()) else {
+            return;
+        };
+        let why = match named {
+            Some(_) => text.trim().to_owned(),
+            None => String::new(),
+        };
+        if let Some(name) = children.names.get(task).cloned() {
+            self.emit(Event::TaskChosen {
+                id: id.clone(),
+                task: TaskId(name),
+                why,
+            });
+        }
+    }
+
     /// Where a frame goes on: who makes changes, if what it has was rejected; else where it was.
     pub(super) fn take_up_at(&self, frame: &Frame) -> Target {
         let here = Target::Step(frame.step.clone());
@@ -113,9 +186,10 @@ impl Decider {
                 let back = on_conflict.clone().map(Target::Step);
                 (!is_judged(frame), back)
             }
-            StepKind::Person { .. } | StepKind::Each { .. } | StepKind::Publish { .. } => {
-                (false, None)
-            }
+            StepKind::Person { .. }
+            | StepKind::Each { .. }
+            | StepKind::Publish { .. }
+            | StepKind::Deliver { .. } => (false, None),
         };
         if !rejected {
             return here;
@@ -213,7 +287,7 @@ impl Decider {
             .run
             .frames
             .values()
-            .filter(|f| f.stage == Stage::Working)
+            .filter(|f| matches!(f.stage, Stage::Working | Stage::Each))
             .flat_map(|f| &f.slots)
             .filter(|slot| self.is_ready(slot))
             .map(|slot| slot.id.clone())
@@ -395,4 +469,10 @@ impl Decider {
             reserved,
         });
     }
+}
+
+/// Whether somebody is to say which task comes first, and has not yet.
+fn is_asked(frame: &Frame) -> bool {
+    let mut slots = frame.slots.iter();
+    slots.any(|slot| !matches!(slot.state, SlotState::Done(_)))
 }

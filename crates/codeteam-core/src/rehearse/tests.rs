@@ -316,6 +316,7 @@ fn every_word_can_be_said_under_every_contract() {
                 kind,
                 contract,
                 mode,
+                asks: false,
             };
             for act in act(kind) {
                 let said = forms::answer(&act, form, &told);

@@ -102,6 +102,7 @@ impl<'a> World<'a> {
             rules: Vec::new(),
             templates: std::collections::BTreeMap::new(),
             strategies: std::collections::BTreeMap::new(),
+            message: crate::message::Format::default(),
             run: "rehearsal".into(),
             at: self.now,
             goal: goal.to_owned(),
@@ -115,7 +116,7 @@ impl<'a> World<'a> {
                 .filter(|(_, status)| status.satisfies())
                 .collect(),
             limits: Limits::default(),
-            plan_id: "plan".to_owned(),
+            plan_id: "plan_0001".to_owned(),
             max_tasks: MAX_TASKS,
             confinement: String::new(),
             sandbox: Sandbox::None,
@@ -225,6 +226,7 @@ impl<'a> World<'a> {
                 question,
                 answer,
                 note,
+                change: None,
             }
         } else if answer == ABORT {
             Decision::Abort { reason: note }

@@ -189,6 +189,8 @@ impl RoleFile {
                 continues: self.continues.unwrap_or_default(),
                 use_planner: self.use_planner.unwrap_or_default(),
                 provider: self.provider,
+                root: None,
+                max_chars: None,
             },
             description: self.description.unwrap_or_default(),
             context,
@@ -196,6 +198,7 @@ impl RoleFile {
             stance: self.stance.unwrap_or_default(),
             config: self.config,
             template: self.template,
+            log_tokens: None,
         }
     }
 }

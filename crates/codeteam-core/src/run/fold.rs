@@ -9,14 +9,17 @@ use self::frames::{end_frame, enter, open_frame, reopen, resume_frame};
 use self::tasks::{change_task, forget_dropped, rebuild_schedules, set_plan};
 use super::{Outstanding, Run, TaskRecord};
 use crate::budget::{Budget, Usage};
-use crate::event::{Event, RunStarted};
+use crate::event::{Delivered, Event, RunStarted};
 use crate::feedback::Failed;
 use crate::frame::{
-    Feedback, Frame, FrameChange, Item, Judged, QuestionKind, Session, Slot, SlotState, Stage, Tip,
-    Work,
+    Feedback, Frame, FrameChange, Item, Judged, Question, QuestionKind, Session, Slot, SlotState,
+    Stage, Tip, Work,
 };
 use crate::ids::{AttemptId, FramePath, StepId};
+use crate::record::{Ballot, Decided, GateRun};
+use crate::role::Kind;
 use crate::submission::Submission;
+use crate::workflow::{StepKind, Writes};
 
 /// Folds one event into a run. Total: an event that does not fit changes nothing but the count.
 #[expect(
@@ -134,8 +137,9 @@ pub fn apply(run: &mut Run, event: &Event) {
             });
         }
         Event::AttemptSpent { id, usage } => settle(run, id, *usage),
-        Event::SlotAbstained { id, .. } => {
+        Event::SlotAbstained { id, reason } => {
             with_slot(run, id, |slot| slot.state = SlotState::Done(None));
+            record_vote(run, id, None, reason);
         }
         Event::SubmissionReceived {
             id,
@@ -148,7 +152,11 @@ pub fn apply(run: &mut Run, event: &Event) {
         } => {
             settle(run, id, *usage);
             remember(run, id, session.as_deref(), *usage);
-            receive(run, id, submission, change.as_ref(), *vote);
+            let writes = match run.step(&id.step).map(|step| &step.kind) {
+                Some(StepKind::Role(role)) => Some(role.writes),
+                _ => None,
+            };
+            receive(run, id, submission, change.as_ref(), *vote, writes);
         }
         Event::FindingsChanged {
             frame,
@@ -170,7 +178,16 @@ pub fn apply(run: &mut Run, event: &Event) {
                     slot.state = SlotState::Done(Some(*passed));
                 }
                 f.outputs.checks.clone_from(results);
+                f.log.checked(step, results);
                 judge(f, step, *passed, tree, true);
+                let gate = GateRun {
+                    round: judged_round(f),
+                    passed: *passed,
+                    results: results.clone(),
+                    tree: tree.clone(),
+                    patch: f.change.as_ref().map(|change| change.patch.clone()),
+                };
+                f.record.gate(step, gate);
             });
         }
         Event::StepJudged {
@@ -190,6 +207,8 @@ pub fn apply(run: &mut Run, event: &Event) {
                 if *approved {
                     return;
                 }
+                let patch = f.change.as_ref().map(|change| change.patch.clone());
+                f.record.rejected(judged_round(f), step, patch, feedback);
                 f.round += 1;
                 f.rejected += 1;
                 f.since_rebound += 1;
@@ -232,16 +251,22 @@ pub fn apply(run: &mut Run, event: &Event) {
             run.integrating.retain(|f| f != frame);
             with(run, frame, |f| f.stage = Stage::Asking(question.clone()));
         }
-        Event::Answered {
-            frame,
-            answer,
-            note,
-            resets,
-            rejects,
-            ..
-        } => {
-            answered(run, frame, answer, note, *resets, *rejects);
-        }
+        Event::Answered { frame, .. } => with(run, frame, |f| {
+            record_decision(f, event);
+            answered(f, event);
+        }),
+        Event::ChoiceOpened { id, role } => with(run, &id.frame, |f| {
+            if let Some(children) = &mut f.children {
+                children.choices += 1;
+            }
+            f.slots = vec![Slot::new(id.clone(), Work::Role(role.clone()))];
+        }),
+        Event::TaskChosen { id, task, .. } => with(run, &id.frame, |f| {
+            f.slots.clear();
+            if let Some(children) = &mut f.children {
+                children.chosen = children.position(task.as_str());
+            }
+        }),
         Event::NoteGiven {
             frame, from, text, ..
         } => with(run, frame, |f| {
@@ -272,20 +297,23 @@ pub fn apply(run: &mut Run, event: &Event) {
             run.tip = base.clone();
             with(run, &id.frame, |f| {
                 let old = f.change.take();
-                f.base = base.clone();
-                f.tree = base.tree.clone();
-                f.round += 1;
-                f.rejected += 1;
-                *f.rejections.entry(id.step.clone()).or_default() += 1;
-                f.feedback.push(Feedback {
+                let feedback = Feedback {
                     from: id.step.clone(),
                     text: format!(
                         "The change conflicts with what was integrated meanwhile, in {}. \
                          Make it again on the new base; the diff of the old one is attached.",
                         files.join(", ")
                     ),
-                    body: old.map(|change| change.diff),
-                });
+                    body: old.as_ref().map(|change| change.diff.clone()),
+                };
+                let (told, patch) = (std::slice::from_ref(&feedback), old.map(|old| old.patch));
+                f.record.rejected(f.round, &id.step, patch, told);
+                f.base = base.clone();
+                f.tree = base.tree.clone();
+                f.round += 1;
+                f.rejected += 1;
+                *f.rejections.entry(id.step.clone()).or_default() += 1;
+                f.feedback.push(feedback);
                 finish_slot(f, id);
             });
         }
@@ -314,6 +342,14 @@ pub fn apply(run: &mut Run, event: &Event) {
         Event::Published { id, .. } => {
             settle(run, id, Usage::default());
             with(run, &id.frame, |f| finish_slot(f, id));
+        }
+        Event::Delivered { id, outcome } => {
+            settle(run, id, Usage::default());
+            with(run, &id.frame, |f| finish_slot(f, id));
+            if let Delivered::Forward { branch, .. } = outcome {
+                run.branch.clone_from(branch);
+            }
+            run.delivered = Some(outcome.clone());
         }
         Event::BudgetWarned { what } => run.budget.warned.push(*what),
         Event::DiskMeasured { bytes } => run.budget.disk_bytes = *bytes,
@@ -354,6 +390,7 @@ fn begin(run: &mut Run, started: &RunStarted) {
     run.rules = Arc::new(started.rules.clone());
     run.templates = Arc::new(started.templates.clone());
     run.strategies = Arc::new(started.strategies.clone());
+    run.message = Arc::new(started.message.clone());
     for (account, until) in &started.resting {
         run.parks.park(account, *until);
     }
@@ -463,7 +500,11 @@ fn receive(
     submission: &Submission,
     change: Option<&(crate::ids::Tree, FrameChange)>,
     vote: Option<bool>,
+    writes: Option<Writes>,
 ) {
+    if let Submission::Verdict(verdict) = submission {
+        record_vote(run, id, vote, &verdict.reason);
+    }
     with(run, &id.frame, |f| {
         if let Some(slot) = f.slot_mut(id) {
             slot.state = SlotState::Done(vote);
@@ -471,69 +512,188 @@ fn receive(
         match submission {
             Submission::Requirements(r) => f.outputs.requirements = Some(r.requirements.clone()),
             Submission::Design(d) => f.outputs.take_design(&id.step, d),
-            Submission::Text(t) => f.outputs.text = Some(t.message.clone()),
+            Submission::Text(t) => match writes {
+                Some(Writes::Message) => f.outputs.text = Some(t.message.clone()),
+                Some(Writes::Brief) => f.outputs.brief = Some(t.message.clone()),
+                Some(Writes::Log) => f.log.shorten(&t.message),
+                // Which task comes first is another event's to say.
+                None => {}
+            },
             Submission::Change(c) => {
+                let files = change.map_or(&[][..], |(_, change)| change.files.as_slice());
+                f.log.submitted(f.round, &id.step, c, files);
                 f.outputs.change = Some(c.clone());
                 f.outputs.text = None;
+                f.accepted_by = None;
                 f.feedback.clear();
             }
             Submission::Verdict(v) => {
+                f.log.judged(&id.step, v);
                 f.reasons.insert(id.slot, v.reason.clone());
             }
-            Submission::Questions(_) | Submission::Plan(_) | Submission::Blocked(_) => {}
+            Submission::Plan(_) => {
+                f.outputs.settled = false;
+                f.feedback.clear();
+            }
+            Submission::Questions(_) | Submission::Blocked(_) => {}
         }
         if let Some((tree, change)) = change {
             f.seen.record(&id.step, &change.patch, f.round);
             f.tree = tree.clone();
             f.change = Some(change.clone());
+            f.record.made = f.round;
         }
     });
 }
 
-fn answered(
-    run: &mut Run,
-    frame: &FramePath,
-    answer: &str,
-    note: &str,
-    resets: bool,
-    rejects: bool,
-) {
-    with(run, frame, |f| {
-        let Stage::Asking(question) = &f.stage else {
+/// The round of what is judged: a change belongs to the round it was made in.
+fn judged_round(frame: &Frame) -> u32 {
+    match frame.change {
+        Some(_) => frame.record.made,
+        None => frame.round,
+    }
+}
+
+/// Keeps what a gatekeeper said, for reports.
+fn record_vote(run: &mut Run, id: &AttemptId, vote: Option<bool>, reason: &str) {
+    let roles = Arc::clone(&run.roles);
+    with(run, &id.frame, |f| {
+        let work = f.slot(id).map(|slot| &slot.work);
+        let Some(Work::Role(role)) = work else {
             return;
         };
-        let question = question.clone();
-        match question.kind {
-            QuestionKind::Analyst => {
-                f.question_rounds += 1;
-                f.outputs
-                    .answers
-                    .push((question.points.clone(), answer.to_owned()));
-            }
-            QuestionKind::Degraded => f.level_accepted = answer == "accept",
-            QuestionKind::Step if !rejects => {
-                f.accepted = f.change.as_ref().map(|change| change.patch.clone());
-                f.answered.insert(f.step.clone(), answer.to_owned());
-            }
-            _ => {
-                f.answered.insert(f.step.clone(), answer.to_owned());
-            }
+        let known = roles.get(role);
+        if known.is_none_or(|known| known.kind != Kind::Gatekeeper) {
+            return;
         }
-        if resets {
-            f.reset_counts();
-        }
-        if rejects {
-            f.round += 1;
-            f.rejected += 1;
-        }
-        if !note.trim().is_empty() {
-            let feedback = Feedback {
-                from: f.step.clone(),
-                text: note.to_owned(),
-                body: None,
-            };
-            f.feedback.push(feedback);
-        }
-        f.stage = Stage::Working;
+        let patch = f.change.as_ref().map(|change| change.patch.clone());
+        let ballot = Ballot {
+            role: role.clone(),
+            slot: id.slot,
+            generation: id.generation,
+            round: judged_round(f),
+            vote,
+            reason: reason.to_owned(),
+            tree: f.tree.clone(),
+            patch,
+        };
+        f.record.vote(&id.step, ballot);
     });
+}
+
+/// Keeps what a person decided, for reports. An analyst's questions are not about a change.
+fn record_decision(f: &mut Frame, event: &Event) {
+    let (
+        Stage::Asking(question),
+        Event::Answered {
+            answer,
+            note,
+            by,
+            rejects,
+            ..
+        },
+    ) = (&f.stage, event)
+    else {
+        return;
+    };
+    if question.kind == QuestionKind::Analyst {
+        return;
+    }
+    let decided = Decided {
+        step: f.step.clone(),
+        answer: answer.clone(),
+        note: note.clone(),
+        by: by.clone(),
+        rejects: *rejects,
+        over: Vec::new(),
+        patch: f.change.as_ref().map(|change| change.patch.clone()),
+    };
+    f.record.decide(judged_round(f), decided);
+}
+
+/// What a person says when they want the plan and no more questions.
+const SAVE_PLAN: &str = "/save_plan";
+
+fn answered(f: &mut Frame, event: &Event) {
+    let Stage::Asking(question) = &f.stage else {
+        return;
+    };
+    let Event::Answered {
+        answer,
+        note,
+        by,
+        resets,
+        rejects,
+        reverts,
+        change,
+        over,
+        ..
+    } = event
+    else {
+        return;
+    };
+    let question = question.clone();
+    match question.kind {
+        QuestionKind::Analyst => {
+            f.question_rounds += 1;
+            let said = match answer.trim().strip_prefix(SAVE_PLAN) {
+                Some(rest) => {
+                    f.outputs.settled = true;
+                    let rest = rest.trim();
+                    if rest.is_empty() {
+                        "That is all; write the plan now."
+                    } else {
+                        rest
+                    }
+                }
+                None => answer,
+            };
+            let understood = Some(&question.text).filter(|text| *text != Question::UNCLEAR);
+            let points = understood.into_iter().chain(&question.points);
+            let points = points.cloned().collect();
+            f.outputs.answers.push((points, said.to_owned()));
+        }
+        QuestionKind::Message => f.outputs.text = Some(answer.to_owned()),
+        QuestionKind::Degraded => f.level_accepted = answer == "accept",
+        QuestionKind::Step if !rejects && change.is_none() => {
+            f.accepted = f.change.as_ref().map(|change| change.patch.clone());
+            f.accepted_by = (!over.is_empty()).then(|| by.clone());
+            f.answered.insert(f.step.clone(), answer.to_owned());
+        }
+        _ => {
+            f.answered.insert(f.step.clone(), answer.to_owned());
+        }
+    }
+    if question.kind != QuestionKind::Analyst {
+        f.log.said(by, answer, note);
+    }
+    if *resets {
+        f.reset_counts();
+    }
+    if *rejects {
+        f.round += 1;
+        f.rejected += 1;
+    }
+    if let Some((tree, change)) = change.as_deref() {
+        f.seen.record(&f.step, &change.patch, f.round);
+        f.tree = tree.clone();
+        f.change = Some(change.clone());
+        f.record.made = f.round;
+        f.outputs.text = None;
+        f.accepted_by = None;
+        f.feedback.clear();
+    }
+    if *reverts {
+        f.tree = f.base.tree.clone();
+        f.change = None;
+    }
+    if !note.trim().is_empty() {
+        let feedback = Feedback {
+            from: f.step.clone(),
+            text: note.to_owned(),
+            body: None,
+        };
+        f.feedback.push(feedback);
+    }
+    f.stage = Stage::Working;
 }

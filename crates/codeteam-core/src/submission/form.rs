@@ -13,6 +13,8 @@ pub struct Form {
     pub contract: Contract,
     /// How files are changed.
     pub mode: Mode,
+    /// Whether a planner may ask a person first. An analyst always may.
+    pub asks: bool,
 }
 
 /// Why there is no such form.
@@ -33,6 +35,7 @@ impl Form {
                     kind,
                     contract,
                     mode,
+                    asks: false,
                 };
                 let modes = [Mode::Tools, Mode::Edits].into_iter();
                 modes.map(form).filter(|form| form.gap().is_none())

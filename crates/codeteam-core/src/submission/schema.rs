@@ -29,12 +29,16 @@ pub fn schema(form: Form) -> Value {
         (Contract::TeamMcp, Kind::Gatekeeper) => vec![of::<team::Judged>()],
         (_, Kind::Analyst) => vec![of::<Questions>(), of::<Requirements>()],
         (_, Kind::Designer) => vec![of::<Design>()],
+        (_, Kind::Planner) if form.asks => vec![of::<Questions>(), of::<Planned>()],
         (_, Kind::Planner) => vec![of::<Planned>()],
         (_, Kind::Implementer) => vec![of::<Change>()],
         (_, Kind::Gatekeeper) => vec![of::<Verdict>()],
         (_, Kind::Scribe) => vec![of::<Text>()],
     };
-    parts.push(of::<Blocked>());
+    // There it is said in the contract's own way.
+    if form.contract != Contract::Strict {
+        parts.push(of::<Blocked>());
+    }
     let mut properties = Map::new();
     for part in &mut parts {
         if let Some(Value::Object(own)) = part.remove("properties") {

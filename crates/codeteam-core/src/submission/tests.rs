@@ -10,6 +10,7 @@ fn form(kind: Kind) -> Form {
         kind,
         contract: Contract::Native,
         mode: Mode::Tools,
+        asks: false,
     }
 }
 
@@ -63,10 +64,23 @@ fn the_examples_fit_their_contracts() {
 #[test]
 fn every_form_may_be_blocked_and_must_say_why() {
     for form in Form::all() {
-        let parsed = parse(form, r#"{"blocked":"no access"}"#);
+        let (why, silence, key) = if form.contract == Contract::Strict {
+            (
+                r#"{"status":"error","reason":"no access"}"#,
+                r#"{"status":"error","reason":" "}"#,
+                "reason",
+            )
+        } else {
+            (
+                r#"{"blocked":"no access"}"#,
+                r#"{"blocked":" "}"#,
+                "blocked",
+            )
+        };
+        let parsed = parse(form, why);
         assert!(matches!(parsed, Ok(Submission::Blocked(_))), "{form:?}");
-        let silent = parse(form, r#"{"blocked":" "}"#).unwrap_err();
-        assert_eq!(silent, "`blocked` must not be empty", "{form:?}");
+        let silent = parse(form, silence).unwrap_err();
+        assert_eq!(silent, format!("`{key}` must not be empty"), "{form:?}");
     }
 }
 
@@ -230,6 +244,7 @@ fn what_is_too_long_or_too_deep_is_refused() {
 fn edits_are_whole_files_of_the_worktree() {
     let edits = Form {
         mode: Mode::Edits,
+        asks: false,
         ..form(Kind::Implementer)
     };
     let said = |edit: &str| parse(edits, &format!(r#"{{"summary":"x","edits":[{edit}]}}"#));

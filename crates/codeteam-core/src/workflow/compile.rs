@@ -9,7 +9,9 @@ use super::file::{
     Entries, FileAnswer, FileCheck, FileRetry, FileStep, OnTaskFailure, WorkflowFile,
 };
 use super::shape::{self, Find};
-use super::{Answer, Check, Exhausted, RoleStep, Step, StepKind, Target, Workflow, check};
+use super::{
+    Answer, AsksBefore, Check, Exhausted, RoleStep, Step, StepKind, Target, Workflow, check,
+};
 use crate::ids::{RoleName, StepId, is_plain};
 use crate::retry;
 use crate::role::{Book, Kind, Layer, Resolved, Role};
@@ -58,6 +60,8 @@ pub struct Surroundings {
     pub tests: Vec<String>,
     /// Who judges where the setting `security_review` asks for it.
     pub security_role: Option<String>,
+    /// Before which commits a person is asked, whatever the workflow says.
+    pub asks_before: AsksBefore,
 }
 
 /// Compiles a workflow file that has its roles in itself. `project_checks` stand in for
@@ -352,7 +356,7 @@ impl Compiler<'_> {
             return None;
         }
         if let Some(question) = raw.person {
-            return self.person(id, place, question, raw.answers);
+            return self.person(id, place, question, raw.answers, raw.exhausted);
         }
         if let Some(gate) = raw.gate {
             return self.gate(id, &gate);
@@ -373,6 +377,7 @@ impl Compiler<'_> {
     fn role_step(&mut self, raw: FileStep) -> Option<StepKind> {
         let names: Vec<Placed<String>> = raw.role.into_iter().chain(raw.roles).collect();
         let mut slots = Vec::new();
+        let mut plans = false;
         for name in names {
             let resolved = self.role(&name)?;
             let role = resolved.role;
@@ -381,6 +386,7 @@ impl Compiler<'_> {
             for _ in 0..said.or(usual).unwrap_or(1).clamp(1, 64) {
                 slots.push(role.name.clone());
             }
+            plans |= role.kind == Kind::Planner;
             self.roles.insert(role.name.clone(), role);
         }
         let retry = self.retry(raw.retry.as_ref(), raw.max_retries)?;
@@ -397,10 +403,11 @@ impl Compiler<'_> {
                 .stall_seconds
                 .map_or_else(super::stall_ms, |s| s.saturating_mul(1_000)),
             degrade: raw.degrade,
-            max_question_rounds: raw.max_question_rounds.unwrap_or(1),
+            max_question_rounds: raw.max_question_rounds.unwrap_or(u32::from(!plans)),
             allow_empty: raw.allow_empty,
             outputs: raw.outputs,
             scope: raw.context_scope.unwrap_or_default(),
+            writes: raw.writes,
             config: raw.config,
         })))
     }
@@ -411,6 +418,7 @@ impl Compiler<'_> {
         place: Place,
         question: String,
         answers: Entries<Either<FileAnswer>>,
+        exhausted: bool,
     ) -> Option<StepKind> {
         if answers.0.is_empty() {
             let fault = Fault::at(place, format!("`{id}` asks a person and allows no answer"));
@@ -432,10 +440,15 @@ impl Compiler<'_> {
                 rejects: full.rejects,
                 resets: full.resets,
                 edits: full.edits,
+                reverts: full.reverts,
             }
         };
         let answers = answers.0.into_iter().map(answer).collect();
-        Some(StepKind::Person { question, answers })
+        Some(StepKind::Person {
+            question,
+            answers,
+            exhausted,
+        })
     }
 
     fn each(&mut self, id: &StepId, place: Place, raw: FileStep) -> Option<StepKind> {
@@ -445,12 +458,30 @@ impl Compiler<'_> {
             return None;
         };
         self.graph(raw.steps.0, Some(id));
+        let choose = match &raw.choose {
+            Some(name) => Some(self.chooser(name)?),
+            None => None,
+        };
         Some(StepKind::Each {
             over,
             start: StepId(start),
             cap: raw.cap.unwrap_or(1).max(1),
             halt: raw.on_task_failure == OnTaskFailure::Halt,
+            choose,
         })
+    }
+
+    /// The role that says which task comes first.
+    fn chooser(&mut self, name: &Placed<String>) -> Option<RoleName> {
+        let role = self.role(name)?.role;
+        if role.kind != Kind::Scribe {
+            let message = format!("`{}` cannot choose a task: it is no scribe", name.value);
+            self.fault(name.place, message);
+            return None;
+        }
+        let chosen = role.name.clone();
+        self.roles.insert(chosen.clone(), role);
+        Some(chosen)
     }
 }
 

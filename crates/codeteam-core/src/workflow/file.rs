@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Visitor};
 use serde_json::Value;
 
-use super::{Condition, Exhausted, Join, Over, Rebound, Scope};
+use super::{Condition, Exhausted, Join, Over, Rebound, Scope, Writes};
 use crate::findings::Severity;
 use crate::retry;
 use crate::role::{Kind, RoleFile};
@@ -195,12 +195,17 @@ pub(crate) struct FileStep {
     pub(super) person: Option<String>,
     /// What can be answered, and where each answer leads.
     pub(super) answers: Entries<Either<FileAnswer>>,
+    /// Whether a change that gets nowhere comes to this person instead of being given up.
+    pub(super) exhausted: bool,
     /// A sub-graph for every `task` or `phase` of the plan.
     pub(super) each: Option<Over>,
     /// The first step of the sub-graph.
     pub(super) start: Option<String>,
     /// How many tasks at a time; 1 if left out.
     pub(super) cap: Option<usize>,
+    /// The role that is asked which task comes first, where several could and the setting
+    /// `situation` is on.
+    pub(super) choose: Option<Placed<String>>,
     /// Whether the others go on when a task fails, or it all ends.
     pub(super) on_task_failure: OnTaskFailure,
     /// The steps of the sub-graph.
@@ -234,10 +239,14 @@ pub(crate) struct FileStep {
     pub(super) rebound: Option<Rebound>,
     /// Whether, after the last try, less may be asked for.
     pub(super) degrade: bool,
-    /// How often an analyst may ask before the next step follows; once if left out.
+    /// How often an analyst may ask before the next step follows; once if left out. How often a
+    /// planner may ask before it must plan; never if left out.
     pub(super) max_question_rounds: Option<u32>,
     /// Whether an implementer may change nothing.
     pub(super) allow_empty: bool,
+    /// What a scribe's text is: the `message` of what comes next, the `brief` that implementers are
+    /// given, or the `log` of the work, shortened. A message if left out.
+    pub(super) writes: Writes,
     /// The same as `next: done`.
     pub(super) terminal: bool,
     /// Whether workflows that extend this one must keep it.
@@ -291,6 +300,9 @@ pub(crate) struct FileAnswer {
     /// Whether it comes with a change that the person has made to the work tree.
     #[serde(default)]
     pub(super) edits: bool,
+    /// Whether the change is undone: work starts again from the base. It is kept if left out.
+    #[serde(default)]
+    pub(super) reverts: bool,
 }
 
 /// How failed attempts are tried again.

@@ -51,6 +51,7 @@ fn run(start: &Start, deaths: &[(usize, Death)]) -> (Ending, usize) {
                     .unwrap_or("by mail".into()),
                 question: question.id,
                 note: String::new(),
+                change: None,
             });
         } else {
             let until = world.next_wake().unwrap();
@@ -121,6 +122,7 @@ fn work(world: &World, id: &AttemptId) -> Input {
         id: id.clone(),
         report: Box::new(WorkerReport {
             session: None,
+            log: None,
             end,
             usage: spent(100),
             transcript: None,

@@ -42,6 +42,8 @@ impl Watch {
                 frame,
                 question,
                 rejects,
+                change,
+                reverts,
                 ..
             } => {
                 let asked = run.frames.get(frame).map(|f| &f.stage);
@@ -49,8 +51,12 @@ impl Watch {
                     panic!("an answer to nothing: {question}");
                 };
                 assert_eq!(open.id, *question, "an answer to another question");
-                if open.kind == QuestionKind::Step && !rejects {
-                    let told = self.frames.entry(frame.clone()).or_default();
+                let told = self.frames.entry(frame.clone()).or_default();
+                if let Some(change) = change {
+                    told.patch = Some(change.1.patch.clone());
+                } else if *reverts {
+                    told.patch = None;
+                } else if open.kind == QuestionKind::Step && !rejects {
                     told.accepted.clone_from(&told.patch);
                 }
             }
@@ -277,23 +283,25 @@ fn something_will_happen(run: &Run, frame: &Frame) {
     if run.is_terminal() {
         return;
     }
+    let at_work = frame.slots.iter().any(|slot| match slot.state {
+        SlotState::Running | SlotState::Paused { .. } => true,
+        // Only workers wait for room.
+        SlotState::Queued => matches!(slot.work, Work::Role(_)),
+        SlotState::Done(_) => false,
+    });
     let moving = match &frame.stage {
         Stage::Asking(_) => true,
-        Stage::Each => run
-            .frames
-            .values()
-            .any(|f| f.parent.as_ref() == Some(&frame.path)),
+        // A role may be asked which task comes first.
+        Stage::Each => {
+            let mut frames = run.frames.values();
+            at_work || frames.any(|f| f.parent.as_ref() == Some(&frame.path))
+        }
         Stage::Committing => {
             let first = run.integrating.first() == Some(&frame.path);
             let under_way = frame.slots.iter().any(|s| s.state == SlotState::Running);
             run.integrating.contains(&frame.path) && first == under_way
         }
-        Stage::Working => frame.slots.iter().any(|slot| match slot.state {
-            SlotState::Running | SlotState::Paused { .. } => true,
-            // Only workers wait for room.
-            SlotState::Queued => matches!(slot.work, Work::Role(_)),
-            SlotState::Done(_) => false,
-        }),
+        Stage::Working => at_work,
         Stage::Ended(_) => false,
     };
     assert!(

@@ -74,6 +74,7 @@ fn some_input(world: &World, luck: &mut Luck) -> Input {
                 question: id,
                 answer: "yes".to_owned(),
                 note: String::new(),
+                change: None,
             },
         },
         _ => Input::Resumed {

@@ -3,10 +3,12 @@
 mod contracts;
 mod integration;
 mod limits;
+mod messages;
 mod people;
 mod plans;
 mod reviewers;
 mod rounds;
+mod talking;
 mod tries;
 
 use crate::fixture::{EACH_TASK, Start};

@@ -147,8 +147,29 @@ pub(crate) fn tell(event: &Event) -> String {
             )
         }
         Event::Answered {
-            question, answer, ..
-        } => format!("{question} answered: {answer}"),
+            question,
+            answer,
+            change,
+            over,
+            reverts,
+            ..
+        } => {
+            let tree = change
+                .as_ref()
+                .map_or(String::new(), |c| format!(", tree {}", c.0));
+            let undone = if *reverts { ", undone" } else { "" };
+            let over: Vec<&str> = over.iter().map(|step| step.as_str()).collect();
+            let over = match over.as_slice() {
+                [] => String::new(),
+                over => format!(", over {}", over.join(", ")),
+            };
+            format!("{question} answered: {answer}{tree}{undone}{over}")
+        }
+        Event::ChoiceOpened { id, role } => format!("{id} may choose: {role}"),
+        Event::TaskChosen { task, why, .. } if why.is_empty() => format!("{task} is first"),
+        Event::TaskChosen { task, why, .. } => {
+            format!("{task} is first: {}", why.replace('\n', " / "))
+        }
         Event::NoteGiven { frame, text, .. } => format!("{frame} is told: {text}"),
         Event::DecisionRefused { why, .. } => format!("refused: {why}"),
         Event::FrameRebased { base, tree, .. } => format!("rebased on {}: {tree}", base.commit),
@@ -162,6 +183,7 @@ pub(crate) fn tell(event: &Event) -> String {
             message,
             ..
         } => format!("{commit} committed: {tree}: {message}"),
+        Event::Delivered { outcome, .. } => format!("delivered: {}", word(outcome)),
         Event::NothingToCommit { frame } => format!("{frame} has nothing to commit"),
         Event::BudgetWarned { what } => format!("four fifths of {} are used up", word(what)),
         Event::DiskMeasured { bytes } => format!("{bytes} bytes on the disk"),
@@ -188,6 +210,7 @@ pub(crate) fn tell_due(effect: &Effect) -> String {
         Effect::Rebase { id, onto, .. } => format!("{id}: rebase onto {}", onto.commit),
         Effect::Integrate { id, onto, .. } => format!("{id}: integrate onto {}", onto.commit),
         Effect::Publish { id, command } => format!("{id}: publish with {command}"),
+        Effect::Deliver { id, tip, .. } => format!("{id}: deliver {}", tip.commit),
         Effect::Ask(question) => format!("{}: ask", question.id),
         Effect::Wait { until, why } => {
             let why = match why {

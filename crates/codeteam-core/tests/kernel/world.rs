@@ -148,6 +148,7 @@ impl World {
             id: id.clone(),
             report: Box::new(WorkerReport {
                 session: None,
+                log: None,
                 end,
                 usage: spent(cost),
                 transcript: None,
@@ -208,6 +209,11 @@ impl World {
                 let id = id.clone();
                 Some(Input::Integrated { at, id, outcome })
             }
+            Effect::Deliver { id, how, tip, .. } => Some(Input::Delivered {
+                at,
+                id: id.clone(),
+                outcome: self.git.deliver(how, tip),
+            }),
             _ => None,
         }
     }
@@ -293,6 +299,7 @@ pub(crate) fn attempt_of(input: &Input) -> Option<&AttemptId> {
         | Input::Rebased { id, .. }
         | Input::Integrated { id, .. }
         | Input::Published { id, .. }
+        | Input::Delivered { id, .. }
         | Input::EffectFailed { id, .. } => Some(id),
         _ => None,
     }

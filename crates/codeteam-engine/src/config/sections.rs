@@ -25,6 +25,14 @@ pub struct Agent {
     pub log_summarize_threshold: Option<u64>,
 }
 
+/// How the repository is laid out, beyond `.codeteam`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Layout {
+    /// `prompts/`, `config/`, `kb/`, `workspace/` and `runs/` are the house of the workflow `strict`.
+    Strict,
+}
+
 /// What codeteam writes for people.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -288,20 +296,24 @@ pub struct Limits {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Git {
-    /// Where the work goes: a branch of its own, the branch you are on, or nowhere.
+    /// Where the work goes: `branch` (a branch of its own, for you to merge), `current` (your branch is
+    /// moved forward to it when the run is completed) or `none` (a patch is left, and no branch).
     pub mode: GitMode,
     /// What the branch's name begins with, in place of a pattern.
     pub branch_prefix: Option<String>,
     /// The branch's name. `{run}` is the run's id, `{stamp}` (or `{task_id}`) its time, `{date}` its
     /// day, `{slug}` (or `{description}`) the goal in short.
     pub branch_pattern: String,
-    /// How commit messages are put together.
+    /// The form of commit messages: `conventional`, `free`, a first line such as `[{task_id}] {summary}`
+    /// (also `{type}`, `{scope}`, `{description}`, `{plan_id}`, `{run}`, `{role}`), or a regular
+    /// expression for it, `/^ABC-\d+ /`. A message without the form goes back to its writer. *Built in:
+    /// `free`.*
     pub commit_message_format: Option<String>,
-    /// Whether a run gets a branch of its own.
+    /// `false` makes `mode: branch` be `current`.
     pub auto_branch: Option<bool>,
-    /// Whether what was judged is committed without asking.
+    /// `false`: a person sees what would be committed and says so, before every commit.
     pub auto_commit: Option<bool>,
-    /// Whether it is shown beforehand.
+    /// `true`: a person sees what would be committed and says so, before the first commit of a run.
     pub dry_run_preview: Option<bool>,
 }
 

@@ -105,7 +105,7 @@ impl Dialect for Gemini {
 
     fn fold(&self, listening: &Listening) -> Box<dyn Fold> {
         Box::new(Folding {
-            heard: Heard::default(),
+            heard: Heard::new(listening),
             listening: listening.clone(),
             speaking: String::new(),
             submitting: BTreeMap::new(),
@@ -129,10 +129,14 @@ fn settings_of(assignment: &Assignment, around: &Surroundings) -> Value {
         assignment.contract.as_str(),
         mode(assignment),
     ];
+    let mut args = vec!["submit-server", "--kind", form[0], "--contract", form[1]];
+    args.extend(["--mode", form[2]]);
+    if assignment.asks {
+        args.push("--asks");
+    }
     let submit = json!({
         "command": around.codeteam,
-        "args": ["submit-server", "--kind", form[0], "--contract", form[1],
-                 "--mode", form[2]],
+        "args": args,
         "trust": true,
     });
     servers.insert(SUBMIT_SERVER.to_owned(), submit);

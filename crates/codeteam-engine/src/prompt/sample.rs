@@ -86,6 +86,11 @@ pub fn first(role: &Role, asked: Asked) -> Assignment {
         change: None,
         checks: Vec::new(),
         text: None,
+        brief: None,
+        log: String::new(),
+        shortens: false,
+        candidates: Vec::new(),
+        asks: false,
         context: role.context.clone(),
         scope: Vec::new(),
         before: None,
@@ -167,6 +172,10 @@ fn everything(role: &Role) -> (Assignment, Attached) {
             ..CheckResult::default()
         }],
         text: Some(text()),
+        brief: Some(text()),
+        log: text(),
+        candidates: vec![text()],
+        asks: true,
         ..first(role, asked)
     };
     let shown = ShownFile {
@@ -200,6 +209,7 @@ fn everything(role: &Role) -> (Assignment, Attached) {
         unshown: vec![text()],
         repo_map: text(),
         relevant: vec![file()],
+        input: Some(text()),
     };
     (assignment, attached)
 }

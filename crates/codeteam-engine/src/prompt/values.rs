@@ -20,7 +20,7 @@ const OWN: &[&str] = &["schema", "example", "kind", "contract", "mode", "owed"];
 
 /// What was made to fit already, and says what was left out of it. Cutting more out of its middle would
 /// hide a change from whoever judges it, and a file's code from whoever writes it anew.
-const FITTED: &[&str] = &["diff", "changes", "context", "documents"];
+const FITTED: &[&str] = &["diff", "changes", "context", "documents", "log"];
 
 /// Everything templates may refer to but what is itself rendered, without secrets.
 pub(super) fn of(
@@ -135,6 +135,10 @@ fn matter(assignment: &Assignment, put: &mut impl FnMut(&str, Value)) {
         }),
     );
     put("text", trimmed(&assignment.text));
+    put("brief", trimmed(&assignment.brief));
+    put("log", json!(assignment.log.trim()));
+    put("candidates", json!(assignment.candidates));
+    put("may_ask", json!(assignment.asks));
     put("claimed", json!(claimed.unwrap_or_default()));
     let checks = assignment.checks.iter();
     put(

@@ -127,6 +127,13 @@ pub const VARIABLES: &[Variable] = &[
         "how it is to be built",
     ),
     plain("text", "what a scribe wrote before"),
+    plain(
+        "brief",
+        "what a scribe wrote for whoever implements the task",
+    ),
+    plain("log", "what was done for the task so far, round by round"),
+    list("candidates", "the tasks of which one is to be chosen"),
+    plain("may_ask", "whether a planner may ask a person first"),
     plain("claimed", "what its author says of the change"),
     plain(
         "diff",

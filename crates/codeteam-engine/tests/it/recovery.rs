@@ -99,6 +99,7 @@ impl Waiting {
             question: questions[0].id.clone(),
             answer: "yes".to_owned(),
             note: String::new(),
+            change: None,
         };
         let engine = &self.bench.engine;
         engine.post(&self.run, &decision, "tester").unwrap();

@@ -214,6 +214,7 @@ fn load(is: Is, text: &str) -> Result<Loaded, String> {
                 kind,
                 contract,
                 mode,
+                asks: false,
             };
             submission::parse(form, text).map(Loaded::Submission)
         }

@@ -101,6 +101,7 @@ fn tell_all(engine: &Arc<Engine>, ids: &[RunId], watch: &Watch) -> Outcome<()> {
             question: question.ok_or("nothing is asked")?,
             answer: "yes".to_owned(),
             note: String::new(),
+            change: None,
         };
         let posted = Instant::now();
         engine.post(id, &decision, "bench")?;

@@ -94,7 +94,9 @@ pub(crate) struct AbortArgs {
 }
 
 /// Words that mean yes, in the order they are looked for among a question's answers.
-const YES: &[&str] = &["approve", "accept", "yes", "continue", "done", "ok"];
+const YES: &[&str] = &[
+    "approve", "accept", "commit", "yes", "continue", "done", "ok",
+];
 /// Words that mean no.
 const NO: &[&str] = &["reject", "no", "fail", "again"];
 
@@ -149,6 +151,7 @@ fn by_meaning(
         question: question.id.clone(),
         answer: answer.clone(),
         note: message.to_owned(),
+        change: None,
     };
     post(scene, &engine, &id, &decision)
 }
@@ -169,6 +172,7 @@ pub(crate) fn answer(args: &AnswerArgs, scene: &Scene) -> Result<Exit, Problem> 
         question: question.id.clone(),
         answer: args.answer.clone(),
         note: args.message.clone(),
+        change: None,
     };
     post(scene, &engine, &id, &decision)
 }

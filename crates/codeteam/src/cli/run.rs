@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use codeteam_agent::scripted::Script;
 use codeteam_core::budget;
 use codeteam_core::event::{RunStarted, Sandbox};
-use codeteam_engine::config::microusd;
+use codeteam_core::workflow::StepKind;
+use codeteam_engine::config::{GitMode, microusd};
 use codeteam_engine::driver;
-use codeteam_engine::engine::{Engine, Request};
+use codeteam_engine::engine::{Engine, Project, Request};
 use codeteam_engine::perform::now;
 use codeteam_engine::{rebuild, tell};
 
@@ -20,7 +21,7 @@ use crate::progress::Detail;
 /// Arguments of `run`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What you want. With `--plan`, the plan's description if left out.
+    /// What you want. If it is left out, the accepted plan that is not finished is gone on with.
     goal: Option<String>,
     /// A plan to carry out instead of making one.
     #[arg(long, value_name = "FILE")]
@@ -40,6 +41,9 @@ pub(crate) struct Args {
     /// Set a value of the configuration for this run: `limits.max_minutes=30`.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// Show what would be committed, and ask, before the first commit.
+    #[arg(long)]
+    preview: bool,
     /// Run workers and gates with your own rights, not confined.
     #[arg(long)]
     no_sandbox: bool,
@@ -101,11 +105,17 @@ impl Limits {
 
 pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
     // Everything that can be wrong is found before anything is made.
-    let project = scene.project_set(&args.set)?;
+    let mut set = args.set;
+    set.extend(args.preview.then(|| "git.dry_run_preview=true".to_owned()));
+    let project = scene.project_set(&set)?;
     let mut base = None;
-    let plan = match &args.plan {
+    let path = match (&args.plan, &args.goal) {
+        (Some(path), _) => Some(scene.folder.join(path)),
+        (None, Some(_)) => None,
+        (None, None) => unfinished(scene, &project)?,
+    };
+    let plan = match path {
         Some(path) => {
-            let path = scene.folder.join(path);
             let loaded = project.read_plan(&path)?;
             let found = rebuild::plan(&project.repo, &project.head, &path)?;
             base = found.branch;
@@ -124,6 +134,7 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
         limits: args.limits.budget(),
         sandbox: args.no_sandbox.then_some(Sandbox::None),
         cast: args.cast.into_iter().collect(),
+        ..Request::default()
     })?;
     if prepared.lacks_script() {
         // What the demo does has no place in a project of the user's.
@@ -160,6 +171,49 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
     drive::closing(scene, &engine, &id, &stop)
 }
 
+/// The newest plan that is accepted and not finished, by the files alone; there need be no log.
+fn unfinished(scene: &Scene, project: &Project) -> Result<Option<PathBuf>, Problem> {
+    let plans = rebuild::plans(&project.repo, &project.head)?;
+    let Some(found) = plans.iter().find(|found| found.is_open()) else {
+        let draft = plans.iter().find(|p| p.problem.is_none() && !p.accepted);
+        return match draft {
+            Some(draft) => Err(
+                Problem::user("there is no goal, and no plan is accepted").hint(format!(
+                    "`codeteam run --plan {}` carries the draft out",
+                    draft.path.display()
+                )),
+            ),
+            None => Ok(None),
+        };
+    };
+    if let Some(engine) = scene.existing()? {
+        // What is under way is taken up, not begun a second time.
+        for id in found.runs.iter().rev() {
+            let row = engine.store.run(id)?;
+            let open = row.is_some_and(|row| {
+                !matches!(row.status.as_str(), "completed" | "failed" | "aborted")
+            });
+            if open {
+                let plan = &found.plan.plan_id;
+                return Err(
+                    Problem::user(format!("{id} has not ended; it works on {plan}"))
+                        .hint(format!("`codeteam resume {id}` goes on with it")),
+                );
+            }
+        }
+    }
+    if scene.detail >= Detail::Normal {
+        say(&format!(
+            "{}: going on with {} ({} of {} tasks done)",
+            Style::detect().yellow("note"),
+            found.path.display(),
+            found.done(),
+            found.plan.tasks.len()
+        ));
+    }
+    Ok(Some(found.path.clone()))
+}
+
 /// A workflow's name as it is; its file as seen from where the command works.
 fn workflow(scene: &Scene, name: String) -> String {
     let is_file = Path::new(&name)
@@ -185,12 +239,23 @@ pub(crate) fn warn(scene: &Scene, engine: &Engine, started: &RunStarted) -> Resu
             "there are uncommitted changes; the run starts from commit {from} without them"
         ));
     }
+    if started.workflow.delivery().is_some() && engine.config.git.mode() == GitMode::Current {
+        match &engine.head.branch {
+            Some(branch) => note(&format!(
+                "at the end {branch} is moved forward, if it has not moved and nothing is uncommitted"
+            )),
+            None => note("at the end no branch is moved forward, because HEAD is detached"),
+        }
+    }
     if engine.head.branch.is_none() {
         note(&format!(
             "HEAD is detached; the run starts from commit {from}"
         ));
     }
-    if engine.config.checks().is_empty() {
+    let mut steps = started.workflow.steps.values();
+    let is_checked =
+        steps.any(|step| matches!(&step.kind, StepKind::Gate { checks } if !checks.is_empty()));
+    if engine.config.checks().is_empty() && !is_checked {
         note(
             "no checks are configured (`verification.commands` in `.codeteam/config.yml`), so only reviewers judge",
         );

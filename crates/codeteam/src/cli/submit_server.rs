@@ -21,6 +21,9 @@ pub(crate) struct Args {
     /// How files are changed.
     #[arg(long, value_parser = word::<Mode>)]
     mode: Mode,
+    /// Whether a planner may ask a person first.
+    #[arg(long)]
+    asks: bool,
 }
 
 /// Reads a word as the configuration would.
@@ -33,6 +36,7 @@ pub(crate) fn main(args: &Args) -> Result<Exit, Problem> {
         kind: args.kind,
         contract: args.contract,
         mode: args.mode,
+        asks: args.asks,
     };
     mcp::submit::serve(form)
         .map_err(|e| Problem::environment("could not serve the `submit` tool").caused_by(&e))?;

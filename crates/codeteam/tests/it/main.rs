@@ -38,6 +38,7 @@ mod run;
 mod samples;
 mod sandbox;
 mod stand_ins;
+mod strict;
 mod surroundings;
 mod upkeep;
 mod verification;

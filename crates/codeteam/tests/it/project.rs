@@ -37,6 +37,8 @@ impl Project {
         std::fs::create_dir_all(project.root()).unwrap();
         std::fs::create_dir_all(project.shown_folder()).unwrap();
         std::fs::create_dir_all(project.home().join("meet")).unwrap();
+        let known = "[user]\n\tname = Ada\n\temail = ada@example.org\n";
+        std::fs::write(project.home().join(".gitconfig"), known).unwrap();
         project.user_config(&format!(
             "sandbox:\n  toolchains: [ {} ]\n  caches: [ {{ path: ~/meet, mode: copy }} ]\n",
             project.shown_folder().display()
@@ -54,11 +56,16 @@ impl Project {
         self.shown_folder().join("go")
     }
 
-    /// The user's own configuration.
+    /// The user's own configuration. Unless it says otherwise, as few roles as possible take part.
     pub(crate) fn user_config(&self, text: &str) {
         let folder = self.home().join(".config/codeteam");
         std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("config.yml"), text).unwrap();
+        let lean = if text.contains("workflow:") {
+            ""
+        } else {
+            "workflow: lean\n"
+        };
+        std::fs::write(folder.join("config.yml"), format!("{lean}{text}")).unwrap();
     }
 
     pub(crate) fn root(&self) -> PathBuf {

@@ -32,6 +32,7 @@ pub(super) fn enter(run: &mut Run, path: &FramePath, step: &StepId, generation: 
         // What it does first depends on where the tip is; `AttemptStarted` says it.
         StepKind::Commit { .. } => vec![Work::Integrate],
         StepKind::Publish { .. } => vec![Work::Publish],
+        StepKind::Deliver { .. } => vec![Work::Deliver],
         StepKind::Person { .. } | StepKind::Each { .. } => Vec::new(),
     };
     let stage = match &definition.kind {
@@ -68,21 +69,16 @@ pub(super) fn enter(run: &mut Run, path: &FramePath, step: &StepId, generation: 
         f.slots = work
             .into_iter()
             .zip(0..)
-            .map(|(work, slot)| Slot {
-                id: AttemptId {
+            .map(|(work, slot)| {
+                let id = AttemptId {
                     frame: path.clone(),
                     step: step.clone(),
                     generation,
                     slot,
                     attempt: 1,
                     fence: 0,
-                },
-                work,
-                worker: None,
-                state: SlotState::Queued,
-                feedback: Vec::new(),
-                replaced: Vec::new(),
-                tried: 0,
+                };
+                Slot::new(id, work)
             })
             .collect();
     });
@@ -119,6 +115,7 @@ pub(super) fn start_child(run: &mut Run, parent: &FramePath, name: &str) {
         if let Some(children) = &mut f.children
             && let Some(i) = children.position(name)
         {
+            children.chosen = None;
             children.schedule.start(i);
         }
     });

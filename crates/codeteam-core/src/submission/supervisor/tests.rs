@@ -12,6 +12,7 @@ fn form(kind: Kind) -> Form {
         kind,
         contract: Contract::Supervisor,
         mode: Mode::Tools,
+        asks: false,
     }
 }
 

@@ -135,6 +135,7 @@ impl Compiler<'_> {
                 rejects: false,
                 resets: true,
                 edits: false,
+                reverts: false,
             });
             let question = format!(
                 "This was rejected several times. Should `{designer}` look at the approach again?"

@@ -170,6 +170,7 @@ fn hostile(text: &str) -> Compiled {
         }),
     };
     let role = Role {
+        log_tokens: None,
         config: std::collections::BTreeMap::new(),
         stance: String::new(),
         template: None,
@@ -187,6 +188,7 @@ fn hostile(text: &str) -> Compiled {
         quality_threshold: None,
     };
     let work = RoleStep {
+        writes: crate::workflow::Writes::default(),
         scope: crate::workflow::Scope::default(),
         slots: vec![role.name.clone()],
         join: Join::All,
@@ -211,6 +213,7 @@ fn hostile(text: &str) -> Compiled {
         rejects: false,
         resets: false,
         edits: false,
+        reverts: false,
     };
     let person = StepKind::Person {
         question: text.to_owned(),
@@ -218,6 +221,7 @@ fn hostile(text: &str) -> Compiled {
             answer(text.to_owned(), to(3)),
             answer(format!("{text}!"), Target::Fail),
         ],
+        exhausted: false,
     };
     let command = text.to_owned();
     let steps = [

@@ -399,7 +399,7 @@ steps:
           run at ask.2 (rejected)
           run:ask.2.0.1#6 asks: The checks fail. Take it all the same? [take, mend]
         > person run take
-          run:ask.2.0.1#6 answered: take
+          run:ask.2.0.1#6 answered: take, over test
           run at commit.1 (answered)
           run:commit.1.0.1#7 started: integrate
         > run commit goes

@@ -241,6 +241,7 @@ fn a_role_that_may_goes_on_in_its_session_three_times() {
                 question: question.id.clone(),
                 answer: "continue".to_owned(),
                 note: String::new(),
+                change: None,
             });
         }
     }

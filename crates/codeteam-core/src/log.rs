@@ -1,0 +1,143 @@
+//! The log of the work in a frame: who did what, round by round, and what became of it. The next
+//! implementer reads it, and a scribe shortens it when it has grown too long.
+
+use rpds::VectorSync;
+
+use crate::event::CheckResult;
+use crate::ids::StepId;
+use crate::submission::{Change, Choice, Verdict};
+
+/// How many tokens a log may have, if nobody says: a good part of what a role is shown.
+pub const THRESHOLD: u64 = 20_000;
+
+/// About how many bytes a token is.
+const BYTES_PER_TOKEN: u64 = 4;
+/// No entry quotes more of what somebody said.
+const MAX_QUOTE: usize = 8_000;
+
+/// The log of a frame. Cheap to clone: `decide` works on clones.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Log {
+    entries: VectorSync<String>,
+    bytes: u64,
+}
+
+impl Log {
+    /// Whether nothing has been done yet.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// About how many tokens it is.
+    pub fn tokens(&self) -> u64 {
+        self.bytes.div_ceil(BYTES_PER_TOKEN)
+    }
+
+    /// All of it, as Markdown.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for entry in &self.entries {
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            text.push_str(entry);
+        }
+        text
+    }
+
+    /// A scribe has shortened it.
+    pub(crate) fn shorten(&mut self, summary: &str) {
+        *self = Self::default();
+        self.add(format!(
+            "## Summary of what was done\n\n{}\n",
+            summary.trim()
+        ));
+    }
+
+    /// An implementer has submitted a change.
+    pub(crate) fn submitted(
+        &mut self,
+        round: u32,
+        step: &StepId,
+        change: &Change,
+        files: &[String],
+    ) {
+        let mut text = format!("## Round {round}: {step}\n\n{}\n", quoted(&change.summary));
+        list(&mut text, "Files", files);
+        if !change.proof.is_empty() {
+            let proof = quoted(&change.proof);
+            text.push_str(&format!("\nProof, as claimed: {proof}\n"));
+        }
+        list(&mut text, "Concerns", &change.concerns);
+        self.add(text);
+    }
+
+    /// The orchestrator's checks have run.
+    pub(crate) fn checked(&mut self, step: &StepId, results: &[CheckResult]) {
+        let mut text = format!("\n### Checks: {step}\n\n");
+        for result in results {
+            let word = if result.passed { "passed" } else { "failed" };
+            text.push_str(&format!("- {}: {word}\n", result.name));
+            if !result.passed && !result.summary.is_empty() {
+                let said = quoted(&result.summary).replace('\n', "\n  ");
+                text.push_str(&format!("  {said}\n"));
+            }
+        }
+        self.add(text);
+    }
+
+    /// A gatekeeper has judged.
+    pub(crate) fn judged(&mut self, step: &StepId, verdict: &Verdict) {
+        let word = match verdict.verdict {
+            Choice::Approve => "approved",
+            Choice::Reject => "rejected",
+        };
+        let mut text = format!(
+            "\n### Verdict of {step}: {word}\n\n{}\n",
+            quoted(&verdict.reason)
+        );
+        for finding in &verdict.findings {
+            let place = finding
+                .file
+                .as_deref()
+                .map_or(String::new(), |f| format!(" ({f})"));
+            text.push_str(&format!("- {}{place}\n", finding.title));
+        }
+        self.add(text);
+    }
+
+    /// A person has said something.
+    pub(crate) fn said(&mut self, by: &str, answer: &str, note: &str) {
+        let note = if note.trim().is_empty() {
+            String::new()
+        } else {
+            format!(": {}", quoted(note))
+        };
+        self.add(format!("\n### {by} answered `{answer}`{note}\n"));
+    }
+
+    fn add(&mut self, text: String) {
+        self.bytes += text.len() as u64;
+        self.entries.push_back_mut(text);
+    }
+}
+
+/// What somebody said, within bounds.
+fn quoted(text: &str) -> &str {
+    let text = text.trim();
+    let mut end = text.len().min(MAX_QUOTE);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+fn list(text: &mut String, title: &str, items: &[String]) {
+    if items.is_empty() {
+        return;
+    }
+    text.push_str(&format!("\n{title}:\n\n"));
+    for item in items {
+        text.push_str(&format!("- {}\n", item.trim()));
+    }
+}
