@@ -466,18 +466,18 @@ fn judged(passed: bool, results: &[CheckResult]) -> String {
         all => format!("all {} checks passed", all.len()),
     };
     let marked = |remark: Remark, word: &str| {
-        let names = named(&|r| r.remark == Some(remark));
-        (!names.is_empty()).then(|| format!("{word}: {}", names.join(", ")))
+        let found = named(&|r| r.remark == Some(remark));
+        (!found.is_empty()).then(|| format!("{word}: {}", found.join(", ")))
     };
     let marks = [
         marked(Remark::Noted, "noted"),
         marked(Remark::Unproved, "unproved"),
     ];
     let marks: Vec<String> = marks.into_iter().flatten().collect();
-    match marks.is_empty() {
-        true => said,
-        false => format!("{said} ({})", marks.join("; ")),
+    if marks.is_empty() {
+        return said;
     }
+    format!("{said} ({})", marks.join("; "))
 }
 
 fn findings(opened: usize, resolved: usize) -> String {

@@ -11,6 +11,7 @@ mod parts;
 use super::{Subject, names};
 use crate::verify::Found;
 use crate::verify::change::Changed;
+use crate::verify::source::has_end;
 
 /// How much of a file is about checks.
 enum Part {
@@ -156,7 +157,7 @@ impl<'a> Gate<'a> {
 
     fn runs(&self, tool: &str) -> bool {
         let is_it = |word: &&str| word.rsplit('/').next() == Some(tool);
-        tool == "*" || self.words.iter().any(|word| is_it(&word))
+        tool == "*" || self.words.iter().any(is_it)
     }
 
     /// Whether what is run may be any tool.
@@ -218,7 +219,7 @@ impl<'a> Gate<'a> {
 
     /// What a new file hides, if it hides something.
     fn is_shadowed_by(&self, path: &str, name: &str) -> Option<String> {
-        if EVERYWHERE.contains(&name) || name.ends_with(".pth") {
+        if EVERYWHERE.contains(&name) || has_end(name, &["pth"]) {
             return Some("is run by every Python".to_owned());
         }
         if path.starts_with("node_modules/") || path.contains("/node_modules/") {
@@ -227,7 +228,7 @@ impl<'a> Gate<'a> {
         let top = path.split('/').next().unwrap_or(path);
         let stem = top.strip_suffix(".py").unwrap_or(top);
         let is_module =
-            top.ends_with(".py") || path.ends_with("__init__.py") || path.ends_with("__main__.py");
+            has_end(top, &["py"]) || path.ends_with("__init__.py") || path.ends_with("__main__.py");
         let python = [
             "python", "python3", "pytest", "py.test", "tox", "nox", "uv", "poetry", "hatch",
         ];
