@@ -24,6 +24,7 @@ mod sandbox;
 mod show;
 mod status;
 mod submit_server;
+mod talk;
 mod worker;
 mod workflow;
 

@@ -33,7 +33,12 @@ pub(crate) struct Progress {
     waiting: AtomicBool,
     last_wait: Mutex<String>,
     live: Option<Live>,
+    person: Option<Box<Say>>,
+    streams: bool,
 }
+
+/// Says something to a person who may be writing.
+type Say = dyn Fn(&str) + Send + Sync;
 
 impl Progress {
     pub(crate) fn new(style: Style, detail: Detail) -> Self {
@@ -44,14 +49,35 @@ impl Progress {
             waiting: AtomicBool::new(false),
             last_wait: Mutex::default(),
             live,
+            person: None,
+            streams: false,
         }
+    }
+
+    /// The same for a person who is asked things: what they are asked is not told twice. `streams`
+    /// says whether they read along with what workers say.
+    pub(crate) fn with_person(mut self, streams: bool, say: Box<Say>) -> Self {
+        self.person = Some(say);
+        self.streams = streams && self.detail >= Detail::Normal;
+        self
     }
 
     /// Says something, above the line that moves if there is one.
     fn say(&self, text: &str) {
+        let say = |text: &str| match &self.person {
+            Some(person) => person(text),
+            None => say(text),
+        };
         match &self.live {
             Some(live) => live.above(|| say(text)),
             None => say(text),
+        }
+    }
+
+    /// Takes the line that moves away, or lets it come back.
+    pub(crate) fn hide(&self, hidden: bool) {
+        if let Some(live) = &self.live {
+            live.hide(hidden);
         }
     }
 
@@ -82,7 +108,9 @@ impl Observer for Progress {
         if let Some(live) = &self.live {
             live.event(event);
         }
+        let shown_anyway = self.person.is_some() && matches!(event, Event::Asked { .. });
         if self.detail >= Detail::Normal
+            && !shown_anyway
             && let Some(line) = Self::render(self.style, run, at, event)
         {
             self.say(&line);
@@ -90,7 +118,9 @@ impl Observer for Progress {
     }
 
     fn line(&self, id: &AttemptId, line: &str) {
-        if let Some(live) = &self.live {
+        if self.streams {
+            self.say(&self.style.dim(&format!("  {}", line.trim_end())));
+        } else if let Some(live) = &self.live {
             live.said(id, line);
         } else if self.detail >= Detail::Verbose {
             let who = format!("{:<12}   {}", id.frame.name(), id.step);

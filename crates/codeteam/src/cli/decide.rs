@@ -12,6 +12,8 @@ use codeteam_engine::driver;
 use codeteam_engine::engine::Engine;
 use std::sync::Arc;
 
+use crate::cli::drive::Answering;
+use crate::cli::talk::Task;
 use crate::cli::{RunName, Scene, drive};
 use crate::exit::Exit;
 use crate::output::{self, say};
@@ -69,9 +71,8 @@ pub(crate) struct RetryArgs {
     /// What the next worker should know.
     #[arg(short, long, default_value = "")]
     message: String,
-    /// Stay when only a person can go on, even without a terminal.
-    #[arg(long)]
-    wait: bool,
+    #[command(flatten)]
+    answering: Answering,
 }
 
 /// Arguments of `skip`.
@@ -241,14 +242,8 @@ pub(crate) fn retry(args: &RetryArgs, scene: &Scene) -> Result<Exit, Problem> {
     if driven(&engine, &id)? {
         return told(scene, &id, &decision, true);
     }
-    let stop = driver::resume(
-        &engine,
-        &id,
-        Vec::new(),
-        &drive::options(args.wait)?,
-        &drive::observer(scene),
-    )?;
-    drive::closing(scene, &engine, &id, &stop)
+    let task = Task::Resume(id, Vec::new());
+    drive::drive(scene, &engine, task, &args.answering)
 }
 
 /// The open question: the only one, or the one of a task.

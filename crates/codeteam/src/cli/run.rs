@@ -1,16 +1,18 @@
 //! `codeteam run`: take a goal to verified commits.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use codeteam_agent::scripted::Script;
 use codeteam_core::budget;
 use codeteam_core::event::{RunStarted, Sandbox};
 use codeteam_engine::config::microusd;
-use codeteam_engine::driver;
 use codeteam_engine::engine::{Engine, Request};
 use codeteam_engine::perform::now;
 use codeteam_engine::{rebuild, tell};
 
+use crate::cli::drive::Answering;
+use crate::cli::talk::Task;
 use crate::cli::{Scene, drive};
 use crate::exit::Exit;
 use crate::output::{Style, say};
@@ -45,9 +47,60 @@ pub(crate) struct Args {
     no_sandbox: bool,
     #[command(flatten)]
     limits: Limits,
-    /// Stay when only a person can go on, even without a terminal.
+    #[command(flatten)]
+    part: Part,
+    #[command(flatten)]
+    answering: Answering,
+}
+
+/// Which part a person takes. On a terminal, or with `--answers`: in all of it.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "the fields are the names of the flags"
+)]
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Part {
+    /// Nobody is asked: no questions of the planner, and checks and verifiers judge alone.
+    #[arg(long, conflicts_with_all = ["judge", "talk"])]
+    auto: bool,
+    /// Judge every change yourself.
+    #[arg(long, conflicts_with = "no_judge")]
+    judge: bool,
+    /// Let checks and verifiers judge alone.
     #[arg(long)]
-    wait: bool,
+    no_judge: bool,
+    /// Let the planner ask, and accept the plan yourself.
+    #[arg(long, conflicts_with = "no_talk")]
+    talk: bool,
+    /// Take the plan as the planner makes it.
+    #[arg(long)]
+    no_talk: bool,
+}
+
+impl Part {
+    /// What the workflow is told of it; nothing where nobody has said.
+    fn settings(&self, present: bool) -> BTreeMap<String, bool> {
+        let chosen = |yes: bool, no: bool| match (yes, no || self.auto) {
+            (true, _) => Some(true),
+            (_, true) => Some(false),
+            _ => present.then_some(true),
+        };
+        let talk = chosen(self.talk, self.no_talk).map(|value| ("talk".to_owned(), value));
+        let judge = chosen(self.judge, self.no_judge).map(|value| ("judge".to_owned(), value));
+        talk.into_iter().chain(judge).collect()
+    }
+}
+
+/// What a person who is there is told of their part.
+fn told_part(started: &RunStarted) -> Option<&'static str> {
+    let is = |name: &str| started.workflow.settings.get(name).copied();
+    let talks = is("talk").map(|talk| talk && started.plan.is_none());
+    Some(match (talks?, is("judge")?) {
+        (true, true) => "you accept the plan and judge every change (`--auto`: neither)",
+        (true, false) => "you accept the plan; checks and verifiers judge changes",
+        (false, true) => "you judge every change (`--auto`: checks and verifiers alone)",
+        (false, false) => "nobody is asked; checks and verifiers judge alone",
+    })
 }
 
 /// What may be used up.
@@ -124,7 +177,7 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
         limits: args.limits.budget(),
         sandbox: args.no_sandbox.then_some(Sandbox::None),
         cast: args.cast.into_iter().collect(),
-        ..Request::default()
+        settings: args.part.settings(args.answering.is_answered()),
     })?;
     if prepared.lacks_script() {
         // What the demo does has no place in a project of the user's.
@@ -152,13 +205,14 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
             Style::detect().yellow("note")
         ));
     }
-    let (id, stop) = driver::start(
-        &engine,
-        started,
-        &drive::options(args.wait)?,
-        &drive::observer(scene),
-    )?;
-    drive::closing(scene, &engine, &id, &stop)
+    if args.answering.is_answered()
+        && scene.detail >= Detail::Normal
+        && let Some(part) = told_part(&started)
+    {
+        say(part);
+    }
+    let task = Task::Start(Box::new(started));
+    drive::drive(scene, &engine, task, &args.answering)
 }
 
 /// A workflow's name as it is; its file as seen from where the command works.
