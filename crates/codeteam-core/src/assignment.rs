@@ -14,7 +14,7 @@ use crate::plan::{Plan, Task};
 use crate::role::{self, Contract, Kind, Means, Role};
 use crate::run::Run;
 use crate::submission::{self, Change, Design, Form};
-use crate::workflow::{RoleStep, Scope, StepKind, Writes};
+use crate::workflow::{RoleStep, Scope, StepKind, TALK, Writes};
 
 /// An assignment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -292,9 +292,6 @@ pub(crate) fn form(run: &Run, frame: &Frame, role: &Role) -> Form {
     }
     form
 }
-
-/// The setting of a workflow without which a planner asks nobody.
-const TALK: &str = "talk";
 
 /// What the plan is called, or what one made in this run will be.
 fn plan_id(run: &Run) -> &str {

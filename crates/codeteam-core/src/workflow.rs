@@ -48,6 +48,11 @@ pub struct Workflow {
     pub settings: BTreeMap<String, bool>,
 }
 
+/// The setting that lets a role say which task comes first.
+pub const SITUATION: &str = "situation";
+/// The setting without which a planner asks nobody.
+pub const TALK: &str = "talk";
+
 /// What happens at the end of patience.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

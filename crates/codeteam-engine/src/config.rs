@@ -26,7 +26,7 @@ use std::path::{Component, Path, PathBuf};
 use codeteam_core::budget;
 use codeteam_core::retry;
 use codeteam_core::role::Role;
-use codeteam_core::workflow::{Check, CheckKind, FileRetry, Surroundings};
+use codeteam_core::workflow::{Check, CheckKind, FileRetry, Metric, Surroundings};
 use codeteam_core::yaml::{Fault, Node, Problems, Sources};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -342,7 +342,34 @@ impl Config {
             what: CheckKind::Command(c.command.clone()),
             timeout_ms: c.timeout_seconds.unwrap_or(600).saturating_mul(1_000),
         };
-        self.verification.commands.iter().map(check).collect()
+        let commands = self.verification.commands.iter().map(check);
+        commands.chain(self.verification.metrics.checks()).collect()
+    }
+}
+
+impl Metrics {
+    /// The checks of the limits that are set.
+    fn checks(&self) -> impl Iterator<Item = Check> {
+        let limits = [
+            ("File Length", Metric::FileLines, self.max_file_lines),
+            (
+                "Method Length",
+                Metric::FunctionLines,
+                self.max_method_lines,
+            ),
+            (
+                "Import Cycles",
+                Metric::ImportCycles,
+                self.max_import_cycles,
+            ),
+        ];
+        limits.into_iter().filter_map(|(name, of, max)| {
+            Some(Check {
+                name: name.to_owned(),
+                what: CheckKind::Metric { of, max: max? },
+                timeout_ms: 0,
+            })
+        })
     }
 }
 

@@ -35,6 +35,6 @@ pub use error::Error;
 pub use index::IndexEntry;
 pub use merge::{Merged, MergedInto, Strategy};
 pub use objects::{ObjectFormat, Oid, TreeFile};
-pub use private::{PrivateDir, Scope};
+pub use private::{Placed, PrivateDir, Scope};
 pub use refs::Expected;
 pub use repo::{Head, Repo};

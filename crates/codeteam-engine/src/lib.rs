@@ -29,6 +29,7 @@ pub mod rebuild;
 pub mod store;
 pub mod survey;
 pub mod tell;
+pub mod verify;
 pub mod workers;
 pub mod workspace;
 

@@ -30,6 +30,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -37,7 +38,7 @@ pub use error::Error;
 pub(crate) use files::remove_tree;
 pub use snapshot::{Removed, Snapshot, empty_trash, restore};
 
-use crate::git::{self, Diff, IndexEntry, Oid, PrivateDir, Repo, Scope};
+use crate::git::{self, Diff, IndexEntry, Oid, Placed, PrivateDir, Repo, Scope, TreeFile};
 use crate::process::Launcher;
 use state::State;
 
@@ -240,6 +241,22 @@ impl Workspace {
     /// One process.
     pub fn diff(&self, from: &Oid, to: &Oid) -> Result<Diff, Error> {
         Ok(self.collector.diff(from, to)?)
+    }
+
+    /// The plain files of a tree, a collected one or the repository's. One process.
+    pub fn files_of(&self, tree: &Oid) -> Result<Vec<TreeFile>, Error> {
+        Ok(self.collector.all_files_of(tree)?)
+    }
+
+    /// The contents of blobs, those that are there. One process for a thousand.
+    pub fn blobs(&self, ids: &[&Oid]) -> Result<BTreeMap<Oid, Vec<u8>>, Error> {
+        Ok(self.collector.blobs(ids)?)
+    }
+
+    /// Makes a tree like another, but for some files. It is kept among the workspace's own objects;
+    /// the work tree stays as it is. Three processes.
+    pub fn tree_with(&self, tree: &Oid, files: &[Placed]) -> Result<Oid, Error> {
+        Ok(self.lock()?.collector.tree_with(tree, files)?)
     }
 
     /// Brings a collected tree into the user's repository, which has `base`

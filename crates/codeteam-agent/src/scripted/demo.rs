@@ -119,7 +119,7 @@ mod tests {
 
         demo.submit("coder", "task-003", 1);
         demo.passes();
-        let review = demo.submit("reviewer", "task-003", 1);
+        let review = demo.submit("task_completion", "task-003", 1);
         assert_eq!(review["verdict"], "reject");
         let finding = &review["findings"][0];
         let file = finding["file"].as_str().unwrap();
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(source.lines().nth(line - 1), Some(". lib/greet.sh"));
         demo.submit("coder", "task-003", 2);
         demo.passes();
-        let review = demo.submit("reviewer", "task-003", 2);
+        let review = demo.submit("task_completion", "task-003", 2);
         assert_eq!(review["verdict"], "approve");
         assert_eq!(review["resolved"][0]["id"], "F1");
     }
@@ -145,7 +145,7 @@ mod tests {
             for file in task["files"].as_array().unwrap() {
                 assert!(demo.root().join(file.as_str().unwrap()).exists());
             }
-            assert_eq!(demo.submit("reviewer", id, 2)["verdict"], "approve");
+            assert_eq!(demo.submit("task_completion", id, 2)["verdict"], "approve");
             let message = demo.submit("committer", id, 1);
             let message = message["message"].as_str().unwrap();
             assert_eq!(message.lines().next(), task["title"].as_str());

@@ -48,7 +48,9 @@ impl Decider {
         let mut after = frame.findings.clone();
         after.update(&opened, &resolved);
         let blocking = after.blocking(&id.step, floor).any(|f| f.slot == id.slot);
-        let trifles = !opened.is_empty() && opened.iter().all(|f| f.report.severity < floor);
+        // What another reviewer has said already is no less a trifle.
+        let said = &verdict.findings;
+        let trifles = !said.is_empty() && said.iter().all(|f| f.severity < floor);
         let vote = match verdict.verdict {
             Choice::Approve => !blocking,
             Choice::Reject => trifles && !blocking,

@@ -8,10 +8,7 @@ use crate::frame::{Frame, Item, Pause, Slot, SlotState, Stage, Work};
 use crate::ids::{AttemptId, FramePath, PhaseId, StepId, TaskId, Time, WorkerName};
 use crate::role::{Kind, Role};
 use crate::schedule::Status;
-use crate::workflow::{Over, StepKind, Target};
-
-/// The setting of a workflow that lets a role say which task comes first.
-const SITUATION: &str = "situation";
+use crate::workflow::{Over, SITUATION, StepKind, Target};
 
 impl Decider {
     /// Goes on until nothing more follows. Each pass that changes nothing is the last, and each

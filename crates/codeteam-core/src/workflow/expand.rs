@@ -12,9 +12,9 @@ use std::collections::BTreeSet;
 
 pub use self::settings::{SETTINGS, Setting};
 use self::writer::Writer;
-use super::Condition;
 use super::compile::Compiler;
 use super::file::{Entries, FileAnswer, FileCheck, FileStep, WorkflowFile};
+use super::{Condition, SITUATION, TALK};
 use crate::yaml::{Either, Fault, Place, Placed, meant};
 
 /// Steps that lead to each other.
@@ -42,6 +42,12 @@ pub(super) fn all(compiler: &mut Compiler<'_>, file: &WorkflowFile, graph: &mut 
             step.when
                 .iter()
                 .for_each(|when| settings_of(when, &mut asked));
+            if step.choose.is_some() {
+                asked.insert(SITUATION.to_owned());
+            }
+            if step.max_question_rounds.is_some() {
+                asked.insert(TALK.to_owned());
+            }
         }
     });
     for (name, on) in &file.settings {

@@ -12,7 +12,8 @@ pub(crate) const EACH_TASK: &str = include_str!("../workflows/each-task.yml");
 pub(crate) const SEQUENCE: &str = include_str!("../workflows/sequence.yml");
 pub(crate) const HALTING: &str = include_str!("../workflows/halting.yml");
 pub(crate) const PHASES: &str = include_str!("../workflows/phases.yml");
-pub(crate) const ALL: [&str; 4] = [EACH_TASK, SEQUENCE, HALTING, PHASES];
+pub(crate) const TALKING: &str = include_str!("../workflows/talking.yml");
+pub(crate) const ALL: [&str; 5] = [EACH_TASK, SEQUENCE, HALTING, PHASES, TALKING];
 
 /// How a run is to start.
 #[derive(Clone, Debug)]

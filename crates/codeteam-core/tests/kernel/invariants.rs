@@ -277,23 +277,25 @@ fn something_will_happen(run: &Run, frame: &Frame) {
     if run.is_terminal() {
         return;
     }
+    let at_work = frame.slots.iter().any(|slot| match slot.state {
+        SlotState::Running | SlotState::Paused { .. } => true,
+        // Only workers wait for room.
+        SlotState::Queued => matches!(slot.work, Work::Role(_)),
+        SlotState::Done(_) => false,
+    });
     let moving = match &frame.stage {
         Stage::Asking(_) => true,
-        Stage::Each => run
-            .frames
-            .values()
-            .any(|f| f.parent.as_ref() == Some(&frame.path)),
+        // A role may be asked which task comes first.
+        Stage::Each => {
+            let mut frames = run.frames.values();
+            at_work || frames.any(|f| f.parent.as_ref() == Some(&frame.path))
+        }
         Stage::Committing => {
             let first = run.integrating.first() == Some(&frame.path);
             let under_way = frame.slots.iter().any(|s| s.state == SlotState::Running);
             run.integrating.contains(&frame.path) && first == under_way
         }
-        Stage::Working => frame.slots.iter().any(|slot| match slot.state {
-            SlotState::Running | SlotState::Paused { .. } => true,
-            // Only workers wait for room.
-            SlotState::Queued => matches!(slot.work, Work::Role(_)),
-            SlotState::Done(_) => false,
-        }),
+        Stage::Working => at_work,
         Stage::Ended(_) => false,
     };
     assert!(

@@ -11,6 +11,7 @@
 //! run/one commit goes               git, or the host, does what is due
 //! run/one commit breaks "why"       it cannot be done at all
 //! person run/one yes note: why      a person answers; `stale` before the answer names an old one
+//! person run/one edit writes a=1    a person answers with a change of their own
 //! abort | retry [frame] | skip task | raise 100 | plan one: a.rs; two: b.rs < one
 //! crash                             codeteam dies; `crash after run/one commit` does that first
 //! +5s                               time passes
@@ -156,11 +157,19 @@ fn decision(world: &World, verb: &str, rest: &str) -> Decision {
                 }
                 None => answer,
             };
+            let (answer, written) = match answer.split_once(" writes ") {
+                Some((answer, written)) => (answer, Some(written)),
+                None => (answer, None),
+            };
+            let change = written.map(|written| {
+                let from = world.run.frames[&id.frame].tree.clone();
+                Box::new(write(world, &id, &from, written))
+            });
             Decision::Answer {
                 question: id,
                 answer: answer.to_owned(),
                 note,
-                change: None,
+                change,
             }
         }
     }

@@ -7,6 +7,7 @@ mod people;
 mod plans;
 mod reviewers;
 mod rounds;
+mod talking;
 mod tries;
 
 use crate::fixture::{EACH_TASK, Start};

@@ -19,7 +19,7 @@ const TURNS: u32 = 1_500;
 
 fn play(seed: u64) -> World {
     let mut luck = Luck::new(seed);
-    let workflow = ALL[usize::try_from(seed % 4).unwrap()];
+    let workflow = ALL[usize::try_from(seed).unwrap() % ALL.len()];
     let mut start = Start::of(workflow).cap(usize::try_from(1 + luck.below(4)).unwrap());
     if luck.percent(70) && workflow != SEQUENCE {
         start.plan = Some(some_plan(&mut luck, workflow == PHASES));
@@ -85,7 +85,8 @@ pub(crate) fn go_on(world: &mut World, luck: &mut Luck, trouble: u64) {
         world.report_cancelled();
     } else if !questions.is_empty() && (flights.is_empty() || luck.percent(30)) {
         let question = luck.pick(&questions).clone();
-        world.decide(reply(luck, &question, trouble));
+        let decision = reply(world, luck, &question, trouble);
+        world.decide(decision);
     } else if !flights.is_empty() {
         let effect = luck.pick(&flights).clone();
         let input = perform(world, luck, &effect, trouble);
@@ -198,7 +199,7 @@ fn edit_plan(world: &mut World, luck: &mut Luck) {
 /// before anyone hears of it. Each effect is then done once more, and lands.
 fn play_dying_always(seed: u64) -> World {
     let mut luck = Luck::new(seed);
-    let workflow = ALL[usize::try_from(seed % 4).unwrap()];
+    let workflow = ALL[usize::try_from(seed).unwrap() % ALL.len()];
     let mut start = Start::of(workflow).cap(usize::try_from(1 + luck.below(4)).unwrap());
     if workflow != SEQUENCE {
         start.plan = Some(some_plan(&mut luck, workflow == PHASES));

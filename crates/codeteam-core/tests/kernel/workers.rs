@@ -131,8 +131,16 @@ fn answer(luck: &mut Luck, told: &Assignment, trouble: u64) -> Value {
         Kind::Analyst if team => json!({"confirmed_requirements": "reset by mail"}),
         Kind::Analyst => json!({"requirements": "reset by mail"}),
         Kind::Designer => json!({"design": "a table of tokens"}),
+        Kind::Planner if luck.percent(if told.asks { 50 } else { trouble / 3 }) => {
+            json!({"questions": ["Which mail service?"], "context": "By mail."})
+        }
         Kind::Planner => json!({"plan": some_plan(luck, true)}),
         Kind::Implementer => json!({"summary": "done", "files": []}),
+        Kind::Scribe if !told.candidates.is_empty() && !luck.percent(trouble) => {
+            let chosen = luck.pick(&told.candidates);
+            json!({"message": format!("{chosen}\nMuch waits for it.")})
+        }
+        Kind::Scribe if told.shortens => json!({"message": "It was hard."}),
         Kind::Scribe => json!({"message": format!("Do {}", told.step)}),
         Kind::Gatekeeper if team => {
             let approved = !luck.percent(2 * trouble);
@@ -207,7 +215,7 @@ fn write(luck: &mut Luck, told: &Assignment, trouble: u64) -> codeteam_core::ids
 }
 
 /// What a person says to a question.
-pub(crate) fn reply(luck: &mut Luck, question: &Question, trouble: u64) -> Decision {
+pub(crate) fn reply(world: &World, luck: &mut Luck, question: &Question, trouble: u64) -> Decision {
     let mut id = question.id.clone();
     let mut answer = if question.answers.is_empty() {
         "use the usual one".to_owned()
@@ -216,6 +224,18 @@ pub(crate) fn reply(luck: &mut Luck, question: &Question, trouble: u64) -> Decis
     } else {
         question.answers[0].clone()
     };
+    if question.answers.is_empty() && luck.percent(30) {
+        answer = "/save_plan".to_owned();
+    }
+    let mut change = None;
+    if answer == "edit" && !luck.percent(trouble) {
+        let frame = &world.run.frames[&id.frame];
+        let mut files = git::files(&frame.tree);
+        files.insert("by-hand.txt".to_owned(), id.fence.to_string());
+        let tree = git::tree(&files);
+        let made = git::change(&id.lasting(), &frame.base.tree, &tree);
+        change = Some(Box::new((tree, made)));
+    }
     if luck.percent(trouble / 3) {
         id.fence -= 1;
     }
@@ -230,7 +250,7 @@ pub(crate) fn reply(luck: &mut Luck, question: &Question, trouble: u64) -> Decis
         } else {
             String::new()
         },
-        change: None,
+        change,
     }
 }
 

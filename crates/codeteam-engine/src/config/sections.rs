@@ -146,19 +146,22 @@ pub struct Verification {
     pub keep_worktree: bool,
     /// Files of these patterns are tests.
     pub test_paths: Vec<String>,
-    /// How long files and functions may be.
-    pub metrics: Option<Metrics>,
+    /// Limits for what a change touches. What was above one before may stay, and may not grow.
+    pub metrics: Metrics,
 }
 
-/// How long files and functions may be.
+/// Limits for what a change touches.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Metrics {
-    /// Lines of a file.
+    /// Lines of a source file that is new or changed: the check `File Length`.
     pub max_file_lines: Option<u64>,
-    /// Lines of a function.
+    /// Lines of a function or method that is new or changed: the check `Method Length`. Also
+    /// `max_function_lines`.
     #[serde(alias = "max_function_lines")]
     pub max_method_lines: Option<u64>,
+    /// Rings of files that import each other, in the whole project: the check `Import Cycles`.
+    pub max_import_cycles: Option<u64>,
 }
 
 /// A command that must exit with 0.

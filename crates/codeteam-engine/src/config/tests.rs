@@ -190,14 +190,14 @@ fn branches_are_named_by_the_pattern() {
 
 #[test]
 fn what_is_not_yet_in_force_is_said() {
-    let text = "verification: { metrics: { max_file_lines: 500 } }\ngit: { mode: current }\n";
+    let text = "adaptive: { enabled: true }\nprojects: [ { name: a, path: a } ]\n";
     let notes = folders().project(text).load().unwrap().notes;
     assert_eq!(notes.len(), 2, "{notes:?}");
     assert!(
-        notes[0].starts_with("`verification.metrics` is read and checked"),
+        notes[1].starts_with("`adaptive` is read and checked"),
         "{notes:?}"
     );
-    assert!(notes[1].contains("config.yml:2"), "{notes:?}");
+    assert!(notes[0].contains("config.yml:2"), "{notes:?}");
     assert!(folders().load().unwrap().notes.is_empty());
 }
 

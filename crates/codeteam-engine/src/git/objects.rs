@@ -140,46 +140,12 @@ impl Repo {
 
     /// All plain files of a tree. One process.
     pub fn all_files_of(&self, tree: &Oid) -> Result<Vec<TreeFile>, Error> {
-        let call = self
-            .plumbing()
-            .args(["ls-tree", "-r", "-z", "-l", "--full-tree"])
-            .arg(tree);
-        let output = self.git.run(&call)?;
-        let lines = output.split(|&byte| byte == 0);
-        Ok(lines.filter_map(tree_file).collect())
+        all_files(&self.git, self.plumbing(), tree)
     }
 
-    /// The contents of blobs, those that are there. One process.
+    /// The contents of blobs, those that are there. One process for a thousand.
     pub fn blobs(&self, ids: &[&Oid]) -> Result<BTreeMap<Oid, Vec<u8>>, Error> {
-        let mut asked = String::new();
-        for id in ids {
-            asked.push_str(id.as_str());
-            asked.push('\n');
-        }
-        let call = self.plumbing().args(["cat-file", "--batch"]);
-        let call = call.stdin(asked.into_bytes());
-        let output = self.git.run(&call)?;
-        let mut found = BTreeMap::new();
-        let mut rest = output.as_slice();
-        while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
-            let head = String::from_utf8_lossy(&rest[..end]).into_owned();
-            rest = &rest[end + 1..];
-            let mut words = head.split(' ');
-            let id = words.next().and_then(Oid::parse);
-            let (kind, length) = (words.next(), words.next());
-            let length = length.and_then(|length| length.parse::<usize>().ok());
-            // `<id> missing` has nothing after it.
-            let (Some(id), Some(length)) = (id, length) else {
-                continue;
-            };
-            let garbled = || call.unexpected("a garbled object");
-            let (content, after) = rest.split_at_checked(length).ok_or_else(garbled)?;
-            if kind == Some("blob") {
-                found.insert(id, content.to_vec());
-            }
-            rest = after.strip_prefix(b"\n").ok_or_else(garbled)?;
-        }
-        Ok(found)
+        blobs(&self.git, &self.plumbing(), ids)
     }
 
     /// The content of a blob. One process.
@@ -215,6 +181,59 @@ impl Repo {
     pub fn checkout_into(&self, tree: &Oid, directory: &Path) -> Result<(), Error> {
         checkout_into(&self.git, self.plumbing(), tree, directory)
     }
+}
+
+/// All plain files of a tree, with a call that says in which repository.
+pub(super) fn all_files(git: &Git, call: Call, tree: &Oid) -> Result<Vec<TreeFile>, Error> {
+    let call = call
+        .args(["ls-tree", "-r", "-z", "-l", "--full-tree"])
+        .arg(tree);
+    let output = git.run(&call)?;
+    let lines = output.split(|&byte| byte == 0);
+    Ok(lines.filter_map(tree_file).collect())
+}
+
+/// How many blobs one process is asked for: so many ids fit into a pipe. Git answers while it reads,
+/// so that with more both sides could wait for each other.
+const ASKED: usize = 1_000;
+
+/// The contents of blobs, with a call that says in which repository.
+pub(super) fn blobs(git: &Git, call: &Call, ids: &[&Oid]) -> Result<BTreeMap<Oid, Vec<u8>>, Error> {
+    let mut found = BTreeMap::new();
+    for ids in ids.chunks(ASKED) {
+        let mut asked = String::new();
+        for id in ids {
+            asked.push_str(id.as_str());
+            asked.push('\n');
+        }
+        let call = call.clone().args(["cat-file", "--batch"]);
+        let call = call.stdin(asked.into_bytes());
+        let output = git.run(&call)?;
+        objects(&output, &mut found).ok_or_else(|| call.unexpected("a garbled object"))?;
+    }
+    Ok(found)
+}
+
+/// Reads what `cat-file --batch` has printed.
+fn objects(mut rest: &[u8], found: &mut BTreeMap<Oid, Vec<u8>>) -> Option<()> {
+    while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
+        let head = String::from_utf8_lossy(&rest[..end]).into_owned();
+        rest = &rest[end + 1..];
+        let mut words = head.split(' ');
+        let id = words.next().and_then(Oid::parse);
+        let (kind, length) = (words.next(), words.next());
+        let length = length.and_then(|length| length.parse::<usize>().ok());
+        // `<id> missing` has nothing after it.
+        let (Some(id), Some(length)) = (id, length) else {
+            continue;
+        };
+        let (content, after) = rest.split_at_checked(length)?;
+        if kind == Some("blob") {
+            found.insert(id, content.to_vec());
+        }
+        rest = after.strip_prefix(b"\n")?;
+    }
+    Some(())
 }
 
 /// Writes a tree into an empty directory, with a call that says from where.

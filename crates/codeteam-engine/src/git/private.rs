@@ -5,8 +5,10 @@
 //! for one whose configuration runs programs. What a work tree can still do is
 //! contain other repositories; see [`PrivateDir::index`] for why they matter.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,7 +16,7 @@ use codeteam_sandbox::Access;
 
 use super::command::{Call, Git};
 use super::repo::{OWN_DIRECTORY, oid};
-use super::{Diff, Error, IndexEntry, ObjectFormat, Oid, Repo, diff, index};
+use super::{Diff, Error, IndexEntry, ObjectFormat, Oid, Repo, TreeFile, diff, index, objects};
 use crate::process::{Launcher, View};
 
 /// A git directory, its index and its objects, beside a work tree.
@@ -26,6 +28,15 @@ pub struct PrivateDir {
     work_tree: PathBuf,
     held: Option<Arc<File>>,
     fence: Option<Fence>,
+}
+
+/// A file of a tree that is to be otherwise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed {
+    /// Where.
+    pub path: PathBuf,
+    /// Its mode and content; `None` if it is to be gone.
+    pub content: Option<(u32, Oid)>,
 }
 
 /// What keeps git in.
@@ -198,6 +209,50 @@ impl PrivateDir {
         diff::run(&self.git, self.call(), from, to)
     }
 
+    /// All plain files of a tree. One process.
+    pub fn all_files_of(&self, tree: &Oid) -> Result<Vec<TreeFile>, Error> {
+        objects::all_files(&self.git, self.call(), tree)
+    }
+
+    /// The contents of blobs, those that are there. One process for a thousand.
+    pub fn blobs(&self, ids: &[&Oid]) -> Result<BTreeMap<Oid, Vec<u8>>, Error> {
+        objects::blobs(&self.git, &self.call(), ids)
+    }
+
+    /// A tree like another, but for some files: each with its mode and content, or gone. Three
+    /// processes; the index stays as it is.
+    pub fn tree_with(&self, tree: &Oid, files: &[Placed]) -> Result<Oid, Error> {
+        let index = self.git_dir.join("index.made");
+        let call = || self.call().env("GIT_INDEX_FILE", &index);
+        let zero = self.format.zero();
+        let mut lines = Vec::new();
+        // What goes makes room first: a folder may come where a file was.
+        let (gone, there): (Vec<_>, Vec<_>) = files.iter().partition(|f| f.content.is_none());
+        for file in gone.into_iter().chain(there) {
+            let (mode, id) = match &file.content {
+                Some((mode, id)) => (*mode, id),
+                None => (0, &zero),
+            };
+            lines.extend_from_slice(format!("{mode:o} {id}\t").as_bytes());
+            lines.extend_from_slice(file.path.as_os_str().as_bytes());
+            lines.push(0);
+        }
+        let made = self
+            .git
+            .run(&call().arg("read-tree").arg(tree))
+            .and_then(|_| {
+                let update = call().args(["update-index", "-z", "--add", "--replace"]);
+                self.git.run(&update.arg("--index-info").stdin(lines))
+            })
+            .and_then(|_| {
+                let write = call().arg("write-tree");
+                oid(&self.git.run(&write)?).ok_or_else(|| write.unexpected("no object id"))
+            });
+        // It is made anew each time.
+        let _ = std::fs::remove_file(&index);
+        made
+    }
+
     /// What the index tracks, or `None` if there is none, or a broken one.
     /// No process.
     ///
@@ -230,7 +285,7 @@ impl PrivateDir {
     /// Writes a tree into another, empty directory, with an index that is gone
     /// afterwards. One process.
     pub fn checkout_into(&self, tree: &Oid, directory: &Path) -> Result<(), Error> {
-        super::objects::checkout_into(&self.git, self.call(), tree, directory)
+        objects::checkout_into(&self.git, self.call(), tree, directory)
     }
 
     /// The same, whose processes hold `file` open for as long as they live.

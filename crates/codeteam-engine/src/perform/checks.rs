@@ -1,5 +1,7 @@
 //! Runs the orchestrator's own checks on a tree, and commands on the host.
 
+mod look;
+
 use std::collections::VecDeque;
 use std::fs;
 use std::io::Read as _;
@@ -9,14 +11,15 @@ use std::time::Duration;
 use codeteam_core::event::CheckResult;
 use codeteam_core::ids::{BodyId, Tree};
 use codeteam_core::input::Input;
-use codeteam_core::workflow::{Check, CheckKind, glob_matches};
+use codeteam_core::workflow::{Check, CheckKind, Metric, glob_matches};
 use codeteam_sandbox::Access;
 
+use self::look::Look;
 use super::{Context, Error, Job, What, caches, now, setup, view};
 use crate::dialect::OVER_DISK;
 use crate::engine::Engine;
 use crate::process::{self, CommandSpec, Disk, Exit, Launcher, Limits, Profile, Status, View};
-use crate::workspace::Workspace;
+use crate::verify::metrics;
 
 /// How many lines of a check's output go into reports and feedback.
 const SUMMARY_LINES: usize = 40;
@@ -33,10 +36,11 @@ pub(super) fn check(
 ) -> Result<Input, Error> {
     let workspace = job.prepare_gate(context.engine, tree)?;
     setup::ready(job, &workspace, context)?;
+    let look = Look::new(job, context.engine, &workspace, tree);
     let mut results = Vec::new();
     for check in checks {
         (context.lines)(&job.id, &format!("checking: {}", check.name));
-        results.push(run_check(job, check, &workspace, context)?);
+        results.push(run_check(job, check, &look, context)?);
     }
     let id = job.id.clone();
     Ok(Input::GateFinished {
@@ -50,9 +54,10 @@ pub(super) fn check(
 fn run_check(
     job: &Job,
     check: &Check,
-    workspace: &Workspace,
+    look: &Look<'_>,
     context: &Context<'_>,
 ) -> Result<CheckResult, Error> {
+    let workspace = look.workspace;
     let root = &workspace.tree_dir();
     let plain = |passed: bool, summary: String| CheckResult {
         name: check.name.clone(),
@@ -113,9 +118,15 @@ fn run_check(
             );
             plain(there, if there { String::new() } else { said })
         }
-        CheckKind::Metric { .. } | CheckKind::Proved(_) | CheckKind::Honest { .. } => {
-            plain(true, String::new())
+        CheckKind::Metric { of, max } => {
+            let found = match of {
+                Metric::FileLines => metrics::file_lines(look.change()?, *max),
+                Metric::FunctionLines => metrics::function_lines(look.change()?, *max),
+                Metric::ImportCycles => look.cycles(*max)?,
+            };
+            found.result(check, false)
         }
+        CheckKind::Proved(_) | CheckKind::Honest { .. } => plain(true, String::new()),
         CheckKind::Lacks { file, text } => match read(root, file) {
             Some(found) if found.contains(text.as_str()) => {
                 plain(false, format!("`{file}` contains `{text}`"))

@@ -138,7 +138,7 @@ fn matter(assignment: &Assignment, put: &mut impl FnMut(&str, Value)) {
     put("brief", trimmed(&assignment.brief));
     put("log", json!(assignment.log.trim()));
     put("candidates", json!(assignment.candidates));
-    put("asks", json!(assignment.asks));
+    put("may_ask", json!(assignment.asks));
     put("claimed", json!(claimed.unwrap_or_default()));
     let checks = assignment.checks.iter();
     put(

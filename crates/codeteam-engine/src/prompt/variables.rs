@@ -133,7 +133,7 @@ pub const VARIABLES: &[Variable] = &[
     ),
     plain("log", "what was done for the task so far, round by round"),
     list("candidates", "the tasks of which one is to be chosen"),
-    plain("asks", "whether a planner may ask a person first"),
+    plain("may_ask", "whether a planner may ask a person first"),
     plain("claimed", "what its author says of the change"),
     plain(
         "diff",

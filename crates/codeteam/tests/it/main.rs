@@ -39,5 +39,6 @@ mod sandbox;
 mod stand_ins;
 mod surroundings;
 mod upkeep;
+mod verification;
 mod workers;
 mod workflows;

@@ -90,11 +90,8 @@ pub(super) const SAMPLES: &[Sample] = &[
             checks[1].name == "Linter"
                 && config.verifier_instances["security"] == 1
                 && config.agents["coder"].log_summarize_threshold == Some(75_000)
-                && config
-                    .verification
-                    .metrics
-                    .as_ref()
-                    .is_some_and(|m| m.max_method_lines == Some(80))
+                && config.verification.metrics.max_method_lines == Some(80)
+                && checks[4].name == "Method Length"
         })
     }),
     // What a planner is told, not what it answers.

@@ -1,0 +1,101 @@
+//! What codeteam finds out about a change by looking at it: lengths, rings of imports, what proves
+//! that tests test something, and whether the change plays fair.
+//!
+//! All of it is pure: files before and after, lines that came and went, the task. Running commands
+//! and reading trees is [`perform`](crate::perform)'s.
+
+pub mod change;
+pub mod cycles;
+pub mod metrics;
+mod source;
+
+pub use self::change::{Change, Changed, Line, Side};
+
+use codeteam_core::event::{CheckResult, Measure, Remark};
+use codeteam_core::workflow::Check;
+
+/// How many of the things that were looked at are told one by one.
+const MEASURES: usize = 50;
+/// How many lines a summary has.
+const LINES: usize = 20;
+
+/// What a check has found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// What is wrong, a line each: where, what, and what to do about it.
+    pub wrong: Vec<String>,
+    /// What a person should know, a line each.
+    pub told: Vec<String>,
+    /// Why nothing could be found out, if that is so.
+    pub unproved: Option<String>,
+    /// What was looked at, one by one.
+    pub measures: Vec<Measure>,
+}
+
+impl Found {
+    /// Nothing but that something could not be found out.
+    pub fn unproved(why: impl Into<String>) -> Self {
+        Self {
+            unproved: Some(why.into()),
+            ..Self::default()
+        }
+    }
+
+    /// As the result of a check. If it is only to be told, nothing fails it.
+    pub fn result(self, check: &Check, told_only: bool) -> CheckResult {
+        let passed = self.wrong.is_empty() || told_only;
+        let remark = match (&self.unproved, self.wrong.len() + self.told.len()) {
+            _ if !passed => None,
+            (Some(_), _) => Some(Remark::Unproved),
+            (None, 0) => None,
+            (None, _) => Some(Remark::Noted),
+        };
+        let lines: Vec<String> = self
+            .wrong
+            .into_iter()
+            .chain(self.told)
+            .chain(self.unproved)
+            .collect();
+        CheckResult {
+            name: check.name.clone(),
+            class: check.what.class(),
+            passed,
+            summary: listed(&lines),
+            remark,
+            measures: chosen(self.measures),
+            output: None,
+        }
+    }
+}
+
+/// Lines as one text, which is not too long.
+fn listed(lines: &[String]) -> String {
+    let mut text = lines[..lines.len().min(LINES)].join("\n");
+    if lines.len() > LINES {
+        text.push_str(&format!("\nand {} more", lines.len() - LINES));
+    }
+    text
+}
+
+/// All that did not pass, and some of the rest, in their order.
+fn chosen(measures: Vec<Measure>) -> Vec<Measure> {
+    let mut room = MEASURES;
+    let (failed, passed): (Vec<bool>, usize) = (
+        measures.iter().map(|measure| !measure.passed).collect(),
+        measures.len(),
+    );
+    room = room.saturating_sub(failed.iter().filter(|failed| **failed).count());
+    if passed <= MEASURES {
+        return measures;
+    }
+    measures
+        .into_iter()
+        .filter(|measure| {
+            let stays = !measure.passed || room > 0;
+            if measure.passed {
+                room = room.saturating_sub(1);
+            }
+            stays
+        })
+        .collect()
+}

@@ -1,0 +1,338 @@
+//! How long the files and functions are that a change touches.
+//!
+//! What was above the limit before may stay, and may not grow: whoever sets a limit for an old
+//! project need not mend all of it first.
+
+use std::collections::{HashMap, HashSet};
+
+use codeteam_context::language::Language;
+use codeteam_context::outline::{Outline, outline};
+use codeteam_core::event::Measure;
+
+use super::Found;
+use super::change::{Change, Changed, Side};
+use super::source::{is_generated, is_source};
+
+/// Measures every source file that is new or changed.
+pub fn file_lines(change: &Change, max: u64) -> Found {
+    let mut found = Found::default();
+    for file in &change.files {
+        let Some(text) = measured(file) else {
+            continue;
+        };
+        let path = &file.path;
+        let lines = count(text);
+        let before = match &file.before {
+            Side::Text(before) => Some(count(before)),
+            _ if lines > max => moved_from(text, change),
+            _ => None,
+        };
+        let grown = lines > max && before.is_none_or(|before| lines > before);
+        found.measures.push(Measure {
+            of: format!("File Length ({path})"),
+            passed: !grown,
+            found: format!("{lines}/{max} lines"),
+        });
+        if grown {
+            let was = was(before);
+            found.wrong.push(format!(
+                "{path}:{}: the file has {lines} lines, the limit is {max}{was}; move parts of it \
+                 into files of their own",
+                max + 1
+            ));
+        } else if lines > max {
+            found.told.push(format!(
+                "{path}: {lines} lines, above the limit of {max} as before"
+            ));
+        }
+    }
+    found
+}
+
+/// Measures every function of these files that is new or changed.
+pub fn function_lines(change: &Change, max: u64) -> Found {
+    let mut found = Found::default();
+    let mut known: Option<Known> = None;
+    for file in &change.files {
+        let Some((text, language)) = measured(file).zip(Language::of(&file.path)) else {
+            continue;
+        };
+        // All of what was there, once: functions move from file to file.
+        let known = known.get_or_insert_with(|| Known::of(change));
+        let before = file.before.text().map(|text| outline(text, language));
+        let before = before.as_ref().map(named).unwrap_or_default();
+        let after = outline(text, language);
+        for (key, function) in named(&after) {
+            let body = plain(text, function.0, function.1);
+            if known.bodies.contains(&body) {
+                continue;
+            }
+            let lines = length(function);
+            let earlier = before.get(&key).or_else(|| known.lengths.get(&key));
+            let earlier = earlier.map(|function| length(*function));
+            let grown = lines > max && earlier.is_none_or(|earlier| lines > earlier);
+            let (path, name) = (&file.path, key.0.rsplit('.').next().unwrap_or(&key.0));
+            found.measures.push(Measure {
+                of: format!("Method Length ({name})"),
+                passed: !grown,
+                found: format!("{lines}/{max} lines"),
+            });
+            if grown {
+                let was = was(earlier);
+                found.wrong.push(format!(
+                    "{path}:{}: `{name}` has {lines} lines, the limit is {max}{was}; split it into \
+                     smaller functions",
+                    function.0
+                ));
+            } else if lines > max {
+                found.told.push(format!(
+                    "{path}:{}: `{name}` has {lines} lines, above the limit of {max} as before",
+                    function.0
+                ));
+            }
+        }
+    }
+    found
+}
+
+/// The text of a file that people write and that is still there.
+fn measured(file: &Changed) -> Option<&str> {
+    let text = file.after.text().filter(|_| is_source(&file.path))?;
+    // Who writes a file anew cannot say so of it.
+    let was_generated = file.before.text().is_some_and(is_generated);
+    (!was_generated && file.before.text() != Some(text)).then_some(text)
+}
+
+fn count(text: &str) -> u64 {
+    text.lines().count() as u64
+}
+
+fn was(before: Option<u64>) -> String {
+    before.map_or_else(String::new, |before| format!(" (it had {before})"))
+}
+
+/// How long the file was that a new one was moved from: most of its lines are there.
+fn moved_from(text: &str, change: &Change) -> Option<u64> {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let gone = change.files.iter().filter(|file| file.is_gone());
+    let mut texts = gone.filter_map(|file| file.before.text());
+    texts.find_map(|before| {
+        let known: HashSet<&str> = before.lines().map(str::trim).collect();
+        let shared = lines.iter().filter(|line| known.contains(*line)).count();
+        (2 * shared > lines.len()).then(|| count(before))
+    })
+}
+
+/// Where a function stands: its first and its last line.
+type Span = (u32, u32);
+/// A function by its name, with those of what it stands in, and which of that name it is.
+type Key = (String, usize);
+
+fn length(span: Span) -> u64 {
+    u64::from(span.1 - span.0) + 1
+}
+
+/// The functions of a file, in the order of the lines if that is asked for by iterating.
+fn named(outline: &Outline) -> Functions {
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    let mut functions = Functions::default();
+    for function in outline.functions() {
+        let mut name = function.name.clone();
+        let mut inside = function.inside;
+        while let Some(outer) = inside.and_then(|at| outline.definitions.get(at as usize)) {
+            name = format!("{}.{name}", outer.name);
+            inside = outer.inside;
+        }
+        let nth = seen.entry(name.clone()).or_default();
+        functions
+            .0
+            .push(((name, *nth), (function.line, function.last_line)));
+        *nth += 1;
+    }
+    functions
+}
+
+#[derive(Default)]
+struct Functions(Vec<(Key, Span)>);
+
+impl Functions {
+    fn get(&self, key: &Key) -> Option<&Span> {
+        self.0
+            .iter()
+            .find(|(known, _)| known == key)
+            .map(|(_, span)| span)
+    }
+}
+
+impl IntoIterator for Functions {
+    type Item = (Key, Span);
+    type IntoIter = std::vec::IntoIter<(Key, Span)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+/// What the change's files had in them before.
+struct Known {
+    /// The text of every function, however it was indented.
+    bodies: HashSet<String>,
+    /// Where functions of files that are gone stood.
+    lengths: HashMap<Key, Span>,
+}
+
+impl Known {
+    fn of(change: &Change) -> Self {
+        let mut known = Self {
+            bodies: HashSet::new(),
+            lengths: HashMap::new(),
+        };
+        for file in &change.files {
+            let (Some(text), Some(language)) = (file.before.text(), Language::of(&file.path))
+            else {
+                continue;
+            };
+            for (key, span) in named(&outline(text, language)) {
+                known.bodies.insert(plain(text, span.0, span.1));
+                if file.is_gone() {
+                    known.lengths.insert(key, span);
+                }
+            }
+        }
+        known
+    }
+}
+
+/// Some lines of a text without their indentation.
+fn plain(text: &str, first: u32, last: u32) -> String {
+    let skip = first.saturating_sub(1) as usize;
+    let take = (last - first) as usize + 1;
+    let lines = text.lines().skip(skip).take(take).map(str::trim);
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(n: usize) -> String {
+        (0..n).map(|n| format!("x{n} = {n}\n")).collect()
+    }
+
+    fn function(name: &str, lines: usize) -> String {
+        let body: String = (0..lines - 1)
+            .map(|n| format!("    x{n} = {n}\n"))
+            .collect();
+        format!("def {name}():\n{body}")
+    }
+
+    fn measures(found: &Found) -> Vec<String> {
+        let measure = |m: &Measure| format!("{}: {} {}", m.of, m.passed, m.found);
+        found.measures.iter().map(measure).collect()
+    }
+
+    #[test]
+    fn files_are_measured_as_the_seed_prints_it() {
+        let (short, long) = (lines(120), lines(501));
+        let change = Change::between(&[
+            ("src/api/profile.py", None, Some(&short)),
+            ("src/long.py", Some(&short), Some(&long)),
+            ("README.md", None, Some(&long)),
+        ]);
+        let found = file_lines(&change, 500);
+        assert_eq!(
+            measures(&found),
+            [
+                "File Length (src/api/profile.py): true 120/500 lines",
+                "File Length (src/long.py): false 501/500 lines",
+            ]
+        );
+        assert_eq!(
+            found.wrong,
+            [
+                "src/long.py:501: the file has 501 lines, the limit is 500 (it had 120); move parts \
+                 of it into files of their own"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_was_long_before_may_stay_and_not_grow() {
+        let (long, longer) = (lines(600), lines(601));
+        let shorter = lines(590);
+        let same = Change::between(&[("a.py", Some(&longer), Some(&long))]);
+        let found = file_lines(&same, 500);
+        assert_eq!(found.wrong, Vec::<String>::new());
+        assert_eq!(found.told.len(), 1);
+        let grown = Change::between(&[("a.py", Some(&long), Some(&longer))]);
+        assert_eq!(file_lines(&grown, 500).wrong.len(), 1);
+        let moved = Change::between(&[("a.py", Some(&long), None), ("b.py", None, Some(&shorter))]);
+        assert_eq!(file_lines(&moved, 500).wrong, Vec::<String>::new());
+    }
+
+    #[test]
+    fn functions_are_measured_where_they_differ() {
+        let before = function("kept", 90) + &function("get_user_profile", 30);
+        let after = function("kept", 90) + &function("get_user_profile", 40) + &function("new", 81);
+        let change = Change::between(&[("a.py", Some(&before), Some(&after))]);
+        let found = function_lines(&change, 80);
+        assert_eq!(
+            measures(&found),
+            [
+                "Method Length (get_user_profile): true 40/80 lines",
+                "Method Length (new): false 81/80 lines",
+            ]
+        );
+        assert!(
+            found.wrong[0].starts_with("a.py:131: `new` has 81 lines, the limit is 80; split"),
+            "{:?}",
+            found.wrong
+        );
+    }
+
+    #[test]
+    fn a_function_that_moved_or_shrank_is_not_new() {
+        let class = |name: &str, lines: usize| {
+            let function = function(name, lines);
+            let method: String = function.lines().map(|l| format!("    {l}\n")).collect();
+            format!("class A:\n{method}")
+        };
+        let (before, after) = (function("f", 90), class("f", 90));
+        let moved = Change::between(&[("a.py", Some(&before), None), ("b.py", None, Some(&after))]);
+        assert_eq!(function_lines(&moved, 80), Found::default());
+        let shrunk = function("f", 85);
+        let shorter = Change::between(&[("a.py", Some(&before), Some(&shrunk))]);
+        let found = function_lines(&shorter, 80);
+        assert_eq!((found.wrong.len(), found.told.len()), (0, 1));
+    }
+
+    #[test]
+    fn functions_of_every_language_are_found() {
+        let body = "\n".repeat(10);
+        for (path, text) in [
+            ("a.js", format!("function long() {{{body}}}\n")),
+            ("a.ts", format!("const long = (): void => {{{body}}};\n")),
+            ("a.tsx", format!("export function long() {{{body}}}\n")),
+            ("a.rs", format!("impl A {{\n fn long() {{{body}}}\n}}\n")),
+            ("a.go", format!("package a\nfunc (a A) long() {{{body}}}\n")),
+            (
+                "A.java",
+                format!("class A {{\n void long_() {{{body}}}\n}}\n"),
+            ),
+        ] {
+            let change = Change::between(&[(path, None, Some(&text))]);
+            let found = function_lines(&change, 5);
+            assert_eq!(found.wrong.len(), 1, "{path}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn who_writes_a_file_anew_cannot_say_that_a_program_did() {
+        let text = format!("# @generated\n{}", lines(600));
+        let change = Change::between(&[("a.py", None, Some(&text))]);
+        assert_eq!(file_lines(&change, 500).wrong.len(), 1);
+        let more = format!("{text}\nx = 1\n");
+        let change = Change::between(&[("a.py", Some(&text), Some(&more))]);
+        assert_eq!(file_lines(&change, 500), Found::default());
+    }
+}
