@@ -247,7 +247,7 @@ pub(crate) fn retry(args: &RetryArgs, scene: &Scene) -> Result<Exit, Problem> {
 }
 
 /// The open question: the only one, or the one of a task.
-fn question<'a>(run: &'a Run, task: Option<&str>) -> Result<&'a Question, Problem> {
+pub(crate) fn question<'a>(run: &'a Run, task: Option<&str>) -> Result<&'a Question, Problem> {
     let open: Vec<&Question> = drive::open_questions(run)
         .into_iter()
         .filter(|q| task.is_none_or(|task| q.id.frame.name() == task))
@@ -268,7 +268,7 @@ fn question<'a>(run: &'a Run, task: Option<&str>) -> Result<&'a Question, Proble
     }
 }
 
-fn post(
+pub(crate) fn post(
     scene: &Scene,
     engine: &Arc<Engine>,
     id: &RunId,

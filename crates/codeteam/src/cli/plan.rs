@@ -14,8 +14,7 @@ use codeteam_engine::engine::{Project, Request};
 use codeteam_engine::perform::now;
 use codeteam_engine::{artifacts, rebuild};
 
-use crate::cli::drive::Answering;
-use crate::cli::run::{self, Limits};
+use crate::cli::run::{self, Limits, With};
 use crate::cli::talk::{self, Manner, Source, Task};
 use crate::cli::{Scene, drive};
 use crate::exit::Exit;
@@ -60,9 +59,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
-    let goes_on = args.run;
-    let (worker, script) = (args.worker.clone(), args.script.clone());
-    let sandbox = args.no_sandbox;
     let (engine, task) = task(&args, scene)?;
     let source = match &args.answers {
         Some(path) if path.as_os_str() != "-" => Source::file(&scene.folder.join(path))?,
@@ -77,14 +73,16 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
     if stop != Stop::Ended(Outcome::Completed) {
         return left(scene, &engine, &run, &stop);
     }
-    if goes_on {
+    if args.run {
+        let with = With {
+            worker: args.worker,
+            script: args.script,
+            set: args.set,
+            no_sandbox: args.no_sandbox,
+        };
         let path = plan_file(&engine, &run)
             .ok_or_else(|| Problem::internal("the plan has no file"))?;
-        let answering = Answering {
-            answers: None,
-            wait: false,
-        };
-        return run::carry_out(scene, path, worker, script, sandbox, answering);
+        return run::carry_out(scene, path, with);
     }
     if scene.json {
         output::json(&drive::value(&run))?;
@@ -205,7 +203,21 @@ fn left(scene: &Scene, engine: &Engine, run: &Run, stop: &Stop) -> Result<Exit, 
 }
 
 /// The plans that can be carried out, newest first.
-pub(crate) fn ready(project: &Project) -> Result<Vec<rebuild::Found>, Problem> {
+pub(crate) fn ready(scene: &Scene, project: &Project) -> Result<Vec<rebuild::Found>, Problem> {
     let plans = rebuild::plans(&project.repo, &project.head)?;
-    Ok(plans.into_iter().filter(rebuild::Found::is_ready).collect())
+    let engine = scene.existing()?;
+    let is_ready = |found: &rebuild::Found| {
+        let done = found.statuses.values().filter(|s| s.satisfies()).count();
+        let accepted = || engine.as_ref().is_none_or(|e| is_accepted(e, &found.plan.plan_id));
+        found.problem.is_none() && done < found.plan.tasks.len() && accepted()
+    };
+    Ok(plans.into_iter().filter(is_ready).collect())
+}
+
+/// Whether a plan is more than a draft, by the runs there are.
+fn is_accepted(engine: &Engine, plan: &str) -> bool {
+    let runs = engine.store.runs().unwrap_or_default();
+    let runs = runs.into_iter().map(|row| engine.load(&RunId(row.id)));
+    let mut of_it = runs.filter_map(Result::ok).filter(|run| plan_id(run) == plan);
+    of_it.all(|run| !is_conversation(&run) || run.outcome == Some(Outcome::Completed))
 }

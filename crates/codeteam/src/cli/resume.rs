@@ -48,7 +48,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
 
 /// A plan changed by hand becomes part of the run; one that cannot be read stops the command
 /// before anything happens, and is left alone.
-fn edited_plan(
+pub(crate) fn edited_plan(
     scene: &Scene,
     engine: &Engine,
     run: &codeteam_core::Run,

@@ -7,7 +7,7 @@ use codeteam_agent::scripted::Script;
 use codeteam_core::budget;
 use codeteam_core::event::{RunStarted, Sandbox};
 use codeteam_engine::config::microusd;
-use codeteam_engine::engine::{Engine, Request};
+use codeteam_engine::engine::{Engine, Prepared, Project, Request};
 use codeteam_engine::perform::now;
 use codeteam_engine::{rebuild, tell};
 
@@ -152,9 +152,10 @@ impl Limits {
     }
 }
 
-pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(mut args: Args, scene: &Scene) -> Result<Exit, Problem> {
     // Everything that can be wrong is found before anything is made.
     let project = scene.project_set(&args.set)?;
+    choose_plan(&mut args, scene, &project)?;
     let mut base = None;
     let plan = match &args.plan {
         Some(path) => {
@@ -179,20 +180,7 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
         cast: args.cast.into_iter().collect(),
         settings: args.part.settings(args.answering.is_answered()),
     })?;
-    if prepared.lacks_script() {
-        // What the demo does has no place in a project of the user's.
-        return Err(Problem::user("the scripted worker has no script")
-            .hint("name one with `--script`, or `script` in `.codeteam/config.yml`")
-            .hint("`codeteam demo` shows a run on a sample project"));
-    }
-    for script in prepared.scripts() {
-        let text = std::fs::read_to_string(script).map_err(|e| {
-            Problem::environment(format!("could not read the script `{script}`")).caused_by(&e)
-        })?;
-        Script::parse(&text, script).map_err(|e| {
-            Problem::user(e.to_string()).hint("mend the script and try again; nothing was started")
-        })?;
-    }
+    check_scripts(&prepared)?;
     let engine = scene.open(project)?;
     let started = engine.plan_run(prepared, now())?;
     warn(scene, &engine, &started)?;
@@ -215,8 +203,106 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
     drive::drive(scene, &engine, task, &args.answering)
 }
 
+/// Carries out a plan that was just accepted.
+pub(crate) fn carry_out(scene: &Scene, plan: PathBuf, with: With) -> Result<Exit, Problem> {
+    let args = Args {
+        goal: None,
+        plan: Some(plan),
+        workflow: None,
+        worker: with.worker,
+        script: with.script,
+        cast: Vec::new(),
+        set: with.set,
+        no_sandbox: with.no_sandbox,
+        limits: Limits::default(),
+        part: Part::default(),
+        answering: Answering::default(),
+    };
+    main(args, scene)
+}
+
+/// What a plan is carried out with.
+pub(crate) struct With {
+    pub(crate) worker: Option<String>,
+    pub(crate) script: Option<PathBuf>,
+    pub(crate) set: Vec<String>,
+    pub(crate) no_sandbox: bool,
+}
+
+/// Without a goal, the newest plan that is accepted and not finished; a plan's id is that plan.
+fn choose_plan(args: &mut Args, scene: &Scene, project: &Project) -> Result<(), Problem> {
+    if args.plan.is_some() {
+        return Ok(());
+    }
+    if let Some(id) = args.goal.take_if(|goal| is_plan(project, goal)) {
+        args.plan = Some(plan_path(project, &id));
+        return Ok(());
+    }
+    if args.goal.is_some() {
+        return Ok(());
+    }
+    let ready = super::plan::ready(scene, project)?;
+    let Some(newest) = ready.first() else {
+        return Err(Problem::user("there is no goal, and no accepted plan to carry out")
+            .hint("`codeteam run \"what you want\"` takes a goal to commits")
+            .hint("`codeteam plan \"what you want\"` makes a plan first"));
+    };
+    let modified = |found: &rebuild::Found| {
+        let metadata = std::fs::metadata(&found.path);
+        metadata.and_then(|m| m.modified()).ok()
+    };
+    let equal: Vec<&str> = ready
+        .iter()
+        .filter(|found| modified(found) == modified(newest))
+        .map(|found| found.plan.plan_id.as_str())
+        .collect();
+    if equal.len() > 1 {
+        return Err(Problem::user(format!(
+            "several plans are equally new: {}",
+            equal.join(", ")
+        ))
+        .hint(format!("say which: `codeteam run {}`", equal[0])));
+    }
+    if scene.detail >= Detail::Normal {
+        say(&format!(
+            "{}: {}",
+            newest.plan.plan_id, newest.plan.description
+        ));
+    }
+    args.plan = Some(newest.path.clone());
+    Ok(())
+}
+
+/// Whether a word names a plan of the project.
+pub(crate) fn is_plan(project: &Project, word: &str) -> bool {
+    codeteam_core::ids::is_plain(word) && plan_path(project, word).is_file()
+}
+
+fn plan_path(project: &Project, id: &str) -> PathBuf {
+    project.folder.join("planning").join(id).join("plan.yml")
+}
+
+/// Looks whether the scripted worker has a script that makes sense.
+pub(crate) fn check_scripts(prepared: &Prepared) -> Result<(), Problem> {
+    if prepared.lacks_script() {
+        // What the demo does has no place in a project of the user's.
+        return Err(Problem::user("the scripted worker has no script")
+            .hint("name one with `--script`, or `script` in `.codeteam/config.yml`")
+            .hint("`codeteam demo` shows a run on a sample project"));
+    }
+    for script in prepared.scripts() {
+        let text = std::fs::read_to_string(script).map_err(|e| {
+            Problem::environment(format!("could not read the script `{script}`")).caused_by(&e)
+        })?;
+        Script::parse(&text, script).map_err(|e| {
+            Problem::user(e.to_string()).hint("mend the script and try again; nothing was started")
+        })?;
+    }
+    Ok(())
+}
+
 /// A workflow's name as it is; its file as seen from where the command works.
-fn workflow(scene: &Scene, name: String) -> String {
+pub(crate) fn workflow(scene: &Scene, name: String) -> String {
     let is_file = Path::new(&name)
         .extension()
         .is_some_and(|e| e == "yml" || e == "yaml");

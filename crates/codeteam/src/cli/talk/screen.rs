@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::line::Open;
-use crate::output::{harmless, say};
+use crate::output::say;
 
 /// The screen.
 pub(crate) struct Screen {
@@ -55,12 +55,6 @@ impl Screen {
             }
             None => say(text),
         }
-    }
-
-    /// Whether something may draw over the last line.
-    pub(crate) fn is_free(&self) -> bool {
-        let inner = self.lock();
-        inner.open.is_none() && inner.held.is_none()
     }
 
     /// Keeps what is said until another program has given the terminal back.
@@ -129,9 +123,4 @@ pub(super) fn put(text: &str) {
     let mut stderr = io::stderr().lock();
     let _ = stderr.write_all(text.as_bytes());
     let _ = stderr.flush();
-}
-
-/// Writes a text that others may have written, without ending the line.
-pub(super) fn put_harmless(text: &str) {
-    put(&harmless(text));
 }
