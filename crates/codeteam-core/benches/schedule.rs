@@ -117,6 +117,7 @@ fn kernel(n: usize) -> (u128, u128) {
         rules: Vec::new(),
         templates: BTreeMap::new(),
         strategies: BTreeMap::new(),
+        message: codeteam_core::message::Format::default(),
     }));
     feed(&mut run, &began);
     let clock = Instant::now();

@@ -10,6 +10,7 @@ use crate::feedback::Failed;
 use crate::findings::Finding;
 use crate::frame::{Feedback, Frame, FrameChange, Item, Level, Session, Stage, Work};
 use crate::ids::{AttemptId, RoleName, RunId, StepId, Tree, WorkerName};
+use crate::message::{self, Matter};
 use crate::plan::{Plan, Task};
 use crate::role::{self, Contract, Kind, Means, Role};
 use crate::run::Run;
@@ -200,7 +201,7 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
         prompt: role.prompt.clone(),
         stance: role.stance.clone(),
         config: role.config_with(&step.config),
-        outputs: step.outputs.clone(),
+        outputs: outputs(run, frame, id, step),
         template: role.template.clone(),
         rules: run.rules.to_vec(),
         plan_id: plan_id(run).to_owned(),
@@ -277,6 +278,15 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
             .map(|judged| judged.tree.clone())
             .filter(|tree| judges && *tree != frame.tree),
     })
+}
+
+/// What the step is to bring forth: what it says itself, and the form of a commit's message.
+fn outputs(run: &Run, frame: &Frame, id: &AttemptId, step: &RoleStep) -> Vec<String> {
+    let mut outputs = step.outputs.clone();
+    if !run.message.is_free() && message::is_written_by(run, &id.step) {
+        outputs.extend(run.message.words(&Matter::of(run, frame)));
+    }
+    outputs
 }
 
 /// What a role's answer must be, in a frame as it stands.

@@ -66,6 +66,7 @@ impl Decider {
             Input::Rebased { id, outcome, .. } => self.rebased(id, outcome),
             Input::Integrated { id, outcome, .. } => self.integrated(id, outcome),
             Input::Published { id, ok, output, .. } => self.published(id, *ok, output),
+            Input::Delivered { id, outcome, .. } => self.delivered(id, outcome),
             Input::EffectFailed { id, message, .. } => self.effect_failed(id, message),
             Input::NetworkUsed { id, hosts, .. } => self.emit(Event::NetworkUsed {
                 id: id.clone(),

@@ -3,6 +3,7 @@
 use crate::effect::{Effect, Waiting};
 use crate::frame::{Frame, Pause, Slot, SlotState, Stage, Work};
 use crate::ids::Account;
+use crate::message;
 use crate::run::Run;
 use crate::workflow::StepKind;
 
@@ -57,6 +58,17 @@ fn effect(run: &Run, frame: &Frame, slot: &Slot) -> Option<Effect> {
             })
         }
         SlotState::Running => Some(match &slot.work {
+            Work::Deliver => {
+                let Some(StepKind::Deliver { how }) = run.step_of(frame).map(|s| &s.kind) else {
+                    return None;
+                };
+                Effect::Deliver {
+                    id,
+                    how: how.clone(),
+                    base: run.base.clone(),
+                    tip: run.tip.clone(),
+                }
+            }
             Work::Role(role) => Effect::StartWorker {
                 id,
                 role: role.clone(),
@@ -78,7 +90,7 @@ fn effect(run: &Run, frame: &Frame, slot: &Slot) -> Option<Effect> {
                 id,
                 tree: frame.tree.clone(),
                 onto: run.tip.clone(),
-                message: commit_message(run, frame),
+                message: message::of(run, frame).unwrap_or_default(),
                 by: frame
                     .change
                     .as_ref()
@@ -104,20 +116,4 @@ fn accounts(run: &Run, slot: &Slot) -> Vec<Account> {
         .get(name)
         .map(|r| r.workers.iter().map(|w| run.account(w)).collect())
         .unwrap_or_default()
-}
-
-/// What a scribe wrote since the last change, or the task, or the goal.
-fn commit_message(run: &Run, frame: &Frame) -> String {
-    if let Some(text) = &frame.outputs.text {
-        return text.clone();
-    }
-    match run.task_of(frame) {
-        Some(task) => format!("{}: {}", task.id, task.headline()),
-        None => run
-            .goal
-            .lines()
-            .next()
-            .unwrap_or("Reach the goal")
-            .to_owned(),
-    }
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::budget;
 use crate::frame::{Question, Tip};
 use crate::ids::{Account, AttemptId, RoleName, StepId, Time, Tree, WorkerName};
+use crate::workflow::Delivery;
 
 /// Something that is due.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -44,6 +45,13 @@ pub enum Effect {
     },
     /// Run a command on the host.
     Publish { id: AttemptId, command: String },
+    /// Hand over what was committed, unless that has been done.
+    Deliver {
+        id: AttemptId,
+        how: Delivery,
+        base: Tip,
+        tip: Tip,
+    },
     /// Ask a person.
     Ask(Box<Question>),
     /// Wait.
@@ -81,7 +89,8 @@ impl Effect {
             | Self::RunGate { id, .. }
             | Self::Rebase { id, .. }
             | Self::Integrate { id, .. }
-            | Self::Publish { id, .. } => Some(id),
+            | Self::Publish { id, .. }
+            | Self::Deliver { id, .. } => Some(id),
             Self::Ask(_) | Self::Wait { .. } => None,
         }
     }

@@ -16,6 +16,7 @@ use crate::ids::{
     Account, AttemptId, BodyId, Commit, FramePath, RoleName, RunId, StepId, TaskId, Time, Tree,
     WorkerName,
 };
+use crate::message::Format;
 use crate::plan::Plan;
 use crate::role::Role;
 use crate::schedule::Status;
@@ -257,6 +258,8 @@ pub enum Event {
     NothingToCommit { frame: FramePath },
     /// Something was published.
     Published { id: AttemptId, output: String },
+    /// What was committed was handed over, or left where it is.
+    Delivered { id: AttemptId, outcome: Delivered },
 
     /// Four fifths of a limit are used up.
     BudgetWarned { what: budget::Kind },
@@ -302,7 +305,7 @@ pub struct RunStarted {
     /// What may be spent.
     #[serde(default)]
     pub limits: budget::Limits,
-    /// What a plan made in this run is called, unless it says itself.
+    /// What a plan made in this run is called.
     #[serde(default)]
     pub plan_id: String,
     /// How many tasks a plan may have.
@@ -328,6 +331,32 @@ pub struct RunStarted {
     /// The context strategies that are not the built-in ones, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub strategies: BTreeMap<String, String>,
+    /// The form of commit messages.
+    #[serde(default, skip_serializing_if = "Format::is_free")]
+    pub message: Format,
+}
+
+/// What became of a run's commits at its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Delivered {
+    /// The user's branch was moved forward to them.
+    Forward {
+        /// The branch.
+        branch: String,
+        /// Where it was.
+        from: Commit,
+    },
+    /// They were written to a file.
+    Patch {
+        /// The file, from the top of the project.
+        file: String,
+    },
+    /// They stay on the run's branch.
+    Left {
+        /// Why.
+        why: String,
+    },
 }
 
 /// A host that a confined command asked for, as often as it did.
@@ -465,6 +494,7 @@ pub struct Measure {
     pub found: String,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
 fn is_static(class: &Class) -> bool {
     *class == Class::Static
 }
@@ -496,7 +526,7 @@ impl Event {
             NoteGiven => "note_given", DecisionRefused => "decision_refused", FrameRebased => "frame_rebased",
             RebaseConflicted => "rebase_conflicted", TipMoved => "tip_moved",
             Committed => "committed", NothingToCommit => "nothing_to_commit",
-            Published => "published", BudgetWarned => "budget_warned",
+            Published => "published", Delivered => "delivered", BudgetWarned => "budget_warned",
             DiskMeasured => "disk_measured", NetworkUsed => "network_used",
             ContextPacked => "context_packed",
             LimitReached => "limit_reached", LimitsRaised => "limits_raised",

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::{Limits, Usage};
 use crate::context::Packed;
-use crate::event::{CheckResult, Reached, RunStarted};
+use crate::event::{CheckResult, Delivered, Reached, RunStarted};
 use crate::failure::Facts;
 use crate::frame::{FrameChange, Tip};
 use crate::ids::{Account, AttemptId, BodyId, Commit, FramePath, TaskId, Time, Tree};
@@ -59,6 +59,12 @@ pub enum Input {
         id: AttemptId,
         ok: bool,
         output: String,
+    },
+    /// What was committed was handed over, or left where it is.
+    Delivered {
+        at: Time,
+        id: AttemptId,
+        outcome: Delivered,
     },
     /// Something that was due could not be done at all.
     EffectFailed {
@@ -232,6 +238,7 @@ impl Input {
             | Self::Rebased { at, .. }
             | Self::Integrated { at, .. }
             | Self::Published { at, .. }
+            | Self::Delivered { at, .. }
             | Self::EffectFailed { at, .. }
             | Self::NetworkUsed { at, .. }
             | Self::ContextPacked { at, .. }

@@ -13,12 +13,13 @@ use rpds::RedBlackTreeMapSync;
 
 pub use self::fold::apply;
 use crate::budget::{self, Budget, Reservation};
-use crate::event::{Outcome, Sandbox};
+use crate::event::{Delivered, Outcome, Sandbox};
 use crate::frame::{Children, Frame, Item, Tip};
 use crate::ids::{
     Account, AttemptId, Commit, FramePath, PhaseId, RoleName, RunId, StepId, TaskId, Time,
     WorkerName, fnv,
 };
+use crate::message::Format;
 use crate::park::Parks;
 use crate::plan::{Plan, Task};
 use crate::role::Role;
@@ -88,6 +89,10 @@ pub struct Run {
     pub templates: Arc<BTreeMap<String, String>>,
     /// The context strategies that are not the built-in ones, by name.
     pub strategies: Arc<BTreeMap<String, String>>,
+    /// The form of commit messages.
+    pub message: Arc<Format>,
+    /// What became of its commits at its end.
+    pub delivered: Option<Delivered>,
     /// How it ended, if it did.
     pub outcome: Option<Outcome>,
 }
@@ -159,6 +164,8 @@ impl Default for Run {
             rules: Arc::default(),
             templates: Arc::default(),
             strategies: Arc::default(),
+            message: Arc::default(),
+            delivered: None,
             outcome: None,
         }
     }

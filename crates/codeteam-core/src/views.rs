@@ -71,7 +71,9 @@ pub fn twelve(run: &Run, frame: &Frame) -> Twelve {
     };
     match &step.kind {
         StepKind::Gate { .. } => Twelve::Verifying,
-        StepKind::Commit { .. } | StepKind::Publish { .. } => Twelve::Committing,
+        StepKind::Commit { .. } | StepKind::Publish { .. } | StepKind::Deliver { .. } => {
+            Twelve::Committing
+        }
         StepKind::Each { .. } => Twelve::CodingAwaitingTaskSelection,
         StepKind::Person { .. } if changed => Twelve::AwaitingVerificationReview,
         StepKind::Person { .. } => Twelve::PlanningAwaitingReview,
@@ -141,7 +143,10 @@ pub fn seven(run: &Run) -> Seven {
         .map(|kind| match kind {
             QuestionKind::Rebound => Seven::ReboundOffered,
             QuestionKind::Exhausted | QuestionKind::Interrupted => Seven::Escalated,
-            QuestionKind::Step | QuestionKind::Analyst | QuestionKind::Degraded => Seven::Paused,
+            QuestionKind::Step
+            | QuestionKind::Analyst
+            | QuestionKind::Degraded
+            | QuestionKind::Message => Seven::Paused,
         })
         .max();
     worst.unwrap_or(Seven::InProgress)

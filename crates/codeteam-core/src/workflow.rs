@@ -24,7 +24,7 @@ pub use self::file::{FileRetry, OnFailure, WorkflowFile};
 pub use self::glob::matches as glob_matches;
 pub use self::shape::{Find, Shape, assemble};
 use crate::findings::Severity;
-use crate::ids::{RoleName, StepId};
+use crate::ids::{Commit, RoleName, StepId};
 use crate::retry;
 
 /// A compiled workflow.
@@ -135,6 +135,39 @@ pub enum StepKind {
         /// The command.
         command: String,
     },
+    /// What the run has committed is handed over, when everything else is done. No file says it: it
+    /// is put at the end of a run by how the project wants its commits.
+    Deliver {
+        /// How.
+        how: Delivery,
+    },
+}
+
+/// How a run's commits are handed over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Delivery {
+    /// The user's branch is moved forward to them.
+    Forward {
+        /// The branch that was checked out when the run began, if one was.
+        branch: Option<String>,
+        /// Where it was.
+        at: Commit,
+    },
+    /// They are left as a patch, on no branch.
+    Patch,
+}
+
+/// Before which commits a person is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AsksBefore {
+    /// None, unless the workflow says so.
+    #[default]
+    Nothing,
+    /// The first one of a run.
+    First,
+    /// Every one.
+    Each,
 }
 
 /// How long a worker may say nothing, unless the workflow says else. Tests that take long are
@@ -538,6 +571,8 @@ pub enum Condition {
     Setting(String),
     /// The frame's change touches a file that matches one of these patterns.
     Changed(Vec<String>),
+    /// The run has committed something, or nothing.
+    Committed(bool),
     /// The log of the frame's work is longer than its implementer may be given.
     Log(Length),
     /// A person gave this answer (`step: answer`) in this frame.
@@ -570,6 +605,33 @@ pub enum Presence {
     Given,
 }
 
+impl Workflow {
+    /// Puts a last step in, at which what was committed is handed over.
+    pub fn deliver(&mut self, how: Delivery) {
+        let mut id = StepId::from("deliver");
+        while self.steps.contains_key(&id) {
+            id.0.push('_');
+        }
+        let step = Step {
+            id: id.clone(),
+            scope: None,
+            kind: StepKind::Deliver { how },
+            when: None,
+            next: Target::Done,
+            on_fail: None,
+            max_rounds: None,
+            rebound: None,
+        };
+        self.steps.insert(id, step);
+    }
+
+    /// The step at which what was committed is handed over, if there is one.
+    pub fn delivery(&self) -> Option<&Step> {
+        let mut steps = self.steps.values();
+        steps.find(|step| matches!(step.kind, StepKind::Deliver { .. }))
+    }
+}
+
 impl Step {
     /// Every place this step can lead to, with the key that names it.
     pub fn exits(&self) -> Vec<(&'static str, Target)> {
@@ -596,7 +658,10 @@ impl Step {
                         .map(|s| ("on_conflict", Target::Step(s.clone()))),
                 );
             }
-            StepKind::Gate { .. } | StepKind::Each { .. } | StepKind::Publish { .. } => {}
+            StepKind::Gate { .. }
+            | StepKind::Each { .. }
+            | StepKind::Publish { .. }
+            | StepKind::Deliver { .. } => {}
         }
         exits
     }

@@ -205,6 +205,7 @@ fn sandbox(place: &Place, cli: &Cli) -> Outcome<()> {
         moved: BTreeMap::new(),
         proxy: None,
         direct: Direct::default(),
+        author: Some(codeteam_engine::git::Identity::default()),
         user: "bench".to_owned(),
         lease_stale_ms: None,
         failpoint: None,
@@ -356,6 +357,8 @@ fn around(place: &Place, cli: &Cli) -> Outcome<()> {
             .env("PATH", place.path(&[&bin])?)
             .env("HOME", &home)
             .env("USER", "bench")
+            .env("GIT_AUTHOR_NAME", "bench")
+            .env("GIT_AUTHOR_EMAIL", "bench@localhost")
             .envs(keys(&server))
             .stdin(Stdio::null());
         let start = Instant::now();

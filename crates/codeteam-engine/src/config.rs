@@ -15,7 +15,8 @@ pub use self::sandbox::{Cache, CacheMode, Host, Sandbox, Setup, absolute};
 pub use self::schema::{Schema, schema};
 pub use self::sections::{
     Adaptive, Agent, ApprovalAction, ApprovalGate, Command, Continuity, ContinuityMode, Git,
-    GitMode, Limits, Llm, Metrics, Needs, Output, Package, Redaction, Verification,
+    GitMode, Honesty, Judging, Limits, Llm, Metrics, Needs, Output, Package, ProofMode, Proving,
+    Redaction, Verification,
 };
 pub use self::shown::concealed;
 pub use self::workers::{Price, Worker};
@@ -24,15 +25,19 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use codeteam_core::budget;
+use codeteam_core::message::Format;
 use codeteam_core::retry;
 use codeteam_core::role::Role;
-use codeteam_core::workflow::{Check, CheckKind, FileRetry, Metric, Surroundings};
+use codeteam_core::workflow::{
+    AsksBefore, Check, CheckKind, FileRetry, Metric, Proof, Rule, Surroundings,
+};
 use codeteam_core::yaml::{Fault, Node, Problems, Sources};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::context::strategies::Strategies;
 use crate::dialect::{McpServer, SUBMIT_SERVER};
+use crate::verify::proof;
 
 /// How many tokens a prompt may be, if nobody says.
 const TOKEN_BUDGET: u64 = 50_000;
@@ -128,8 +133,39 @@ pub struct Config {
 }
 
 impl Git {
-    /// The branch of a run: `{stamp}` and `{slug}` are the parts of its id.
+    /// Where the work goes, all in all.
+    pub fn mode(&self) -> GitMode {
+        match self.mode {
+            GitMode::Branch if self.auto_branch == Some(false) => GitMode::Current,
+            mode => mode,
+        }
+    }
+
+    /// The form of commit messages.
+    pub fn message(&self) -> Format {
+        let said = self.commit_message_format.as_deref();
+        // What is not one has been refused when it was read.
+        said.and_then(|said| Format::parse(said).ok())
+            .unwrap_or_default()
+    }
+
+    /// Before which commits a person is asked.
+    pub fn asks_before(&self) -> AsksBefore {
+        if self.auto_commit == Some(false) {
+            AsksBefore::Each
+        } else if self.dry_run_preview == Some(true) {
+            AsksBefore::First
+        } else {
+            AsksBefore::Nothing
+        }
+    }
+
+    /// The branch of a run: `{stamp}` and `{slug}` are the parts of its id. With no branch, the
+    /// reference that keeps its commits.
     pub fn branch(&self, run: &str) -> String {
+        if self.mode() == GitMode::None {
+            return kept(run);
+        }
         // An id is a day, a time and what the goal is in short.
         let end = run
             .match_indices('_')
@@ -153,6 +189,11 @@ impl Git {
             .iter()
             .fold(pattern, |name, (part, text)| name.replace(part, text))
     }
+}
+
+/// The reference that keeps a run's commits where no branch does.
+pub fn kept(run: &str) -> String {
+    format!("refs/codeteam/{run}/tip")
 }
 
 impl Config {
@@ -249,6 +290,21 @@ impl Config {
                 "choose another one",
             );
         }
+        let form = self.git.commit_message_format.as_deref();
+        if let Some(Err(message)) = form.map(Format::parse) {
+            let key = "git.commit_message_format";
+            refuse(node, key, format!("`{key}`: {message}"), "");
+        }
+        let named = self.git.branch_prefix.as_ref();
+        let named = named.unwrap_or(&self.git.branch_pattern);
+        if named.starts_with("refs/") {
+            let key = match self.git.branch_prefix {
+                Some(_) => "git.branch_prefix",
+                None => "git.branch_pattern",
+            };
+            let message = format!("`{key}` is `{named}`, which no branch is called");
+            refuse(node, key, message, "leave `refs/heads/` out");
+        }
         let pattern = &self.git.branch_pattern;
         let differs = ["{run}", "{stamp}", "{task_id}"];
         if self.git.branch_prefix.is_none() && !differs.iter().any(|part| pattern.contains(part)) {
@@ -288,6 +344,7 @@ impl Config {
             max_steps: limits.workflow_max_steps,
             tests: self.verification.test_paths.clone(),
             security_role: self.security_role.clone(),
+            asks_before: self.git.asks_before(),
             ..Surroundings::default()
         }
     }
@@ -343,7 +400,72 @@ impl Config {
             timeout_ms: c.timeout_seconds.unwrap_or(600).saturating_mul(1_000),
         };
         let commands = self.verification.commands.iter().map(check);
-        commands.chain(self.verification.metrics.checks()).collect()
+        commands
+            .chain(self.verification.metrics.checks())
+            .chain(self.verification.proof())
+            .chain(self.verification.honesty.checks())
+            .collect()
+    }
+}
+
+impl Verification {
+    /// The check that tests prove something, if there is a command that runs them.
+    fn proof(&self) -> Option<Check> {
+        let Proving { commands, mode } = &self.proof;
+        let found = || {
+            let all = self.commands.iter();
+            all.filter(|c| proof::runs_tests(&c.name, &c.command))
+        };
+        let commands: Vec<String> = if commands.is_empty() {
+            found().map(|c| c.command.clone()).collect()
+        } else {
+            commands.clone()
+        };
+        if *mode == ProofMode::Off || commands.is_empty() {
+            return None;
+        }
+        let timeout = found().filter_map(|c| c.timeout_seconds).max();
+        Some(Check {
+            name: "Tests Proved".to_owned(),
+            what: CheckKind::Proved(Proof {
+                commands,
+                tests: self.test_paths.clone(),
+                told_only: *mode == ProofMode::Report,
+            }),
+            timeout_ms: timeout.unwrap_or(600).saturating_mul(1_000),
+        })
+    }
+}
+
+impl Honesty {
+    /// What becomes of what a rule finds.
+    pub fn of(&self, rule: Rule) -> Judging {
+        let said = match rule {
+            Rule::Scope => self.scope,
+            Rule::TestsKept => self.tests_kept,
+            Rule::GateKept => self.gate_kept,
+            Rule::Secrets => self.secrets,
+            Rule::Stubs => self.stubs,
+            Rule::HardCoded => self.hard_coded,
+            Rule::OwnWork => self.own_work,
+            Rule::Claims => self.claims,
+        };
+        said.unwrap_or(Judging::Fail)
+    }
+
+    fn checks(&self) -> impl Iterator<Item = Check> {
+        let rules = Rule::ALL.into_iter();
+        rules
+            .map(|rule| (rule, self.of(rule)))
+            .filter(|(_, judging)| *judging != Judging::Off)
+            .map(|(rule, judging)| Check {
+                name: rule.as_str().to_owned(),
+                what: CheckKind::Honest {
+                    rule,
+                    told_only: judging == Judging::Report,
+                },
+                timeout_ms: 0,
+            })
     }
 }
 

@@ -388,6 +388,7 @@ impl<'a> Driver<'a> {
         | Input::Rebased { id, .. }
         | Input::Integrated { id, .. }
         | Input::Published { id, .. }
+        | Input::Delivered { id, .. }
         | Input::EffectFailed { id, .. }) = input
         else {
             return;
@@ -493,7 +494,9 @@ impl<'a> Driver<'a> {
         let mut ended = Vec::new();
         for event in &events {
             ended.extend(self.ending(event));
+            self.artifacts.before(&self.run, event);
             apply(&mut self.run, event);
+            self.artifacts.after(&self.run, event);
             if let (Event::AccountParked { account, until }, Some(parks)) = (event, &self.parks)
                 && workers::has_quota(&self.engine.config, &self.run, account)
             {

@@ -64,7 +64,9 @@ pub struct Engine {
     pub codeteam: PathBuf,
     /// Worktrees that nobody has touched since they were last looked at.
     pub untouched: Untouched,
-    identity: OnceLock<Identity>,
+    /// How commands of gates have ended on which trees.
+    pub(crate) tried: Tried,
+    identity: OnceLock<Option<Identity>>,
     workspaces: PathBuf,
     /// Takes secrets out of everything that is kept or shown.
     pub redactor: Redactor,
@@ -140,6 +142,10 @@ pub enum Error {
     EmptyGoal,
     #[error("the branch `{branch}` cannot be made, because there is a branch `{by}`")]
     BranchInTheWay { branch: String, by: String },
+    #[error("git does not know who you are, so nothing can be committed in your name")]
+    NoIdentity,
+    #[error("the workflow `{0}` publishes a branch, and with `git.mode: none` there is none")]
+    NothingToPublish(String),
     #[error("there is no script `{}`", .0.display())]
     NoScript(PathBuf),
     #[error("there is no plan `{}`", .0.display())]
@@ -247,6 +253,7 @@ impl Engine {
             env,
             codeteam,
             untouched: Untouched::default(),
+            tried: Tried::default(),
             identity: OnceLock::new(),
             workspaces,
             redactor,
@@ -258,6 +265,13 @@ impl Engine {
 
     /// Everything a new run pins, and the folders that make its names its own.
     pub fn plan_run(&self, prepared: Prepared, at: Time) -> Result<RunStarted, Error> {
+        let steps = prepared.compiled.workflow.steps.values();
+        let commits = steps
+            .clone()
+            .any(|s| matches!(s.kind, StepKind::Commit { .. }));
+        if commits && self.identity()?.is_none() {
+            return Err(Error::NoIdentity);
+        }
         // Before any name is taken: without it there is no run.
         let confinement = self.launcher(prepared.sandbox)?.describe().to_owned();
         let run = self.new_id(&prepared.goal, at)?;
@@ -284,6 +298,7 @@ impl Engine {
         }
         Ok(RunStarted {
             branch: self.config.git.branch(run.as_str()),
+            message: prepared.message,
             run,
             at,
             goal: prepared.goal,
@@ -410,13 +425,16 @@ impl Engine {
         state_folder(&self.env).ok()
     }
 
-    /// Who the user is to git; asked once.
-    pub fn identity(&self) -> Result<&Identity, git::Error> {
+    /// Who the user is to git, if they have said so; asked once.
+    pub fn identity(&self) -> Result<Option<&Identity>, git::Error> {
         if let Some(known) = self.identity.get() {
-            return Ok(known);
+            return Ok(known.as_ref());
         }
-        let found = self.repo.identity()?;
-        Ok(self.identity.get_or_init(|| found))
+        let found = match &self.env.author {
+            Some(author) => Some(author.clone()),
+            None => self.repo.identity()?,
+        };
+        Ok(self.identity.get_or_init(|| found).as_ref())
     }
 
     /// The folder of a run's workspaces.
@@ -438,6 +456,27 @@ impl Engine {
     pub fn disk_used(&self, run: &RunId) -> u64 {
         let bodies = self.folder.join("bodies");
         crate::maintenance::size(&self.workspaces_of(run)) + crate::maintenance::size(&bodies)
+    }
+}
+
+/// How commands of gates have ended on which trees, as far as this process knows: nobody wants to
+/// wait for the same twice.
+#[derive(Debug, Default)]
+pub(crate) struct Tried(Mutex<BTreeMap<(String, String), bool>>);
+
+impl Tried {
+    /// Remembers whether a command passed on a tree.
+    pub(crate) fn note(&self, tree: &str, command: &str, passed: bool) {
+        let known = self.0.lock();
+        let mut known = known.unwrap_or_else(std::sync::PoisonError::into_inner);
+        known.insert((tree.to_owned(), command.to_owned()), passed);
+    }
+
+    /// Whether a command passed on a tree, if that is known.
+    pub(crate) fn get(&self, tree: &str, command: &str) -> Option<bool> {
+        let known = self.0.lock();
+        let known = known.unwrap_or_else(std::sync::PoisonError::into_inner);
+        known.get(&(tree.to_owned(), command.to_owned())).copied()
     }
 }
 

@@ -10,6 +10,7 @@ use codeteam_sandbox::egress::Through;
 
 pub use self::direct::Direct;
 
+use crate::git::Identity;
 use crate::logins::clis;
 use crate::logins::keys::Keys;
 
@@ -36,6 +37,9 @@ pub struct Env {
     pub proxy: Option<Through>,
     /// What does not have to.
     pub direct: Direct,
+    /// Who makes commits, if `GIT_AUTHOR_NAME` and `GIT_AUTHOR_EMAIL` say it; as in git, they come
+    /// before what is configured.
+    pub author: Option<Identity>,
     /// Who decides, as the log names them.
     pub user: String,
     /// How old a heartbeat may be before its run may be taken over, if a test says so. Only
@@ -119,6 +123,7 @@ impl Env {
             state_home: below_home("XDG_STATE_HOME", ".local/state"),
             config_home: below_home("XDG_CONFIG_HOME", ".config"),
             cache_home: below_home("XDG_CACHE_HOME", ".cache"),
+            author: author(text),
             user: text("USER")
                 .or_else(|| text("LOGNAME"))
                 .unwrap_or_else(|| format!("user-{}", rustix::process::getuid().as_raw())),
@@ -156,6 +161,15 @@ impl Env {
         let caches = self.cache_home.as_ref()?.join("codeteam/context");
         Some(caches.join(&name[..16]))
     }
+}
+
+/// Who makes commits, if both of what makes somebody known to git are said.
+fn author(text: impl Fn(&str) -> Option<String>) -> Option<Identity> {
+    let either = |one: &str, other: &str| text(one).or_else(|| text(other));
+    Some(Identity {
+        name: either("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME")?,
+        email: either("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL")?,
+    })
 }
 
 impl Failpoint {

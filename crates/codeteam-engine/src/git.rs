@@ -20,6 +20,7 @@ mod init;
 mod merge;
 mod objects;
 mod private;
+mod push;
 mod refs;
 mod repo;
 
@@ -36,5 +37,6 @@ pub use index::IndexEntry;
 pub use merge::{Merged, MergedInto, Strategy};
 pub use objects::{ObjectFormat, Oid, TreeFile};
 pub use private::{Placed, PrivateDir, Scope};
-pub use refs::Expected;
+pub use push::Remote;
+pub use refs::{Expected, reference};
 pub use repo::{Head, Repo};

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use codeteam_core::effect::{Effect, Waiting};
-use codeteam_core::event::{Entry, Outcome};
+use codeteam_core::event::{Delivered, Entry, Outcome};
 use codeteam_core::failure::{self, Facts, Trouble};
 use codeteam_core::frame::{Pause, SlotState, Stage, Work};
 use codeteam_core::ids::{Account, AttemptId, FramePath, Time};
@@ -32,7 +32,11 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
             let resting = started.resting.iter();
             let resting = resting.map(|(a, until)| format!("; {a} rests until {}", moment(*until)));
             let resting: String = resting.collect();
-            format!("started on branch {branch} from {from}{resting}")
+            let place = match branch.starts_with("refs/") {
+                true => "without a branch".to_owned(),
+                false => format!("on branch {branch}"),
+            };
+            format!("started {place} from {from}{resting}")
         }
         Event::RunResumed { .. } => "taken up again where it stood".to_owned(),
         Event::RunEnded { outcome, .. } => format!("the run {}", ended(outcome)),
@@ -148,6 +152,7 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
             format!("committed {}: {}", short(&commit.0), first_line(message))
         }
         Event::NothingToCommit { .. } => "nothing to commit".to_owned(),
+        Event::Delivered { outcome, .. } => delivered(outcome, short(&run.tip.commit.0)),
         Event::Published { output, .. } => format!("published: {}", first_line(output)),
         Event::BudgetWarned { what } => {
             format!("four fifths of the limit are used up: {}", limit(*what))
@@ -181,6 +186,15 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
             return None;
         }
     })
+}
+
+/// What became of a run's commits at its end.
+fn delivered(outcome: &Delivered, tip: &str) -> String {
+    match outcome {
+        Delivered::Forward { branch, .. } => format!("{branch} was moved forward to {tip}"),
+        Delivered::Patch { file } => format!("the changes are in {file}"),
+        Delivered::Left { why } => format!("the commits stay where they are: {why}"),
+    }
 }
 
 /// The frame an event happened in.
@@ -217,7 +231,8 @@ pub fn place(event: &Event) -> Option<&FramePath> {
         | Event::RebaseConflicted { id, .. }
         | Event::TipMoved { id, .. }
         | Event::Committed { id, .. }
-        | Event::Published { id, .. } => Some(&id.frame),
+        | Event::Published { id, .. }
+        | Event::Delivered { id, .. } => Some(&id.frame),
         _ => None,
     }
 }

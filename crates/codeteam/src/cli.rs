@@ -18,6 +18,7 @@ mod merge;
 mod pack;
 mod plan;
 mod prune;
+mod report;
 mod restore;
 mod resume;
 mod role;
@@ -106,6 +107,12 @@ enum Command {
     Log(log::Args),
     /// Show one run in full: tasks, findings, questions, cost.
     Show(show::Args),
+    /// Show what checks, verifiers and people say of a change.
+    ///
+    /// Of the task that waits for a decision, or the one that was judged last. On a terminal it is
+    /// short, with what is wrong below each line; elsewhere, and with `--markdown`, it is the whole
+    /// report, as `.codeteam/reports` has it.
+    Report(report::Args),
     /// Print the diff of a run, or of one of its tasks.
     Diff(diff::Args),
     /// Say yes to the question a run waits with.
@@ -254,6 +261,7 @@ pub(crate) fn dispatch(args: Args) -> Result<Exit, Problem> {
         Command::Status(args) => status::main(&args, &scene),
         Command::Log(args) => log::main(&args, &scene),
         Command::Show(args) => show::main(&args, &scene),
+        Command::Report(args) => report::main(&args, &scene),
         Command::Diff(args) => diff::main(&args, &scene),
         Command::Approve(args) => decide::approve(&args, &scene),
         Command::Reject(args) => decide::reject(&args, &scene),

@@ -180,6 +180,11 @@ impl From<EngineError> for Problem {
             EngineError::BranchInTheWay { .. } => Self::user(error.to_string()).hint(
                 "choose other names with `git: { branch_pattern: 'team/{run}' }` in `.codeteam/config.yml`",
             ),
+            EngineError::NoIdentity => Self::user(error.to_string())
+                .hint("`git config --global user.name \"Your Name\"` and `git config --global user.email you@example.org`")
+                .hint("or `GIT_AUTHOR_NAME` and `GIT_AUTHOR_EMAIL`; nothing was started"),
+            EngineError::NothingToPublish(_) => Self::user(error.to_string())
+                .hint("set `git.mode` to `branch` or `current`, or choose another workflow"),
             EngineError::Workspace(error @ workspace::Error::NotEmpty { .. }) => {
                 Self::user(error.to_string())
                     .hint("name a folder that does not exist yet with `--to`; nothing was written")
@@ -309,6 +314,7 @@ impl From<git::Error> for Problem {
             git::Error::Bare { .. } => problem.hint("go to a checkout of it: `git worktree add ../checkout`"),
             git::Error::Missing { .. } => problem.hint("install git (`apt-get install git`)"),
             git::Error::TooOld { .. } => problem.hint("install a newer git"),
+            git::Error::Refused { .. } => problem.hint("what git said about it is above"),
             git::Error::Dirty { .. } => problem.hint("commit or stash them, then try again"),
             git::Error::RefLocked { .. } => problem.hint(
                 "wait for the other git process; if there is none, the lock file was left by one that died",
@@ -376,6 +382,8 @@ impl From<Halt> for Problem {
             Halt::DiskFull { .. } => {
                 problem.hint("make room, then `codeteam resume`; everything acknowledged is kept")
             }
+            Halt::NoIdentity => problem
+                .hint("set `user.name` and `user.email` (`git config`), then `codeteam resume`"),
             Halt::CheckedOut { .. } => problem
                 .hint("switch that checkout to another branch, then `codeteam resume`")
                 .hint("`git switch --detach` keeps its files and leaves the branch free"),

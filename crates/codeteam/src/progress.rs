@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use codeteam_core::ids::{AttemptId, FramePath, Time};
+use codeteam_core::submission::Submission;
 use codeteam_core::{Effect, Event, Run};
 use codeteam_engine::driver::Observer;
 use codeteam_engine::tell;
@@ -74,6 +75,21 @@ impl Progress {
         }
     }
 
+    /// Whether a person who is asked, or who reads along, knows of an event anyway.
+    fn is_told(&self, event: &Event) -> bool {
+        match event {
+            Event::Asked { .. } => true,
+            Event::Answered { over, .. } => over.is_empty(),
+            Event::RunStarted(_) | Event::StepEntered { .. } | Event::FindingsChanged { .. } => {
+                self.streams
+            }
+            Event::SubmissionReceived { submission, .. } => {
+                self.streams && !matches!(submission, Submission::Blocked(_))
+            }
+            _ => false,
+        }
+    }
+
     /// Takes the line that moves away, or lets it come back.
     pub(crate) fn hide(&self, hidden: bool) {
         if let Some(live) = &self.live {
@@ -108,7 +124,7 @@ impl Observer for Progress {
         if let Some(live) = &self.live {
             live.event(event);
         }
-        let shown_anyway = self.person.is_some() && matches!(event, Event::Asked { .. });
+        let shown_anyway = self.person.is_some() && self.is_told(event);
         if self.detail >= Detail::Normal
             && !shown_anyway
             && let Some(line) = Self::render(self.style, run, at, event)

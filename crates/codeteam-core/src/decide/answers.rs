@@ -6,6 +6,7 @@ use crate::event::{Entry, Event, Outcome};
 use crate::frame::{FrameChange, Item, Question, QuestionKind, Stage};
 use crate::ids::{AttemptId, FramePath, StepId, TaskId, Tree};
 use crate::input::Decision;
+use crate::message::{self, Matter};
 use crate::plan::Plan;
 use crate::role::Kind;
 use crate::schedule::Status;
@@ -71,6 +72,18 @@ impl Decider {
         if question.answers.is_empty() && answer.trim().is_empty() {
             return Some("an answer must not be empty".to_owned());
         }
+        let written;
+        let answer = if question.kind == QuestionKind::Message {
+            written = message::clean(answer);
+            let frame = self.run.frames.get(&id.frame)?;
+            let matter = Matter::of(&self.run, frame);
+            if let Err(wrong) = self.run.message.check(&matter, &written) {
+                return Some(wrong);
+            }
+            written.as_str()
+        } else {
+            answer
+        };
         let chosen = self.chosen(&question, answer);
         let resets = match question.kind {
             QuestionKind::Exhausted => answer == "continue",
@@ -180,7 +193,9 @@ impl Decider {
                 let next = if committing { here } else { Target::Done };
                 self.go(frame, &next, Entry::Answered);
             }
-            (QuestionKind::Interrupted, "again") => self.go(frame, &here, Entry::Answered),
+            (QuestionKind::Message, _) | (QuestionKind::Interrupted, "again") => {
+                self.go(frame, &here, Entry::Answered);
+            }
             (QuestionKind::Interrupted, "done") => self.next(frame),
             _ => self.fail_frame(frame, "a person gave it up"),
         }

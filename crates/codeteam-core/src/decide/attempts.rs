@@ -4,11 +4,12 @@ use super::Decider;
 use crate::assignment;
 use crate::breaker;
 use crate::budget::Usage;
-use crate::event::{Entry, Event};
+use crate::event::{Delivered, Entry, Event};
 use crate::failure::{Action, Facts, Stage, Trouble, classify};
 use crate::frame::{Pause, Question, QuestionKind, SlotState, Work};
-use crate::ids::{AttemptId, FramePath, WorkerName};
+use crate::ids::{AttemptId, FramePath, StepId, WorkerName};
 use crate::input::{WorkerEnd, WorkerReport};
+use crate::message::{self, Matter};
 use crate::plan::{Phase, Plan, Task};
 use crate::role::{Kind, Role};
 use crate::schedule::Status;
@@ -72,9 +73,17 @@ impl Decider {
         &mut self,
         id: &AttemptId,
         kind: Kind,
-        submission: Submission,
+        mut submission: Submission,
         report: &WorkerReport,
     ) {
+        if let Submission::Text(text) = &mut submission
+            && message::is_written_by(&self.run, &id.step)
+        {
+            text.message = message::clean(&text.message);
+            if let Some(wrong) = self.wrong_with_message(id, &text.message) {
+                return self.refuse(id, Stage::Refused, wrong, report);
+            }
+        }
         match (&submission, kind) {
             (Submission::Plan(planned), _) => {
                 if let Some(wrong) = self.wrong_with_plan(&planned.plan) {
@@ -117,7 +126,8 @@ impl Decider {
             }
             Submission::Plan(planned) => {
                 let mut plan = planned.plan;
-                if plan.plan_id.is_empty() {
+                // The folder of a plan is the run's to choose: a planner may name another's.
+                if !self.plan_id().is_empty() {
                     self.plan_id().clone_into(&mut plan.plan_id);
                 }
                 self.emit(Event::PlanProposed {
@@ -168,6 +178,12 @@ impl Decider {
         if let Some(next) = next {
             self.go(frame, &next, Entry::Next);
         }
+    }
+
+    fn wrong_with_message(&self, id: &AttemptId, text: &str) -> Option<String> {
+        let frame = self.run.frames.get(&id.frame)?;
+        let matter = Matter::of(&self.run, frame);
+        self.run.message.check(&matter, text).err()
     }
 
     fn wrong_with_plan(&self, plan: &Plan) -> Option<String> {
@@ -461,7 +477,25 @@ impl Decider {
         }
         let step = self.run.frames.get(frame).map(|f| f.step.clone());
         let step = step.unwrap_or_default();
+        if self.only_describes(&step) {
+            // What was judged is not given up for want of a message: codeteam writes one.
+            return self.next(frame);
+        }
         self.exhausted(frame, &format!("`{step}` gave up: {why}"));
+    }
+
+    /// Whether all that a step brings forth is the message of the commit that comes next.
+    fn only_describes(&self, step: &StepId) -> bool {
+        let is_scribe = |name| {
+            let role = self.run.roles.get(name);
+            role.is_some_and(|role| role.kind == Kind::Scribe)
+        };
+        match self.run.step(step).map(|step| &step.kind) {
+            Some(StepKind::Role(role)) => {
+                role.slots.iter().all(is_scribe) && message::is_written_by(&self.run, step)
+            }
+            _ => false,
+        }
     }
 
     /// An effect could not be performed at all. That is codeteam's own trouble; with a worker it is
@@ -499,6 +533,15 @@ impl Decider {
             transcript: None,
             session: None,
         });
+        if work == Work::Deliver {
+            // The work is done and stays where it is; a person can fetch it from there.
+            let why = message.to_owned();
+            self.emit(Event::Delivered {
+                id: id.clone(),
+                outcome: Delivered::Left { why },
+            });
+            return self.next(&id.frame);
+        }
         if matches!(work, Work::Gate(_)) {
             // `on_fail` is for checks that ran; whoever it leads to cannot mend this.
             return self.exhausted(&id.frame, &format!("checks could not run: {message}"));

@@ -5,10 +5,12 @@
 
 use super::Decider;
 use crate::budget::{Reservation, Usage};
+use crate::event::Delivered;
 use crate::event::{Entry, Event};
 use crate::frame::{Frame, Judged, SlotState, Stage, Work};
 use crate::ids::{AttemptId, FramePath, StepId};
 use crate::input::{Integrated, Rebased};
+use crate::message;
 use crate::workflow::{StepKind, Target};
 
 /// What must happen before a frame is integrated, or its integration itself.
@@ -18,6 +20,7 @@ enum Need {
     Rebase,
     Review(StepId),
     Gate(StepId),
+    Message,
     Integrate,
 }
 
@@ -55,6 +58,7 @@ impl Decider {
                 return self.next(&path);
             }
             Need::Acceptance => return self.ask_degraded(&path),
+            Need::Message => return self.ask_message(&path),
             Need::Review(step) => return self.go(&path, &Target::Step(step), Entry::Stale),
             Need::Rebase => Work::Rebase,
             Need::Gate(step) => Work::Gate(step),
@@ -73,7 +77,13 @@ impl Decider {
         if frame.base.commit != self.run.tip.commit {
             return Need::Rebase;
         }
-        unjudged(frame).unwrap_or(Need::Integrate)
+        if let Some(need) = unjudged(frame) {
+            return need;
+        }
+        if message::of(&self.run, frame).is_none() {
+            return Need::Message;
+        }
+        Need::Integrate
     }
 
     pub(super) fn rebased(&mut self, id: &AttemptId, outcome: &Rebased) {
@@ -149,6 +159,17 @@ impl Decider {
                 });
             }
         }
+    }
+
+    pub(super) fn delivered(&mut self, id: &AttemptId, outcome: &Delivered) {
+        let Some((_, Work::Deliver)) = self.running(id) else {
+            return self.stale(id, Usage::default());
+        };
+        self.emit(Event::Delivered {
+            id: id.clone(),
+            outcome: outcome.clone(),
+        });
+        self.next(&id.frame);
     }
 
     pub(super) fn published(&mut self, id: &AttemptId, ok: bool, output: &str) {

@@ -17,7 +17,10 @@ impl Decider {
         loop {
             let step = match target {
                 Target::Done if self.is_unaccepted(frame) => return self.ask_degraded(frame),
-                Target::Done => return self.end_frame(frame, Outcome::Completed),
+                Target::Done => match self.undelivered(frame) {
+                    Some(step) => return self.enter(frame, &step, why, None),
+                    None => return self.end_frame(frame, Outcome::Completed),
+                },
                 Target::Fail => return self.fail_frame(frame, "the workflow says so"),
                 Target::Step(step) => step,
             };
@@ -91,6 +94,14 @@ impl Decider {
         }
     }
 
+    /// Where the run's own frame goes before it is done: what was committed is not handed over yet.
+    fn undelivered(&self, frame: &FramePath) -> Option<StepId> {
+        let has_commits = self.run.tip.commit != self.run.base.commit;
+        let is_due = frame.is_root() && has_commits && self.run.delivered.is_none();
+        let step = self.run.workflow.delivery().filter(|_| is_due)?;
+        Some(step.id.clone())
+    }
+
     /// What would run on the person's own machine, with all their rights, by which answer. The
     /// question is the workflow's and may say anything; this is what it comes to.
     fn published_by(&self, answers: &[Answer]) -> Vec<String> {
@@ -154,6 +165,15 @@ impl Decider {
         let text = "Less was done than was asked for. Accept it as it is?".to_owned();
         let answers = vec!["accept".to_owned(), "fail".to_owned()];
         self.ask(frame, QuestionKind::Degraded, text, Vec::new(), answers);
+    }
+
+    /// Nobody has written a message that has the form, and codeteam cannot make one.
+    pub(super) fn ask_message(&mut self, frame: &FramePath) {
+        let text = format!(
+            "No message that was written for this commit has the form `{}`. Write one.",
+            self.run.message
+        );
+        self.ask(frame, QuestionKind::Message, text, Vec::new(), Vec::new());
     }
 
     pub(super) fn ask_interrupted(&mut self, frame: &FramePath) {
@@ -251,6 +271,7 @@ fn holds(run: &Run, frame: &Frame, condition: &Condition) -> bool {
                 .iter()
                 .any(|file| patterns.iter().any(|p| glob_matches(p, file)))
         }),
+        Condition::Committed(wanted) => (run.tip.commit != run.base.commit) == *wanted,
         Condition::Log(Length::Long) => frame.log.tokens() >= log_threshold(run),
         Condition::Answered(answers) => answers
             .iter()

@@ -70,7 +70,7 @@ impl Decider {
         let Some(children) = &frame.children else {
             return false;
         };
-        if frame.stage != Stage::Each || children.halted || !frame.slots.is_empty() {
+        if frame.stage != Stage::Each || children.halted || is_asked(frame) {
             return false;
         }
         let chosen = children.chosen.filter(|i| children.schedule.may_start(*i));
@@ -121,7 +121,7 @@ impl Decider {
         let Some(role) = choose.clone() else {
             return false;
         };
-        let busy = frame.stage != Stage::Each || children.halted || !frame.slots.is_empty();
+        let busy = frame.stage != Stage::Each || children.halted || is_asked(frame);
         let told = children
             .chosen
             .is_some_and(|i| children.schedule.may_start(i));
@@ -186,9 +186,10 @@ impl Decider {
                 let back = on_conflict.clone().map(Target::Step);
                 (!is_judged(frame), back)
             }
-            StepKind::Person { .. } | StepKind::Each { .. } | StepKind::Publish { .. } => {
-                (false, None)
-            }
+            StepKind::Person { .. }
+            | StepKind::Each { .. }
+            | StepKind::Publish { .. }
+            | StepKind::Deliver { .. } => (false, None),
         };
         if !rejected {
             return here;
@@ -468,4 +469,10 @@ impl Decider {
             reserved,
         });
     }
+}
+
+/// Whether somebody is to say which task comes first, and has not yet.
+fn is_asked(frame: &Frame) -> bool {
+    let mut slots = frame.slots.iter();
+    slots.any(|slot| !matches!(slot.state, SlotState::Done(_)))
 }

@@ -102,6 +102,7 @@ impl<'a> World<'a> {
             rules: Vec::new(),
             templates: std::collections::BTreeMap::new(),
             strategies: std::collections::BTreeMap::new(),
+            message: crate::message::Format::default(),
             run: "rehearsal".into(),
             at: self.now,
             goal: goal.to_owned(),

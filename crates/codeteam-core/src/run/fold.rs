@@ -9,13 +9,15 @@ use self::frames::{end_frame, enter, open_frame, reopen, resume_frame};
 use self::tasks::{change_task, forget_dropped, rebuild_schedules, set_plan};
 use super::{Outstanding, Run, TaskRecord};
 use crate::budget::{Budget, Usage};
-use crate::event::{Event, RunStarted};
+use crate::event::{Delivered, Event, RunStarted};
 use crate::feedback::Failed;
 use crate::frame::{
     Feedback, Frame, FrameChange, Item, Judged, Question, QuestionKind, Session, Slot, SlotState,
     Stage, Tip, Work,
 };
 use crate::ids::{AttemptId, FramePath, StepId};
+use crate::record::{Ballot, Decided, GateRun};
+use crate::role::Kind;
 use crate::submission::Submission;
 use crate::workflow::{StepKind, Writes};
 
@@ -135,8 +137,9 @@ pub fn apply(run: &mut Run, event: &Event) {
             });
         }
         Event::AttemptSpent { id, usage } => settle(run, id, *usage),
-        Event::SlotAbstained { id, .. } => {
+        Event::SlotAbstained { id, reason } => {
             with_slot(run, id, |slot| slot.state = SlotState::Done(None));
+            record_vote(run, id, None, reason);
         }
         Event::SubmissionReceived {
             id,
@@ -177,6 +180,14 @@ pub fn apply(run: &mut Run, event: &Event) {
                 f.outputs.checks.clone_from(results);
                 f.log.checked(step, results);
                 judge(f, step, *passed, tree, true);
+                let gate = GateRun {
+                    round: judged_round(f),
+                    passed: *passed,
+                    results: results.clone(),
+                    tree: tree.clone(),
+                    patch: f.change.as_ref().map(|change| change.patch.clone()),
+                };
+                f.record.gate(step, gate);
             });
         }
         Event::StepJudged {
@@ -196,6 +207,8 @@ pub fn apply(run: &mut Run, event: &Event) {
                 if *approved {
                     return;
                 }
+                let patch = f.change.as_ref().map(|change| change.patch.clone());
+                f.record.rejected(judged_round(f), step, patch, feedback);
                 f.round += 1;
                 f.rejected += 1;
                 f.since_rebound += 1;
@@ -238,7 +251,10 @@ pub fn apply(run: &mut Run, event: &Event) {
             run.integrating.retain(|f| f != frame);
             with(run, frame, |f| f.stage = Stage::Asking(question.clone()));
         }
-        Event::Answered { frame, .. } => with(run, frame, |f| answered(f, event)),
+        Event::Answered { frame, .. } => with(run, frame, |f| {
+            record_decision(f, event);
+            answered(f, event);
+        }),
         Event::ChoiceOpened { id, role } => with(run, &id.frame, |f| {
             if let Some(children) = &mut f.children {
                 children.choices += 1;
@@ -281,20 +297,23 @@ pub fn apply(run: &mut Run, event: &Event) {
             run.tip = base.clone();
             with(run, &id.frame, |f| {
                 let old = f.change.take();
-                f.base = base.clone();
-                f.tree = base.tree.clone();
-                f.round += 1;
-                f.rejected += 1;
-                *f.rejections.entry(id.step.clone()).or_default() += 1;
-                f.feedback.push(Feedback {
+                let feedback = Feedback {
                     from: id.step.clone(),
                     text: format!(
                         "The change conflicts with what was integrated meanwhile, in {}. \
                          Make it again on the new base; the diff of the old one is attached.",
                         files.join(", ")
                     ),
-                    body: old.map(|change| change.diff),
-                });
+                    body: old.as_ref().map(|change| change.diff.clone()),
+                };
+                let (told, patch) = (std::slice::from_ref(&feedback), old.map(|old| old.patch));
+                f.record.rejected(f.round, &id.step, patch, told);
+                f.base = base.clone();
+                f.tree = base.tree.clone();
+                f.round += 1;
+                f.rejected += 1;
+                *f.rejections.entry(id.step.clone()).or_default() += 1;
+                f.feedback.push(feedback);
                 finish_slot(f, id);
             });
         }
@@ -323,6 +342,14 @@ pub fn apply(run: &mut Run, event: &Event) {
         Event::Published { id, .. } => {
             settle(run, id, Usage::default());
             with(run, &id.frame, |f| finish_slot(f, id));
+        }
+        Event::Delivered { id, outcome } => {
+            settle(run, id, Usage::default());
+            with(run, &id.frame, |f| finish_slot(f, id));
+            if let Delivered::Forward { branch, .. } = outcome {
+                run.branch.clone_from(branch);
+            }
+            run.delivered = Some(outcome.clone());
         }
         Event::BudgetWarned { what } => run.budget.warned.push(*what),
         Event::DiskMeasured { bytes } => run.budget.disk_bytes = *bytes,
@@ -363,6 +390,7 @@ fn begin(run: &mut Run, started: &RunStarted) {
     run.rules = Arc::new(started.rules.clone());
     run.templates = Arc::new(started.templates.clone());
     run.strategies = Arc::new(started.strategies.clone());
+    run.message = Arc::new(started.message.clone());
     for (account, until) in &started.resting {
         run.parks.park(account, *until);
     }
@@ -474,6 +502,9 @@ fn receive(
     vote: Option<bool>,
     writes: Option<Writes>,
 ) {
+    if let Submission::Verdict(verdict) = submission {
+        record_vote(run, id, vote, &verdict.reason);
+    }
     with(run, &id.frame, |f| {
         if let Some(slot) = f.slot_mut(id) {
             slot.state = SlotState::Done(vote);
@@ -510,8 +541,74 @@ fn receive(
             f.seen.record(&id.step, &change.patch, f.round);
             f.tree = tree.clone();
             f.change = Some(change.clone());
+            f.record.made = f.round;
         }
     });
+}
+
+/// The round of what is judged: a change belongs to the round it was made in.
+fn judged_round(frame: &Frame) -> u32 {
+    match frame.change {
+        Some(_) => frame.record.made,
+        None => frame.round,
+    }
+}
+
+/// Keeps what a gatekeeper said, for reports.
+fn record_vote(run: &mut Run, id: &AttemptId, vote: Option<bool>, reason: &str) {
+    let roles = Arc::clone(&run.roles);
+    with(run, &id.frame, |f| {
+        let work = f.slot(id).map(|slot| &slot.work);
+        let Some(Work::Role(role)) = work else {
+            return;
+        };
+        let known = roles.get(role);
+        if known.is_none_or(|known| known.kind != Kind::Gatekeeper) {
+            return;
+        }
+        let patch = f.change.as_ref().map(|change| change.patch.clone());
+        let ballot = Ballot {
+            role: role.clone(),
+            slot: id.slot,
+            generation: id.generation,
+            round: judged_round(f),
+            vote,
+            reason: reason.to_owned(),
+            tree: f.tree.clone(),
+            patch,
+        };
+        f.record.vote(&id.step, ballot);
+    });
+}
+
+/// Keeps what a person decided, for reports. An analyst's questions are not about a change.
+fn record_decision(f: &mut Frame, event: &Event) {
+    let (
+        Stage::Asking(question),
+        Event::Answered {
+            answer,
+            note,
+            by,
+            rejects,
+            ..
+        },
+    ) = (&f.stage, event)
+    else {
+        return;
+    };
+    if question.kind == QuestionKind::Analyst {
+        return;
+    }
+    let decided = Decided {
+        step: f.step.clone(),
+        answer: answer.clone(),
+        note: note.clone(),
+        by: by.clone(),
+        rejects: *rejects,
+        over: Vec::new(),
+        patch: f.change.as_ref().map(|change| change.patch.clone()),
+    };
+    f.record.decide(judged_round(f), decided);
 }
 
 /// What a person says when they want the plan and no more questions.
@@ -556,6 +653,7 @@ fn answered(f: &mut Frame, event: &Event) {
             let points = points.cloned().collect();
             f.outputs.answers.push((points, said.to_owned()));
         }
+        QuestionKind::Message => f.outputs.text = Some(answer.to_owned()),
         QuestionKind::Degraded => f.level_accepted = answer == "accept",
         QuestionKind::Step if !rejects && change.is_none() => {
             f.accepted = f.change.as_ref().map(|change| change.patch.clone());
@@ -580,6 +678,7 @@ fn answered(f: &mut Frame, event: &Event) {
         f.seen.record(&f.step, &change.patch, f.round);
         f.tree = tree.clone();
         f.change = Some(change.clone());
+        f.record.made = f.round;
         f.outputs.text = None;
         f.accepted_by = None;
         f.feedback.clear();

@@ -9,7 +9,9 @@ use super::file::{
     Entries, FileAnswer, FileCheck, FileRetry, FileStep, OnTaskFailure, WorkflowFile,
 };
 use super::shape::{self, Find};
-use super::{Answer, Check, Exhausted, RoleStep, Step, StepKind, Target, Workflow, check};
+use super::{
+    Answer, AsksBefore, Check, Exhausted, RoleStep, Step, StepKind, Target, Workflow, check,
+};
 use crate::ids::{RoleName, StepId, is_plain};
 use crate::retry;
 use crate::role::{Book, Kind, Layer, Resolved, Role};
@@ -58,6 +60,8 @@ pub struct Surroundings {
     pub tests: Vec<String>,
     /// Who judges where the setting `security_review` asks for it.
     pub security_role: Option<String>,
+    /// Before which commits a person is asked, whatever the workflow says.
+    pub asks_before: AsksBefore,
 }
 
 /// Compiles a workflow file that has its roles in itself. `project_checks` stand in for

@@ -129,8 +129,11 @@ fn settings_of(condition: &Condition, asked: &mut BTreeSet<String>) {
                 settings_of(inner, asked);
             }
         }
-        Condition::Plan(_) | Condition::Changed(_) | Condition::Answered(_) | Condition::Log(_) => {
-        }
+        Condition::Plan(_)
+        | Condition::Committed(_)
+        | Condition::Changed(_)
+        | Condition::Answered(_)
+        | Condition::Log(_) => {}
     }
 }
 

@@ -14,8 +14,8 @@ mod text;
 use std::collections::BTreeMap;
 
 use super::{
-    Check, Compiled, Condition, Exhausted, Join, Length, Over, Presence, RoleStep, Step, StepKind,
-    Workflow,
+    Check, Compiled, Condition, Delivery, Exhausted, Join, Length, Over, Presence, RoleStep, Step,
+    StepKind, Workflow,
 };
 use crate::ids::{RoleName, StepId};
 use crate::role::Role;
@@ -240,6 +240,7 @@ fn node(workflow: &Workflow, roles: &BTreeMap<RoleName, Role>, step: &Step) -> N
         } => (Shape::Each, each_words(*over, *cap, *halt)),
         StepKind::Commit { .. } => (Shape::Commit, "commit to the run's branch".to_owned()),
         StepKind::Publish { command } => (Shape::Publish, format!("publish: {command}")),
+        StepKind::Deliver { how } => (Shape::Commit, delivery_words(how)),
     };
     let inner = match &step.kind {
         StepKind::Each { start, .. } => Some(Scope::of(workflow, roles, Some(&step.id), start)),
@@ -291,6 +292,19 @@ fn gate_words(checks: &[Check]) -> String {
     }
 }
 
+fn delivery_words(how: &Delivery) -> String {
+    match how {
+        Delivery::Forward {
+            branch: Some(branch),
+            ..
+        } => format!("move {branch} forward"),
+        Delivery::Forward { branch: None, .. } => {
+            "leave the commits on the run's branch".to_owned()
+        }
+        Delivery::Patch => "leave a patch".to_owned(),
+    }
+}
+
 fn each_words(over: Over, cap: usize, halt: bool) -> String {
     let what = match over {
         Over::Task => "task",
@@ -338,6 +352,8 @@ fn condition(condition: &Condition) -> String {
         Condition::Plan(Presence::Given) => "it began with a plan".to_owned(),
         Condition::Setting(name) => format!("{name} is on"),
         Condition::Changed(patterns) => format!("{} changed", patterns.join(" or ")),
+        Condition::Committed(true) => "something was committed".to_owned(),
+        Condition::Committed(false) => "nothing was committed yet".to_owned(),
         Condition::Log(Length::Long) => "its log is long".to_owned(),
         Condition::Answered(answers) => {
             let words = answers.iter().map(|(s, a)| format!("{s} was answered {a}"));

@@ -3,8 +3,9 @@
 use codeteam_core::budget::Limits;
 use codeteam_core::event::RunStarted;
 use codeteam_core::ids::{TaskId, Time};
+use codeteam_core::message::Format;
 use codeteam_core::plan::{Phase, Plan, Task};
-use codeteam_core::workflow::{Compiled, StepKind, compile};
+use codeteam_core::workflow::{Compiled, Delivery, StepKind, compile};
 
 use crate::git::Git;
 
@@ -21,6 +22,7 @@ pub(crate) struct Start {
     pub compiled: Compiled,
     pub plan: Option<Plan>,
     pub limits: Limits,
+    pub message: Format,
 }
 
 impl Start {
@@ -30,12 +32,25 @@ impl Start {
             compiled,
             plan: None,
             limits: Limits::default(),
+            message: Format::default(),
         }
     }
 
     /// With a plan in short: `a: x.rs` or `b: y.rs z.rs < a` or, in phases, `b@two: y.rs`.
     pub(crate) fn plan(mut self, lines: &str) -> Self {
         self.plan = Some(plan(lines));
+        self
+    }
+
+    /// With messages of this form.
+    pub(crate) fn message(mut self, format: &str) -> Self {
+        self.message = Format::parse(format).unwrap();
+        self
+    }
+
+    /// With commits that are handed over like this.
+    pub(crate) fn deliver(mut self, how: Delivery) -> Self {
+        self.compiled.workflow.deliver(how);
         self
     }
 
@@ -66,6 +81,7 @@ impl Start {
     pub(crate) fn started(&self, git: &Git) -> Box<RunStarted> {
         Box::new(RunStarted {
             strategies: std::collections::BTreeMap::new(),
+            message: self.message.clone(),
             run: "20250108-reset".into(),
             at: Time(1_000),
             goal: "Add a password reset".to_owned(),

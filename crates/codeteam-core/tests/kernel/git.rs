@@ -5,9 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use codeteam_core::event::Delivered;
 use codeteam_core::frame::{FrameChange, Tip};
 use codeteam_core::ids::{AttemptId, Commit, PatchId, Tree};
 use codeteam_core::input::{Integrated, Rebased};
+use codeteam_core::workflow::Delivery;
 
 /// The files of a tree.
 pub(crate) type Files = BTreeMap<String, String>;
@@ -80,6 +82,30 @@ impl Git {
             commit,
             tree: tree.clone(),
             message: message.to_owned(),
+        }
+    }
+
+    /// Hands over what was committed: the user's branch, called `main`, is where the run began.
+    pub(crate) fn deliver(&self, how: &Delivery, tip: &Tip) -> Delivered {
+        assert_eq!(
+            self.tip(),
+            *tip,
+            "what is handed over is not what was committed"
+        );
+        match how {
+            Delivery::Forward {
+                branch: Some(branch),
+                at,
+            } => Delivered::Forward {
+                branch: branch.clone(),
+                from: at.clone(),
+            },
+            Delivery::Forward { branch: None, .. } => Delivered::Left {
+                why: "no branch".to_owned(),
+            },
+            Delivery::Patch => Delivered::Patch {
+                file: "changes.patch".to_owned(),
+            },
         }
     }
 

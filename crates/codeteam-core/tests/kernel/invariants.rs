@@ -42,6 +42,8 @@ impl Watch {
                 frame,
                 question,
                 rejects,
+                change,
+                reverts,
                 ..
             } => {
                 let asked = run.frames.get(frame).map(|f| &f.stage);
@@ -49,8 +51,12 @@ impl Watch {
                     panic!("an answer to nothing: {question}");
                 };
                 assert_eq!(open.id, *question, "an answer to another question");
-                if open.kind == QuestionKind::Step && !rejects {
-                    let told = self.frames.entry(frame.clone()).or_default();
+                let told = self.frames.entry(frame.clone()).or_default();
+                if let Some(change) = change {
+                    told.patch = Some(change.1.patch.clone());
+                } else if *reverts {
+                    told.patch = None;
+                } else if open.kind == QuestionKind::Step && !rejects {
                     told.accepted.clone_from(&told.patch);
                 }
             }

@@ -334,5 +334,6 @@ pub(crate) fn work_of(work: &Work) -> String {
         Work::Rebase => "rebase".to_owned(),
         Work::Integrate => "integrate".to_owned(),
         Work::Publish => "publish".to_owned(),
+        Work::Deliver => "deliver".to_owned(),
     }
 }

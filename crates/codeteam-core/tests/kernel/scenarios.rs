@@ -3,6 +3,7 @@
 mod contracts;
 mod integration;
 mod limits;
+mod messages;
 mod people;
 mod plans;
 mod reviewers;

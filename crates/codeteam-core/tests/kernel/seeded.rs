@@ -164,6 +164,7 @@ fn put_fence_back(input: &mut Input) {
         | Input::Rebased { id, .. }
         | Input::Integrated { id, .. }
         | Input::Published { id, .. }
+        | Input::Delivered { id, .. }
         | Input::EffectFailed { id, .. } => id.fence += 1_000,
         _ => {}
     }
@@ -228,7 +229,7 @@ fn play_dying_always(seed: u64) -> World {
 }
 
 fn dying_always(of: u64) {
-    for seed in (of..1_000).step_by(4) {
+    for seed in (of..1_250).step_by(ALL.len()) {
         let world = play_dying_always(seed);
         let lost = world
             .log
@@ -259,10 +260,15 @@ fn phases_survive_dying_after_every_append_and_every_effect() {
     dying_always(3);
 }
 
-/// Plays every fourth seed, and sees to it that luck has reached these kinds of events.
+#[test]
+fn people_survive_dying_after_every_append_and_every_effect() {
+    dying_always(4);
+}
+
+/// Plays every fifth seed, and sees to it that luck has reached these kinds of events.
 fn share(of: u64, reached: &[&str]) {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for seed in (of..1_200).step_by(4) {
+    for seed in (of..1_500).step_by(ALL.len()) {
         let world = play(seed);
         let events: Vec<Event> = world
             .log
@@ -277,6 +283,20 @@ fn share(of: u64, reached: &[&str]) {
     for kind in reached {
         assert!(counts.contains_key(*kind), "luck has not reached {kind}");
     }
+}
+
+#[test]
+fn people_on_the_loop_keep_every_promise() {
+    share(
+        4,
+        &[
+            "choice_opened",
+            "task_chosen",
+            "answered",
+            "plan_revised",
+            "committed",
+        ],
+    );
 }
 
 #[test]

@@ -183,6 +183,7 @@ pub(crate) fn tell(event: &Event) -> String {
             message,
             ..
         } => format!("{commit} committed: {tree}: {message}"),
+        Event::Delivered { outcome, .. } => format!("delivered: {}", word(outcome)),
         Event::NothingToCommit { frame } => format!("{frame} has nothing to commit"),
         Event::BudgetWarned { what } => format!("four fifths of {} are used up", word(what)),
         Event::DiskMeasured { bytes } => format!("{bytes} bytes on the disk"),
@@ -209,6 +210,7 @@ pub(crate) fn tell_due(effect: &Effect) -> String {
         Effect::Rebase { id, onto, .. } => format!("{id}: rebase onto {}", onto.commit),
         Effect::Integrate { id, onto, .. } => format!("{id}: integrate onto {}", onto.commit),
         Effect::Publish { id, command } => format!("{id}: publish with {command}"),
+        Effect::Deliver { id, tip, .. } => format!("{id}: deliver {}", tip.commit),
         Effect::Ask(question) => format!("{}: ask", question.id),
         Effect::Wait { until, why } => {
             let why = match why {

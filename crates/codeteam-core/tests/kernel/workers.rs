@@ -219,7 +219,9 @@ pub(crate) fn reply(world: &World, luck: &mut Luck, question: &Question, trouble
     let mut id = question.id.clone();
     let mut answer = if question.answers.is_empty() {
         "use the usual one".to_owned()
-    } else if luck.percent(trouble) || question.kind == QuestionKind::Step {
+    } else if luck.percent(trouble)
+        || (question.kind == QuestionKind::Step && (question.answers.len() < 3 || luck.percent(40)))
+    {
         luck.pick(&question.answers).clone()
     } else {
         question.answers[0].clone()

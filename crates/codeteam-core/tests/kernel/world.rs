@@ -209,6 +209,11 @@ impl World {
                 let id = id.clone();
                 Some(Input::Integrated { at, id, outcome })
             }
+            Effect::Deliver { id, how, tip, .. } => Some(Input::Delivered {
+                at,
+                id: id.clone(),
+                outcome: self.git.deliver(how, tip),
+            }),
             _ => None,
         }
     }
@@ -294,6 +299,7 @@ pub(crate) fn attempt_of(input: &Input) -> Option<&AttemptId> {
         | Input::Rebased { id, .. }
         | Input::Integrated { id, .. }
         | Input::Published { id, .. }
+        | Input::Delivered { id, .. }
         | Input::EffectFailed { id, .. } => Some(id),
         _ => None,
     }

@@ -4,11 +4,6 @@ use codeteam_core::yaml::{Node, Sources};
 
 /// What is not yet in force, by its path; `*` is any key. The second is a value that needs nothing.
 const LATER: &[(&str, Option<&str>)] = &[
-    ("git.mode", Some("branch")),
-    ("git.auto_branch", Some("true")),
-    ("git.auto_commit", Some("true")),
-    ("git.commit_message_format", None),
-    ("git.dry_run_preview", Some("false")),
     ("output", None),
     ("approval_gates", None),
     ("projects", None),

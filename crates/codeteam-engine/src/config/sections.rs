@@ -148,6 +148,73 @@ pub struct Verification {
     pub test_paths: Vec<String>,
     /// Limits for what a change touches. What was above one before may stay, and may not grow.
     pub metrics: Metrics,
+    /// How it is found out whether the tests of a change prove anything: without the rest of it they
+    /// must fail.
+    pub proof: Proving,
+    /// What a change must not do to get past the checks. Each rule fails the gate (`fail`), is told
+    /// in the report and nothing more (`report`), or is not looked for (`off`).
+    pub honesty: Honesty,
+}
+
+/// How it is found out whether tests prove anything.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Proving {
+    /// The commands that run the tests; `{files}` stands for the test files that changed. If left
+    /// out, those of `verification.commands` that look as if they ran tests, by their name
+    /// (`Unit tests`) or what they run (`pytest`, `cargo test`, `npm test`, `go test`, `make check`,
+    /// `sh tests/run.sh`, …).
+    pub commands: Vec<String>,
+    /// What becomes of tests that prove nothing: they fail the gate (`require`, which is meant if
+    /// left out), are told (`report`), or nobody looks (`off`).
+    pub mode: ProofMode,
+}
+
+/// What becomes of tests that prove nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ProofMode {
+    /// They fail the gate.
+    #[default]
+    Require,
+    /// They are told.
+    Report,
+    /// Nobody looks.
+    Off,
+}
+
+/// What a change must not do to get past the checks.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Honesty {
+    /// It touches only the files of its task, if that names any. New tests are no trespass.
+    pub scope: Option<Judging>,
+    /// Tests that were there are as they were: none gone, skipped or weakened.
+    pub tests_kept: Option<Judging>,
+    /// What the checks go by is as it was: their configuration, scripts and programs.
+    pub gate_kept: Option<Judging>,
+    /// It has no secret in it.
+    pub secrets: Option<Judging>,
+    /// It has nothing in it that is left to be done.
+    pub stubs: Option<Judging>,
+    /// It has no answer made for one test only.
+    pub hard_coded: Option<Judging>,
+    /// It is not another task's change.
+    pub own_work: Option<Judging>,
+    /// It has what its author says it has.
+    pub claims: Option<Judging>,
+}
+
+/// What becomes of what a rule finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Judging {
+    /// It fails the gate.
+    Fail,
+    /// It is told.
+    Report,
+    /// Nobody looks.
+    Off,
 }
 
 /// Limits for what a change touches.
@@ -221,20 +288,24 @@ pub struct Limits {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Git {
-    /// Where the work goes: a branch of its own, the branch you are on, or nowhere.
+    /// Where the work goes: `branch` (a branch of its own, for you to merge), `current` (your branch is
+    /// moved forward to it when the run is completed) or `none` (a patch is left, and no branch).
     pub mode: GitMode,
     /// What the branch's name begins with, in place of a pattern.
     pub branch_prefix: Option<String>,
     /// The branch's name. `{run}` is the run's id, `{stamp}` (or `{task_id}`) its time, `{date}` its
     /// day, `{slug}` (or `{description}`) the goal in short.
     pub branch_pattern: String,
-    /// How commit messages are put together.
+    /// The form of commit messages: `conventional`, `free`, a first line such as `[{task_id}] {summary}`
+    /// (also `{type}`, `{scope}`, `{description}`, `{plan_id}`, `{run}`, `{role}`), or a regular
+    /// expression for it, `/^ABC-\d+ /`. A message without the form goes back to its writer. *Built in:
+    /// `free`.*
     pub commit_message_format: Option<String>,
-    /// Whether a run gets a branch of its own.
+    /// `false` makes `mode: branch` be `current`.
     pub auto_branch: Option<bool>,
-    /// Whether what was judged is committed without asking.
+    /// `false`: a person sees what would be committed and says so, before every commit.
     pub auto_commit: Option<bool>,
-    /// Whether it is shown beforehand.
+    /// `true`: a person sees what would be committed and says so, before the first commit of a run.
     pub dry_run_preview: Option<bool>,
 }
 

@@ -194,7 +194,7 @@ pub(crate) fn close(
     };
     let seconds = i64::try_from(now().0 / 1_000).unwrap_or(0);
     let signature = Signature {
-        identity: engine.identity()?.clone(),
+        identity: engine.identity()?.cloned().unwrap_or_default(),
         seconds,
     };
     let message = format!("Worktree `{name}` of run {run}, as it was left");

@@ -6,6 +6,7 @@ use std::path::Path;
 use codeteam_core::ids::{RunId, Time};
 
 use super::{Engine, Error};
+use crate::git::reference;
 
 impl Engine {
     /// An id for a run that neither the log nor a branch has, with its folder: the time and the
@@ -21,10 +22,7 @@ impl Engine {
             };
             let branch = self.config.git.branch(&id);
             let taken = self.store.run(&id)?.is_some()
-                || self
-                    .repo
-                    .read_ref(&format!("refs/heads/{branch}"))?
-                    .is_some();
+                || self.repo.read_ref(&reference(&branch))?.is_some();
             if !taken && claim(&self.folder.join("runs"), &id)? {
                 return Ok(RunId(id));
             }
@@ -33,30 +31,42 @@ impl Engine {
     }
 
     /// The next number of a plan, `feature-0021`, with its folder: of two runs that start at the
-    /// same moment only one can make it.
+    /// same moment only one can make it. A run that has not ended keeps its number, whatever became
+    /// of the folder.
     pub(super) fn new_plan_id(&self) -> Result<String, Error> {
-        let number = |entry: fs::DirEntry| -> Option<u32> {
-            let name = entry.file_name();
-            name.to_str()?.strip_prefix("feature-")?.parse().ok()
-        };
         let folder = self.folder.join("planning");
-        let entries = fs::read_dir(&folder)
-            .into_iter()
-            .flatten()
-            .filter_map(Result::ok);
-        let mut next = entries.filter_map(number).max().unwrap_or(0);
-        loop {
-            next = next.saturating_add(1);
+        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+        let folders = entries.filter_map(|entry| number(entry.file_name().to_str()?));
+        let runs = self.plans_under_way()?;
+        let last = folders.chain(runs.iter().filter_map(|id| number(id))).max();
+        for next in last.unwrap_or(0) + 1.. {
             let id = format!("feature-{next:04}");
             if claim(&folder, &id)? {
                 return Ok(id);
             }
         }
+        Err(Error::Ambiguous("feature-".to_owned()))
+    }
+
+    /// The names of the plans of runs that have not ended.
+    fn plans_under_way(&self) -> Result<Vec<String>, Error> {
+        let mut plans = Vec::new();
+        for row in self.store.runs()? {
+            if matches!(row.status.as_str(), "completed" | "failed" | "aborted") {
+                continue;
+            }
+            let run = self.load(&RunId(row.id))?;
+            plans.push(run.plan.as_ref().map_or(run.plan_id, |p| p.plan_id.clone()));
+        }
+        Ok(plans)
     }
 
     /// Git keeps branches as files: beside `a` there can be no `a/b`. Said now, and not when the
     /// first task is to be committed.
     fn room_for(&self, branch: &str) -> Result<(), Error> {
+        if branch.starts_with("refs/") {
+            return Ok(());
+        }
         for (at, _) in branch.match_indices('/') {
             let by = &branch[..at];
             if self.repo.read_ref(&format!("refs/heads/{by}"))?.is_some() {
@@ -68,6 +78,12 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// The number of a plan that codeteam has named. Nobody has come to a billion.
+fn number(plan: &str) -> Option<u32> {
+    let digits = plan.strip_prefix("feature-").filter(|d| d.len() <= 9)?;
+    digits.parse().ok()
 }
 
 /// Makes a folder that must not exist yet; says whether it was this call that made it.
@@ -122,6 +138,20 @@ pub(super) fn slug(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_numbers_that_can_be_counted_on_count() {
+        assert_eq!(number("feature-0021"), Some(21));
+        for other in [
+            "feature-",
+            "feature-4294967295",
+            "feature-+1x",
+            "bug-0001",
+            "0021",
+        ] {
+            assert_eq!(number(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn slugs_are_short_and_plain() {

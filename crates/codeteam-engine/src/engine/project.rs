@@ -11,13 +11,14 @@ use codeteam_core::budget;
 use codeteam_core::event::Sandbox;
 use codeteam_core::frame::Tip;
 use codeteam_core::ids::{Account, Commit, RoleName, TaskId, Tree, WorkerName};
+use codeteam_core::message::Format;
 use codeteam_core::plan::{self, Plan};
 use codeteam_core::role::Role;
 use codeteam_core::schedule::Status;
-use codeteam_core::workflow::Compiled;
+use codeteam_core::workflow::{Compiled, Delivery, StepKind};
 
 use super::{Error, MAX_TASKS, Request};
-use crate::config::{Config, Origins};
+use crate::config::{Config, GitMode, Origins};
 use crate::dialect;
 use crate::env::Env;
 use crate::find;
@@ -48,6 +49,8 @@ pub struct Prepared {
     pub(super) earlier: BTreeMap<TaskId, Status>,
     pub(super) limits: budget::Limits,
     pub(super) max_tasks: usize,
+    /// The form of commit messages.
+    pub(super) message: Format,
     pub(super) sandbox: Sandbox,
     pub(super) accounts: BTreeMap<WorkerName, Account>,
     pub(super) rules: Vec<String>,
@@ -164,8 +167,24 @@ impl Project {
             strategies.check(role)?;
             role.context.budget = Some(self.config.token_budget(role, &strategies));
         }
+        let git = &self.config.git;
+        let workflow = &mut compiled.workflow;
+        let mut steps = workflow.steps.values();
+        let publishes = steps.any(|step| matches!(step.kind, StepKind::Publish { .. }));
+        match git.mode() {
+            GitMode::Branch => {}
+            GitMode::Current => workflow.deliver(Delivery::Forward {
+                branch: self.head.branch.clone(),
+                at: Commit(self.head.commit.as_str().to_owned()),
+            }),
+            GitMode::None if publishes => {
+                return Err(Error::NothingToPublish(workflow.name.clone()));
+            }
+            GitMode::None => workflow.deliver(Delivery::Patch),
+        }
         Ok(Prepared {
             goal: goal.to_owned(),
+            message: git.message(),
             accounts: workers::accounts(&self.config, compiled.roles.values()),
             compiled,
             plan,

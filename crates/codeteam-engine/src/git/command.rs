@@ -18,6 +18,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -253,6 +254,14 @@ impl Call {
         }
     }
 
+    /// The error of a call that git refused, and said so itself.
+    pub(super) fn refused(&self, status: ExitStatus) -> Error {
+        Error::Refused {
+            argv: self.argv(),
+            status,
+        }
+    }
+
     fn spawn_error(&self) -> impl Fn(io::Error) -> Error + '_ {
         |source| Error::Spawn {
             argv: self.argv(),
@@ -293,6 +302,24 @@ impl Git {
     pub(super) fn attempt(&self, call: &Call) -> Result<Output, Error> {
         let started = self.spawn(call, None)?;
         collect(started).map_err(call.spawn_error())
+    }
+
+    /// Runs a call as the user's own shell would: with all of their environment and configuration, and
+    /// with their terminal. Its output goes to standard error, for standard output is codeteam's.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place in `git` that hands a command over to the user's own git"
+    )]
+    pub(super) fn hand_over(&self, call: &Call) -> Result<ExitStatus, Error> {
+        let stderr = io::stderr().as_fd().try_clone_to_owned();
+        let mut command = Command::new(&self.0.program);
+        command.args(&call.args).current_dir(&call.directory);
+        // They would name another repository than the one that is meant.
+        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
+            command.env_remove(name);
+        }
+        command.stdout(Stdio::from(stderr.map_err(call.spawn_error())?));
+        command.status().map_err(call.spawn_error())
     }
 
     /// Runs two calls, the first one's output being the second one's input.

@@ -1,5 +1,6 @@
 //! Making commits, and finding them again by their trailers.
 
+use super::command::Call;
 use super::repo::oid;
 use super::{Error, Oid, Repo};
 
@@ -13,7 +14,7 @@ pub struct Identity {
 }
 
 impl Default for Identity {
-    /// codeteam's own, for users who have configured none.
+    /// codeteam's own, for what only codeteam sees.
     fn default() -> Identity {
         Identity {
             name: "codeteam".to_owned(),
@@ -59,8 +60,8 @@ impl CommitInfo {
 }
 
 impl Repo {
-    /// The identity in the user's configuration, or codeteam's own. One process.
-    pub fn identity(&self) -> Result<Identity, Error> {
+    /// The identity in the user's configuration, if there is one. One process.
+    pub fn identity(&self) -> Result<Option<Identity>, Error> {
         let call = self
             .checkout()
             // Without this git makes one up from the host's name.
@@ -75,9 +76,7 @@ impl Repo {
                 email: email.to_owned(),
             })
         });
-        Ok(parts
-            .filter(|_| output.status.success())
-            .unwrap_or_default())
+        Ok(parts.filter(|_| output.status.success()))
     }
 
     /// Makes a commit, and moves nothing. One process.
@@ -111,6 +110,16 @@ impl Repo {
 
     /// The commits of `tip` that `base` has not, newest first. One process.
     pub fn commits_since(&self, base: &Oid, tip: &Oid) -> Result<Vec<CommitInfo>, Error> {
+        self.log_of(|call| call.arg("--end-of-options").arg(format!("{base}..{tip}")))
+    }
+
+    /// The newest commits of `tip`, at most so many, newest first. One process.
+    pub fn newest_commits(&self, tip: &Oid, most: usize) -> Result<Vec<CommitInfo>, Error> {
+        let most = format!("--max-count={most}");
+        self.log_of(|call| call.arg(most).arg("--end-of-options").arg(tip))
+    }
+
+    fn log_of(&self, which: impl FnOnce(Call) -> Call) -> Result<Vec<CommitInfo>, Error> {
         const FORMAT: &str = "--format=%H%x00%T%x00%P%x00%s%x00%(trailers:only=true,unfold=true)";
         let call = self
             .plumbing()
@@ -122,8 +131,8 @@ impl Repo {
                 "--no-mailmap",
                 "--no-show-signature",
             ])
-            .args([FORMAT, "--end-of-options"])
-            .arg(format!("{base}..{tip}"));
+            .arg(FORMAT);
+        let call = which(call);
         let output = self.git.run(&call)?;
         let text = String::from_utf8_lossy(&output);
         // A message cannot contain NUL, so every commit is exactly five fields.
@@ -132,6 +141,21 @@ impl Repo {
         commits
             .map(|commit| commit.ok_or_else(|| call.unexpected("a garbled commit")))
             .collect()
+    }
+
+    /// The commits of `tip` that `base` has not, as mails: `git am` makes them again, and `git apply`
+    /// takes their changes alone. Merges are left out. One process.
+    pub fn mailbox(&self, base: &Oid, tip: &Oid) -> Result<Vec<u8>, Error> {
+        let call = self
+            .plumbing()
+            .args(["format-patch", "--stdout", "--binary", "--full-index"])
+            .args(["--no-signature", "--no-renames", "--no-ext-diff"])
+            .args(["--no-textconv", "--no-color", "--no-thread", "--no-attach"])
+            .args(["--no-cover-letter", "--no-stat", "--no-to", "--no-cc"])
+            .args(["--no-add-header", "--no-signoff", "--no-base", "--no-notes"])
+            .args(["--src-prefix=a/", "--dst-prefix=b/", "--end-of-options"])
+            .arg(format!("{base}..{tip}"));
+        self.git.run(&call)
     }
 
     /// The newest commit of `tip`, not of `base`, that carries all of these

@@ -146,6 +146,14 @@ pub enum Error {
         /// The commit that was to be reached.
         target: Oid,
     },
+    /// Git, which had the user's terminal, did not do it and has said why there.
+    #[error("`{argv}` failed ({status})")]
+    Refused {
+        /// The command.
+        argv: String,
+        /// The exit status, or the signal.
+        status: std::process::ExitStatus,
+    },
     /// The merge met conflicts; it was undone and the checkout is as before.
     #[error("the merge was undone, because it conflicts in: {}", list(files))]
     MergeConflict {

@@ -25,11 +25,16 @@ pub enum Merged {
 
 /// How a run's branch may enter the user's branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Strategy {
+pub enum Strategy<'a> {
     /// Only if the user's branch has nothing of its own.
     FastForward,
     /// With a merge commit, always.
-    MergeCommit,
+    MergeCommit {
+        /// Who makes it.
+        by: &'a Identity,
+        /// Its message.
+        message: &'a str,
+    },
 }
 
 /// Where the user's branch is after a merge.
@@ -94,6 +99,17 @@ impl Repo {
             .arg(theirs)
     }
 
+    /// What would be if `target` were merged into `onto`: their trees, merged from where they
+    /// parted. Two processes.
+    pub fn merge_commits(&self, onto: &Oid, target: &Oid) -> Result<Merged, Error> {
+        let call = self.plumbing().arg("merge-base").arg(onto).arg(target);
+        let output = self.git.attempt(&call)?;
+        match oid(&output.stdout) {
+            Some(base) => self.merge_trees(&base, onto, target),
+            None => Err(call.failed(output)),
+        }
+    }
+
     /// Merges `target` into the branch the user has checked out, and updates
     /// the checkout. Three processes; five with a merge commit.
     ///
@@ -105,8 +121,7 @@ impl Repo {
     pub fn merge_into_checkout(
         &self,
         target: &Oid,
-        strategy: Strategy,
-        message: &str,
+        strategy: Strategy<'_>,
     ) -> Result<MergedInto, Error> {
         let files = self.changed_files("--untracked-files=no")?;
         if !files.is_empty() {
@@ -118,15 +133,16 @@ impl Repo {
             .args(["merge", "--no-edit", "--no-stat", "--no-autostash"]);
         let call = match strategy {
             Strategy::FastForward => call.arg("--ff-only").arg(target),
-            Strategy::MergeCommit => {
-                let Identity { name, email } = self.identity()?;
-                call.env("GIT_AUTHOR_NAME", &name)
-                    .env("GIT_AUTHOR_EMAIL", &email)
-                    .env("GIT_COMMITTER_NAME", &name)
-                    .env("GIT_COMMITTER_EMAIL", &email)
-                    .args(["--no-ff", "-m", message])
-                    .arg(target)
-            }
+            Strategy::MergeCommit {
+                by: Identity { name, email },
+                message,
+            } => call
+                .env("GIT_AUTHOR_NAME", name)
+                .env("GIT_AUTHOR_EMAIL", email)
+                .env("GIT_COMMITTER_NAME", name)
+                .env("GIT_COMMITTER_EMAIL", email)
+                .args(["--no-ff", "-m", message])
+                .arg(target),
         };
         let output = self.git.attempt(&call)?;
         if !output.status.success() {
@@ -134,7 +150,7 @@ impl Repo {
         }
         let after = match strategy {
             Strategy::FastForward => target.clone(),
-            Strategy::MergeCommit => self.head()?.commit,
+            Strategy::MergeCommit { .. } => self.head()?.commit,
         };
         Ok(MergedInto {
             before: before.commit,

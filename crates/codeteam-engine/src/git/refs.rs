@@ -161,6 +161,15 @@ impl Repo {
     }
 }
 
+/// The full name of a run's branch, or of what keeps its commits where there is none.
+pub fn reference(branch: &str) -> String {
+    if branch.starts_with("refs/") {
+        branch.to_owned()
+    } else {
+        format!("refs/heads/{branch}")
+    }
+}
+
 /// Refuses what git would take for an option, or for a short name.
 fn checked(name: &str) -> Result<(), Error> {
     if name.starts_with("refs/") {

@@ -181,10 +181,10 @@ fn commits_are_the_same_whenever_they_are_made() {
 }
 
 #[test]
-fn the_identity_is_the_users_or_codeteams_own() {
+fn the_identity_is_the_users() {
     let fixture = Fixture::new();
     let (repo, _) = fixture.open();
-    assert_eq!(repo.identity().unwrap(), Identity::default());
+    assert_eq!(repo.identity().unwrap(), None);
     write(
         &fixture.home(),
         ".gitconfig",
@@ -194,7 +194,7 @@ fn the_identity_is_the_users_or_codeteams_own() {
         name: "A B".to_owned(),
         email: "a@b.example".to_owned(),
     };
-    assert_eq!(repo.identity().unwrap(), expected);
+    assert_eq!(repo.identity().unwrap(), Some(expected));
 }
 
 #[test]

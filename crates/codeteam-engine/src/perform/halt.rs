@@ -36,6 +36,9 @@ pub enum Halt {
         /// The commit that is missing.
         tip: String,
     },
+    /// Nobody is there to commit as.
+    #[error("git does not know who you are any more, so nothing can be committed in your name")]
+    NoIdentity,
     /// Worktrees cannot be made ready.
     #[error("the set-up command `{command}` failed\n{output}")]
     SetUp {

@@ -4,7 +4,7 @@
 //! written, the commit is found and reported, not made again.
 
 use codeteam_core::frame::{FrameChange, Tip};
-use codeteam_core::ids::{BodyId, Commit, PatchId, Tree};
+use codeteam_core::ids::{BodyId, Commit, PatchId, RunId, Tree};
 use codeteam_core::input::{Input, Integrated, Rebased};
 
 use super::{Context, Error, Halt, Job, now, oid};
@@ -77,7 +77,7 @@ pub(super) fn integrate(
     context: &Context<'_>,
 ) -> Result<Input, Error> {
     let engine = context.engine;
-    let reference = format!("refs/heads/{}", job.branch);
+    let reference = git::reference(&job.branch);
     let (wanted, tip) = (oid(&tree.0)?, oid(&onto.commit.0)?);
     let answer = |outcome| {
         Ok(Input::Integrated {
@@ -91,10 +91,11 @@ pub(super) fn integrate(
         return Err(Halt::CheckedOut { branch, folder }.into());
     }
     job.workspace(engine)?.transfer(&wanted, &tip)?;
-    let text = with_trailers(message, job, tree, by);
+    let trailers = trailers(&job.run, &job.task, by, tree);
+    let text = format!("{}\n\n{trailers}", message.trim_end());
     let seconds = i64::try_from(now().0 / 1_000).unwrap_or(0);
     let signature = Signature {
-        identity: engine.identity()?.clone(),
+        identity: engine.identity()?.cloned().ok_or(Halt::NoIdentity)?,
         seconds,
     };
     let commit = engine.repo.commit(&wanted, &[&tip], &text, &signature)?;
@@ -167,15 +168,12 @@ fn committed(commit: &Oid, tree: &Tree, message: &str) -> Integrated {
     }
 }
 
-/// The message with the trailers that let anyone, codeteam included, find out where it came from.
-fn with_trailers(message: &str, job: &Job, tree: &Tree, by: &str) -> String {
+/// The trailers that let anyone, codeteam included, find out where a commit came from.
+pub(crate) fn trailers(run: &RunId, task: &str, by: &str, tree: &Tree) -> String {
     format!(
-        "{}\n\n{}: {}\n{}: {}\n{}: {by}\n{}: {tree}\n",
-        message.trim_end(),
+        "{}: {run}\n{}: {task}\n{}: {by}\n{}: {tree}\n",
         trailer::RUN,
-        job.run,
         trailer::TASK,
-        job.task,
         trailer::ATTEMPT,
         trailer::VERIFIED,
     )

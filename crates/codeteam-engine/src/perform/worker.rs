@@ -22,6 +22,7 @@ use codeteam_core::input::{Input, WorkerEnd, WorkerReport};
 use codeteam_core::role::Mode;
 use codeteam_sandbox::{Access, Entry, policy};
 
+pub(super) use self::files::retold;
 use self::files::{Files, Transcript, failed, lock};
 pub(crate) use self::files::{replayed, spent};
 use super::reach::Reach;

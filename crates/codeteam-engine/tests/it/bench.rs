@@ -184,6 +184,7 @@ fn env(root: &Path, variables: &[(&str, &str)]) -> Env {
         moved: BTreeMap::new(),
         proxy: None,
         direct: Direct::default(),
+        author: Some(codeteam_engine::git::Identity::default()),
         user: "tester".to_owned(),
         lease_stale_ms: None,
         failpoint: None,

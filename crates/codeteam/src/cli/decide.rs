@@ -95,7 +95,9 @@ pub(crate) struct AbortArgs {
 }
 
 /// Words that mean yes, in the order they are looked for among a question's answers.
-const YES: &[&str] = &["approve", "accept", "yes", "continue", "done", "ok"];
+const YES: &[&str] = &[
+    "approve", "accept", "commit", "yes", "continue", "done", "ok",
+];
 /// Words that mean no.
 const NO: &[&str] = &["reject", "no", "fail", "again"];
 

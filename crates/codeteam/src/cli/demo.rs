@@ -53,7 +53,11 @@ pub(crate) fn main(args: &Args, mut scene: Scene) -> Result<Exit, Problem> {
         ));
         say("");
     }
-    let project = scene.project()?;
+    let mut project = scene.project()?;
+    if project.env.author.is_none() && project.repo.identity()?.is_none() {
+        // Nobody need be known to git to see how it goes.
+        project.env.author = Some(Identity::default());
+    }
     let prepared = project.prepare(&Request {
         goal: DEMO_GOAL.to_owned(),
         worker: Some("scripted".to_owned()),

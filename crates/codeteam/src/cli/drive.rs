@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use codeteam_core::event::Outcome;
+use codeteam_core::event::{Delivered, Outcome};
 use codeteam_core::ids::RunId;
 use codeteam_core::{Run, rollup};
 use codeteam_engine::Engine;
 use codeteam_engine::driver::{self, Observer, Options, Stop};
 use codeteam_engine::process::Cancel;
-use codeteam_engine::tell;
+use codeteam_engine::{proposal, tell};
 use serde_json::json;
 
 use crate::cli::talk::{self, Manner, Source, Task};
@@ -148,10 +148,10 @@ pub(crate) fn closing(
         output::json(&value(&run))?;
     } else if exit == Exit::Done {
         if scene.detail >= Detail::Normal {
-            done(scene, &run);
+            done(scene, engine, &run);
         }
     } else {
-        not_done(scene, &run, stop);
+        not_done(scene, engine, &run, stop);
     }
     Ok(exit)
 }
@@ -190,6 +190,7 @@ pub(crate) fn value(run: &Run) -> serde_json::Value {
         "base": run.base.commit,
         "tip": run.tip.commit,
         "tree": run.tip.tree,
+        "delivered": run.delivered,
         "tasks": tasks,
         "frames": run.frames.values().filter(|f| !f.is_ended()).map(|f| json!({
             "frame": f.path,
@@ -210,7 +211,7 @@ pub(crate) fn value(run: &Run) -> serde_json::Value {
     })
 }
 
-fn done(scene: &Scene, run: &Run) {
+fn done(scene: &Scene, engine: &Engine, run: &Run) {
     let Calls { codeteam, git } = &scene.calls;
     let style = Style::detect();
     say("");
@@ -228,16 +229,56 @@ fn done(scene: &Scene, run: &Run) {
         say("  nothing was committed");
         return;
     }
-    say(&format!("  branch  {}", run.branch));
-    say(&format!(
-        "  look    {git} log --stat {}..{}",
-        tell::short(run.base.commit.as_str()),
-        run.branch
-    ));
-    say(&format!("  merge   {codeteam} merge {}", run.id));
+    let base = tell::short(run.base.commit.as_str());
+    let look = format!("  look    {git} log --stat {base}..{}", run.branch);
+    match &run.delivered {
+        Some(Delivered::Forward { branch, from }) => {
+            let from = tell::short(from.as_str());
+            say(&format!("  branch  {branch}, moved forward from {from}"));
+            say(&look);
+            push(engine, git, branch);
+            say(&format!("  undo    {git} reset --keep {from}"));
+        }
+        Some(Delivered::Patch { file }) => {
+            let file = quoted(file);
+            say(&format!("  patch   {file}"));
+            say(&format!("  look    {git} apply --stat {file}"));
+            say(&format!("  apply   {git} apply --index {file}"));
+            say(&format!(
+                "  or      {git} am --keep-non-patch {file} (with its commits)"
+            ));
+        }
+        left => {
+            if let Some(Delivered::Left { why }) = left {
+                say(&format!("  {} {why}", style.yellow("not moved:")));
+            }
+            say(&format!("  branch  {}", run.branch));
+            say(&look);
+            say(&format!("  merge   {codeteam} merge {}", run.id));
+            push(engine, git, &run.branch);
+        }
+    }
 }
 
-fn not_done(scene: &Scene, run: &Run, stop: &Stop) {
+/// How a branch is pushed, if there is anywhere to push it to. It is never done unasked.
+fn push(engine: &Engine, git: &str, branch: &str) {
+    let remote = engine.repo.remote_for(branch);
+    match remote.ok().flatten() {
+        Some(remote) if remote.is_known => say(&format!("  push    {git} push")),
+        Some(remote) => say(&format!("  push    {git} push -u {} {branch}", remote.name)),
+        None => {}
+    }
+}
+
+/// What would be committed if a person says so.
+pub(crate) fn propose(engine: &Engine, run: &Run, question: &codeteam_core::frame::Question) {
+    let proposal = proposal::of(engine, run, question);
+    for line in proposal.iter().flat_map(proposal::Proposal::lines) {
+        say(format!("  {line}").trim_end());
+    }
+}
+
+fn not_done(scene: &Scene, engine: &Engine, run: &Run, stop: &Stop) {
     let codeteam = &scene.calls.codeteam;
     let style = Style::detect();
     say("");
@@ -253,6 +294,7 @@ fn not_done(scene: &Scene, run: &Run, stop: &Stop) {
         }
         Stop::Waiting(questions) => {
             for question in questions {
+                propose(engine, run, question);
                 ask(style, run, question);
             }
         }
@@ -315,7 +357,7 @@ pub(crate) fn open_questions(run: &Run) -> Vec<&codeteam_core::frame::Question> 
 
 /// A word as a shell takes it.
 fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
     if !word.is_empty() && !word.starts_with('-') && word.chars().all(plain) {
         word.to_owned()
     } else {

@@ -1,99 +1,316 @@
-//! `codeteam merge`: the branch of a run into the branch the user is on.
+//! `codeteam merge`: what a run has committed into the branch the user is on.
 
+use codeteam_core::Run;
+use codeteam_core::message::Matter;
 use codeteam_core::rollup::{RunStatus, status};
-use codeteam_engine::git::{self, Oid, Strategy};
+use codeteam_engine::Engine;
+use codeteam_engine::config::kept;
+use codeteam_engine::git::{
+    self, Expected, Merged, MergedInto, Oid, Remote, Signature, Strategy, reference,
+};
+use codeteam_engine::perform::{now, trailer};
 use codeteam_engine::tell;
 
 use crate::cli::{RunName, Scene};
 use crate::exit::Exit;
-use crate::output::{self, say};
+use crate::output::{self, Style, say};
 use crate::problem::Problem;
 
 /// Arguments of `merge`.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "they are flags")]
 pub(crate) struct Args {
     #[command(flatten)]
     run: RunName,
     /// Make a merge commit even if the branch could just be moved forward.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "squash")]
     no_ff: bool,
+    /// Make one commit of all of the run's.
+    #[arg(long)]
+    squash: bool,
+    /// The message of the commit, if one is made.
+    #[arg(short, long)]
+    message: Option<String>,
     /// Merge what a run that is not done has committed so far.
     #[arg(long)]
     partial: bool,
+    /// Push your branch afterwards.
+    #[arg(long)]
+    push: bool,
+    /// Delete the run's branch afterwards. Its commits are kept below `refs/codeteam/`.
+    #[arg(long)]
+    delete_branch: bool,
 }
 
 pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let engine = scene.with_runs()?;
     let run = engine.load(&engine.find(args.run.run.as_deref())?)?;
-    if run.tip == run.base {
-        return Err(Problem::user(format!("{} has committed nothing", run.id)));
+    let merge = Merge::of(args, &engine, &run)?;
+    let done = merge.merge()?;
+    let deleted = args.delete_branch && merge.delete_branch()?;
+    if !scene.json {
+        merge.tell(&done, deleted);
     }
-    if status(&run) != RunStatus::Completed && !args.partial {
-        return Err(
-            Problem::user(format!("{} is not done: {}", run.id, tell::headline(&run)))
-                .hint("`--partial` merges the tasks that are verified and committed so far"),
-        );
-    }
-    let tip = Oid::parse(run.tip.commit.as_str())
-        .ok_or_else(|| Problem::internal("the run's tip is no commit"))?;
-    let message = format!("Merge {}\n\n{}", run.branch, run.goal);
-    let merged = if args.no_ff {
-        engine
-            .repo
-            .merge_into_checkout(&tip, Strategy::MergeCommit, &message)
-    } else {
-        match engine
-            .repo
-            .merge_into_checkout(&tip, Strategy::FastForward, &message)
-        {
-            // The branch has moved on since the run started: a real merge.
-            Err(git::Error::NotFastForward { .. }) => {
-                engine
-                    .repo
-                    .merge_into_checkout(&tip, Strategy::MergeCommit, &message)
-            }
-            done => done,
+    let pushed = match &merge.remote {
+        Some(remote) => {
+            engine.repo.push(&merge.branch, remote).map_err(|error| {
+                Problem::from(error).hint("everything else is done; only the push is not")
+            })?;
+            true
         }
+        None => false,
     };
-    let merged = merged.map_err(|error| {
+    if scene.json {
+        output::json(&serde_json::json!({
+            "run": run.id, "branch": merge.branch,
+            "before": done.before.as_str(), "after": done.after.as_str(),
+            "deleted": deleted, "pushed": pushed,
+        }))?;
+    } else if done.before != done.after {
+        say(&format!("  undo    {}", merge.undo(&done)));
+    }
+    Ok(Exit::Done)
+}
+
+/// A merge that has everything it needs.
+struct Merge<'a> {
+    args: &'a Args,
+    engine: &'a Engine,
+    run: &'a Run,
+    /// What is merged.
+    tip: Oid,
+    /// The user's branch.
+    branch: String,
+    /// Where that is pushed to, if it is to be.
+    remote: Option<Remote>,
+}
+
+impl<'a> Merge<'a> {
+    /// Finds everything that can be wrong before anything is touched.
+    fn of(args: &'a Args, engine: &'a Engine, run: &'a Run) -> Result<Self, Problem> {
+        if run.tip == run.base {
+            return Err(Problem::user(format!("{} has committed nothing", run.id)));
+        }
+        if status(run) != RunStatus::Completed && !args.partial {
+            return Err(
+                Problem::user(format!("{} is not done: {}", run.id, tell::headline(run)))
+                    .hint("`--partial` merges the tasks that are verified and committed so far"),
+            );
+        }
+        let tip = Oid::parse(run.tip.commit.as_str())
+            .ok_or_else(|| Problem::internal("the run's tip is no commit"))?;
+        let branch = engine.head.branch.clone().ok_or_else(|| {
+            Problem::user("HEAD is detached, so there is no branch to merge into")
+                .hint("`git switch` to the branch you want it in, then try again")
+        })?;
+        if branch == run.branch && run.delivered.is_none() {
+            return Err(Problem::user(format!("`{branch}` is the run's own branch"))
+                .hint("`git switch` to the branch you want it in, then try again"));
+        }
+        let remote = match args.push {
+            true => engine.repo.remote_for(&branch)?,
+            false => None,
+        };
+        if args.push && remote.is_none() {
+            return Err(Problem::user("there is no remote to push to")
+                .hint("`git remote add origin URL` names one; nothing was merged"));
+        }
+        Ok(Self {
+            args,
+            engine,
+            run,
+            tip,
+            branch,
+            remote,
+        })
+    }
+
+    fn merge(&self) -> Result<MergedInto, Problem> {
+        let repo = &self.engine.repo;
+        let here = &self.engine.head.commit;
+        if repo.is_ancestor(&self.tip, here)? {
+            return Ok(MergedInto {
+                before: here.clone(),
+                after: here.clone(),
+            });
+        }
+        if self.args.squash {
+            return self.squash();
+        }
+        if !self.args.no_ff {
+            match repo.merge_into_checkout(&self.tip, Strategy::FastForward) {
+                // The branch has moved on since the run started: a real merge.
+                Err(git::Error::NotFastForward { .. }) => {}
+                done => return done.map_err(|error| self.problem(error)),
+            }
+        }
+        let by = self.signature()?.identity;
+        let message = self.args.message.clone().unwrap_or_else(|| {
+            let what = match self.run.branch.starts_with("refs/") {
+                true => format!("run {}", self.run.id),
+                false => self.run.branch.clone(),
+            };
+            format!("Merge {what}\n\n{}", self.run.goal)
+        });
+        let strategy = Strategy::MergeCommit {
+            by: &by,
+            message: &message,
+        };
+        let merged = repo
+            .merge_into_checkout(&self.tip, strategy)
+            .map_err(|error| self.problem(error))?;
+        // A merge that "succeeded" must really have brought the run's commits.
+        if repo.is_ancestor(&self.tip, &merged.after)? {
+            return Ok(merged);
+        }
+        Err(Problem::internal(
+            "the merge did not bring all of the run's commits",
+        ))
+    }
+
+    /// One commit of all: made first, and then the branch is moved forward to it.
+    fn squash(&self) -> Result<MergedInto, Problem> {
+        let repo = &self.engine.repo;
+        let head = &self.engine.head;
+        let tree = match repo.merge_commits(&head.commit, &self.tip)? {
+            Merged::Clean { tree } => tree,
+            Merged::Conflict { files } => {
+                return Err(self.problem(git::Error::MergeConflict { files }));
+            }
+        };
+        if tree == head.tree {
+            return Ok(MergedInto {
+                before: head.commit.clone(),
+                after: head.commit.clone(),
+            });
+        }
+        let message = match &self.args.message {
+            Some(message) => message.clone(),
+            None => self.all_in_one()?,
+        };
+        let parents = [&head.commit];
+        let made = repo.commit(&tree, &parents, &message, &self.signature()?)?;
+        repo.merge_into_checkout(&made, Strategy::FastForward)
+            .map_err(|error| self.problem(error))
+    }
+
+    /// The goal in the form of the run's messages, and what the commits say.
+    fn all_in_one(&self) -> Result<String, Problem> {
+        let base = Oid::parse(self.run.base.commit.as_str())
+            .ok_or_else(|| Problem::internal("the run's base is no commit"))?;
+        let commits = self.engine.repo.commits_since(&base, &self.tip)?;
+        let root = codeteam_core::ids::FramePath::root();
+        let matter = self.run.frames.get(&root);
+        let matter = matter.map(|frame| Matter::of(self.run, frame));
+        let made = matter.and_then(|matter| self.run.message.make(&matter));
+        let mut text = made.unwrap_or_else(|| self.run.goal.clone());
+        text.push_str("\n\n");
+        for commit in commits.iter().rev() {
+            text.push_str(&format!("- {}\n", commit.subject));
+        }
+        text.push_str(&format!("\n{}: {}\n", trailer::RUN, self.run.id));
+        Ok(text)
+    }
+
+    fn signature(&self) -> Result<Signature, Problem> {
+        let identity = self.engine.identity()?.cloned();
+        let identity = identity.ok_or(codeteam_engine::engine::Error::NoIdentity)?;
+        let seconds = i64::try_from(now().0 / 1_000).unwrap_or(0);
+        Ok(Signature { identity, seconds })
+    }
+
+    fn problem(&self, error: git::Error) -> Problem {
         let conflicts = matches!(error, git::Error::MergeConflict { .. });
         let problem = Problem::from(error);
         if conflicts {
             problem.hint(format!(
                 "`git merge {}` does it again and leaves the conflicts for you to resolve",
-                run.branch
+                self.run.branch
             ))
         } else {
             problem
         }
-    })?;
-    let branch = engine
-        .head
-        .branch
-        .clone()
-        .unwrap_or_else(|| "HEAD".to_owned());
-    // A merge that "succeeded" must really have brought the run's commits.
-    let missing = engine.repo.commits_since(&merged.after, &tip)?;
-    if !missing.is_empty() {
-        return Err(Problem::internal(
-            "the merge did not bring all of the run's commits",
-        ));
     }
-    if scene.json {
-        output::json(&serde_json::json!({
-            "run": run.id, "branch": branch,
-            "before": merged.before.as_str(), "after": merged.after.as_str(),
-        }))?;
-    } else {
-        say(&format!(
-            "{branch} is at {} now, with everything of {}",
-            tell::short(merged.after.as_str()),
-            run.id
-        ));
-        say(&format!(
-            "  undo    git reset --keep {}",
-            tell::short(merged.before.as_str())
-        ));
+
+    /// Whether the run's branch is gone. Its commits are kept first.
+    fn delete_branch(&self) -> Result<bool, Problem> {
+        let repo = &self.engine.repo;
+        let own = reference(&self.run.branch);
+        let is_own = own.starts_with("refs/heads/") && self.run.branch != self.branch;
+        let found = repo.read_ref(&own)?;
+        if !is_own || found.is_none() {
+            return Ok(false);
+        }
+        let note = |text: String| say(&format!("{}: {text}", Style::detect().yellow("note")));
+        if let Some(folder) = repo.checkout_of(&self.run.branch)? {
+            note(format!(
+                "{} stays, it is checked out in `{}`",
+                self.run.branch,
+                folder.display()
+            ));
+            return Ok(false);
+        }
+        if found.as_ref() != Some(&self.tip) {
+            note(format!(
+                "{} stays, it has commits that are not the run's",
+                self.run.branch
+            ));
+            return Ok(false);
+        }
+        let kept = kept(self.run.id.as_str());
+        repo.update_ref(&kept, &self.tip, Expected::Anywhere)?;
+        repo.delete_ref(&own, &self.tip)?;
+        Ok(true)
     }
-    Ok(Exit::Done)
+
+    fn tell(&self, done: &MergedInto, deleted: bool) {
+        let (branch, id) = (&self.branch, &self.run.id);
+        if done.before == done.after {
+            say(&format!("{branch} has everything of {id} already"));
+        } else {
+            let at = tell::short(done.after.as_str());
+            say(&format!("{branch} is at {at} now, with everything of {id}"));
+        }
+        if deleted {
+            let kept = kept(self.run.id.as_str());
+            say(&format!("  deleted {} (kept as {kept})", self.run.branch));
+        } else if let Ok(Some(found)) = self.engine.repo.read_ref(&reference(&self.run.branch))
+            && self.run.branch != *branch
+            && found != self.tip
+        {
+            say(&format!(
+                "  more    {} has commits that are not the run's: git merge {}",
+                self.run.branch, self.run.branch
+            ));
+        }
+        if self.remote.is_none()
+            && let Ok(Some(remote)) = self.engine.repo.remote_for(branch)
+        {
+            let how = match remote.is_known {
+                true => String::new(),
+                false => format!(" -u {} {branch}", remote.name),
+            };
+            say(&format!("  push    git push{how}"));
+        }
+    }
+
+    /// What takes it back. What was pushed others may have by now, so it is not taken off the branch
+    /// but done the other way round.
+    fn undo(&self, done: &MergedInto) -> String {
+        let before = tell::short(done.before.as_str());
+        let after = tell::short(done.after.as_str());
+        if self.remote.is_none() {
+            return format!("git reset --keep {before}");
+        }
+        let parents = self.engine.repo.commits_since(&done.before, &done.after);
+        let merges = parents
+            .ok()
+            .and_then(|commits| commits.first().map(|commit| commit.parents.len() > 1))
+            .unwrap_or(false);
+        if merges {
+            format!("git revert --no-edit -m 1 {after}")
+        } else {
+            format!("git revert --no-edit {before}..{after}")
+        }
+    }
 }

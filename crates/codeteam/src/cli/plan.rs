@@ -10,9 +10,9 @@ use codeteam_core::role::Kind;
 use codeteam_core::workflow::StepKind;
 use codeteam_engine::Engine;
 use codeteam_engine::driver::Stop;
-use codeteam_engine::engine::{Project, Request};
+use codeteam_engine::engine::Request;
 use codeteam_engine::perform::now;
-use codeteam_engine::{artifacts, rebuild};
+use codeteam_engine::artifacts;
 
 use crate::cli::run::{self, Limits, With};
 use crate::cli::talk::{self, Manner, Source, Task};
@@ -200,24 +200,4 @@ fn left(scene: &Scene, engine: &Engine, run: &Run, stop: &Stop) -> Result<Exit, 
         Stop::Waiting(_) => Exit::Waiting,
         _ => Exit::Interrupted,
     })
-}
-
-/// The plans that can be carried out, newest first.
-pub(crate) fn ready(scene: &Scene, project: &Project) -> Result<Vec<rebuild::Found>, Problem> {
-    let plans = rebuild::plans(&project.repo, &project.head)?;
-    let engine = scene.existing()?;
-    let is_ready = |found: &rebuild::Found| {
-        let done = found.statuses.values().filter(|s| s.satisfies()).count();
-        let accepted = || engine.as_ref().is_none_or(|e| is_accepted(e, &found.plan.plan_id));
-        found.problem.is_none() && done < found.plan.tasks.len() && accepted()
-    };
-    Ok(plans.into_iter().filter(is_ready).collect())
-}
-
-/// Whether a plan is more than a draft, by the runs there are.
-fn is_accepted(engine: &Engine, plan: &str) -> bool {
-    let runs = engine.store.runs().unwrap_or_default();
-    let runs = runs.into_iter().map(|row| engine.load(&RunId(row.id)));
-    let mut of_it = runs.filter_map(Result::ok).filter(|run| plan_id(run) == plan);
-    of_it.all(|run| !is_conversation(&run) || run.outcome == Some(Outcome::Completed))
 }

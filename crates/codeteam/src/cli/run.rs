@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use codeteam_agent::scripted::Script;
 use codeteam_core::budget;
 use codeteam_core::event::{RunStarted, Sandbox};
-use codeteam_engine::config::microusd;
+use codeteam_engine::config::{GitMode, microusd};
 use codeteam_engine::engine::{Engine, Prepared, Project, Request};
 use codeteam_engine::perform::now;
 use codeteam_engine::{rebuild, tell};
@@ -22,7 +22,7 @@ use crate::progress::Detail;
 /// Arguments of `run`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What you want. With `--plan`, the plan's description if left out.
+    /// What you want. If it is left out, the accepted plan that is not finished is gone on with.
     goal: Option<String>,
     /// A plan to carry out instead of making one.
     #[arg(long, value_name = "FILE")]
@@ -42,6 +42,9 @@ pub(crate) struct Args {
     /// Set a value of the configuration for this run: `limits.max_minutes=30`.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// Show what would be committed, and ask, before the first commit.
+    #[arg(long)]
+    preview: bool,
     /// Run workers and gates with your own rights, not confined.
     #[arg(long)]
     no_sandbox: bool,
@@ -154,12 +157,21 @@ impl Limits {
 
 pub(crate) fn main(mut args: Args, scene: &Scene) -> Result<Exit, Problem> {
     // Everything that can be wrong is found before anything is made.
-    let project = scene.project_set(&args.set)?;
-    choose_plan(&mut args, scene, &project)?;
+    let mut set = args.set;
+    set.extend(args.preview.then(|| "git.dry_run_preview=true".to_owned()));
+    let project = scene.project_set(&set)?;
+    if args.plan.is_none() {
+        let named = args.goal.take_if(|goal| is_plan(&project, goal));
+        args.plan = named.map(|plan| plan_path(&project, &plan));
+    }
     let mut base = None;
-    let plan = match &args.plan {
+    let path = match (&args.plan, &args.goal) {
+        (Some(path), _) => Some(scene.folder.join(path)),
+        (None, Some(_)) => None,
+        (None, None) => unfinished(scene, &project)?,
+    };
+    let plan = match path {
         Some(path) => {
-            let path = scene.folder.join(path);
             let loaded = project.read_plan(&path)?;
             let found = rebuild::plan(&project.repo, &project.head, &path)?;
             base = found.branch;
@@ -213,6 +225,7 @@ pub(crate) fn carry_out(scene: &Scene, plan: PathBuf, with: With) -> Result<Exit
         script: with.script,
         cast: Vec::new(),
         set: with.set,
+        preview: false,
         no_sandbox: with.no_sandbox,
         limits: Limits::default(),
         part: Part::default(),
@@ -227,50 +240,6 @@ pub(crate) struct With {
     pub(crate) script: Option<PathBuf>,
     pub(crate) set: Vec<String>,
     pub(crate) no_sandbox: bool,
-}
-
-/// Without a goal, the newest plan that is accepted and not finished; a plan's id is that plan.
-fn choose_plan(args: &mut Args, scene: &Scene, project: &Project) -> Result<(), Problem> {
-    if args.plan.is_some() {
-        return Ok(());
-    }
-    if let Some(id) = args.goal.take_if(|goal| is_plan(project, goal)) {
-        args.plan = Some(plan_path(project, &id));
-        return Ok(());
-    }
-    if args.goal.is_some() {
-        return Ok(());
-    }
-    let ready = super::plan::ready(scene, project)?;
-    let Some(newest) = ready.first() else {
-        return Err(Problem::user("there is no goal, and no accepted plan to carry out")
-            .hint("`codeteam run \"what you want\"` takes a goal to commits")
-            .hint("`codeteam plan \"what you want\"` makes a plan first"));
-    };
-    let modified = |found: &rebuild::Found| {
-        let metadata = std::fs::metadata(&found.path);
-        metadata.and_then(|m| m.modified()).ok()
-    };
-    let equal: Vec<&str> = ready
-        .iter()
-        .filter(|found| modified(found) == modified(newest))
-        .map(|found| found.plan.plan_id.as_str())
-        .collect();
-    if equal.len() > 1 {
-        return Err(Problem::user(format!(
-            "several plans are equally new: {}",
-            equal.join(", ")
-        ))
-        .hint(format!("say which: `codeteam run {}`", equal[0])));
-    }
-    if scene.detail >= Detail::Normal {
-        say(&format!(
-            "{}: {}",
-            newest.plan.plan_id, newest.plan.description
-        ));
-    }
-    args.plan = Some(newest.path.clone());
-    Ok(())
 }
 
 /// Whether a word names a plan of the project.
@@ -301,6 +270,63 @@ pub(crate) fn check_scripts(prepared: &Prepared) -> Result<(), Problem> {
     Ok(())
 }
 
+/// The newest plan that is accepted and not finished, by the files alone; there need be no log.
+fn unfinished(scene: &Scene, project: &Project) -> Result<Option<PathBuf>, Problem> {
+    let plans = rebuild::plans(&project.repo, &project.head)?;
+    let Some(found) = plans.iter().find(|found| found.is_open()) else {
+        let draft = plans.iter().find(|p| p.problem.is_none() && !p.accepted);
+        return match draft {
+            Some(draft) => Err(
+                Problem::user("there is no goal, and no plan is accepted").hint(format!(
+                    "`codeteam run --plan {}` carries the draft out",
+                    draft.path.display()
+                )),
+            ),
+            None => Ok(None),
+        };
+    };
+    let modified = |found: &rebuild::Found| {
+        let metadata = std::fs::metadata(&found.path);
+        metadata.and_then(|metadata| metadata.modified()).ok()
+    };
+    let open = plans.iter().filter(|found| found.is_open());
+    let newest: Vec<&str> = open
+        .filter(|other| modified(other) == modified(found))
+        .map(|other| other.plan.plan_id.as_str())
+        .collect();
+    if newest.len() > 1 {
+        let names = newest.join(", ");
+        return Err(Problem::user(format!("several plans are equally new: {names}"))
+            .hint(format!("say which: `codeteam run {}`", newest[0])));
+    }
+    if let Some(engine) = scene.existing()? {
+        // What is under way is taken up, not begun a second time.
+        for id in found.runs.iter().rev() {
+            let row = engine.store.run(id)?;
+            let open = row.is_some_and(|row| {
+                !matches!(row.status.as_str(), "completed" | "failed" | "aborted")
+            });
+            if open {
+                let plan = &found.plan.plan_id;
+                return Err(
+                    Problem::user(format!("{id} has not ended; it works on {plan}"))
+                        .hint(format!("`codeteam resume {id}` goes on with it")),
+                );
+            }
+        }
+    }
+    if scene.detail >= Detail::Normal {
+        say(&format!(
+            "{}: going on with {} ({} of {} tasks done)",
+            Style::detect().yellow("note"),
+            found.path.display(),
+            found.done(),
+            found.plan.tasks.len()
+        ));
+    }
+    Ok(Some(found.path.clone()))
+}
+
 /// A workflow's name as it is; its file as seen from where the command works.
 pub(crate) fn workflow(scene: &Scene, name: String) -> String {
     let is_file = Path::new(&name)
@@ -325,6 +351,14 @@ pub(crate) fn warn(scene: &Scene, engine: &Engine, started: &RunStarted) -> Resu
         note(&format!(
             "there are uncommitted changes; the run starts from commit {from} without them"
         ));
+    }
+    if started.workflow.delivery().is_some() && engine.config.git.mode() == GitMode::Current {
+        match &engine.head.branch {
+            Some(branch) => note(&format!(
+                "at the end {branch} is moved forward, if it has not moved and nothing is uncommitted"
+            )),
+            None => note("at the end no branch is moved forward, because HEAD is detached"),
+        }
     }
     if engine.head.branch.is_none() {
         note(&format!(

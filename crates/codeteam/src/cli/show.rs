@@ -24,6 +24,9 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         return Ok(Exit::Done);
     }
     tasks(&run)?;
+    for question in drive::open_questions(&run) {
+        drive::propose(&engine, &run, question);
+    }
     details(&run)?;
     let folder = codeteam_engine::artifacts::folder(&engine, &run);
     out_line(&format!("files     {}", folder.display()))?;

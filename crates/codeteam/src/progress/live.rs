@@ -83,7 +83,9 @@ impl Live {
                 let what = match work {
                     Work::Role(role) => role.as_str(),
                     Work::Gate(step) => step.as_str(),
-                    Work::Rebase | Work::Integrate | Work::Publish => id.step.as_str(),
+                    Work::Rebase | Work::Integrate | Work::Publish | Work::Deliver => {
+                        id.step.as_str()
+                    }
                 };
                 let who = format!("{} {what}", id.frame.name());
                 let active = Active {
@@ -102,7 +104,8 @@ impl Live {
             | Event::RebaseConflicted { id, .. }
             | Event::TipMoved { id, .. }
             | Event::Committed { id, .. }
-            | Event::Published { id, .. } => {
+            | Event::Published { id, .. }
+            | Event::Delivered { id, .. } => {
                 line.active.remove(&id.fence);
             }
             Event::RunEnded { .. } => line.active.clear(),

@@ -12,6 +12,7 @@ mod config;
 mod containers;
 mod contexts;
 mod deps;
+mod dishonest;
 mod disk;
 mod docs;
 mod exits;

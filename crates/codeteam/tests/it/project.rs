@@ -37,6 +37,8 @@ impl Project {
         std::fs::create_dir_all(project.root()).unwrap();
         std::fs::create_dir_all(project.shown_folder()).unwrap();
         std::fs::create_dir_all(project.home().join("meet")).unwrap();
+        let known = "[user]\n\tname = Ada\n\temail = ada@example.org\n";
+        std::fs::write(project.home().join(".gitconfig"), known).unwrap();
         project.user_config(&format!(
             "sandbox:\n  toolchains: [ {} ]\n  caches: [ {{ path: ~/meet, mode: copy }} ]\n",
             project.shown_folder().display()

@@ -89,6 +89,9 @@ impl Reading<'_> {
                 let known = "`pass`, `fail`, `{ fail: what it said }` or `crash`";
                 Err(self.unknown(value, "a gate", known))
             }
+            (StepKind::Deliver { .. }, _) => {
+                Err(self.fault(format!("`{}` goes of itself", self.written())))
+            }
             (StepKind::Commit { .. }, _) => {
                 Err(self.unknown(value, "a commit", "`ok`, `conflict` or `crash`"))
             }

@@ -4,7 +4,7 @@ use super::World;
 use crate::assignment::{Assignment, assignment};
 use crate::budget::Usage;
 use crate::effect::Effect;
-use crate::event::CheckResult;
+use crate::event::{CheckResult, Delivered};
 use crate::failure::Facts;
 use crate::frame::FrameChange;
 use crate::ids::{AttemptId, StepId, Tree};
@@ -74,6 +74,12 @@ impl World<'_> {
                     _ => (true, String::new()),
                 };
                 Input::Published { at, id, ok, output }
+            }
+            Effect::Deliver { id, .. } => {
+                let (at, id) = (self.now, id.clone());
+                let why = "nothing is handed over in a rehearsal".to_owned();
+                let outcome = Delivered::Left { why };
+                Input::Delivered { at, id, outcome }
             }
             Effect::Ask(_) | Effect::Wait { .. } => Input::Woke { at: self.now },
         }

@@ -5,6 +5,7 @@ use super::with;
 use crate::event::{Entry, Outcome};
 use crate::frame::{Frame, Item, Slot, SlotState, Stage, Tip, Work};
 use crate::ids::{AttemptId, Commit, FramePath, StepId, TaskId};
+use crate::role::Kind;
 use crate::run::Run;
 use crate::schedule::Status;
 use crate::workflow::{Step, StepKind};
@@ -32,6 +33,7 @@ pub(super) fn enter(run: &mut Run, path: &FramePath, step: &StepId, generation: 
         // What it does first depends on where the tip is; `AttemptStarted` says it.
         StepKind::Commit { .. } => vec![Work::Integrate],
         StepKind::Publish { .. } => vec![Work::Publish],
+        StepKind::Deliver { .. } => vec![Work::Deliver],
         StepKind::Person { .. } | StepKind::Each { .. } => Vec::new(),
     };
     let stage = match &definition.kind {
@@ -165,9 +167,14 @@ pub(super) fn end_frame(run: &mut Run, path: &FramePath, outcome: &Outcome) {
     }
 }
 
-/// Where no step takes tasks one by one, the run has carried the plan out as a whole.
+/// Where no step takes tasks one by one, the run has carried the plan out as a whole; unless
+/// nobody in it builds anything, and a plan was all it was to make.
 fn complete_all(run: &mut Run, commits: &[Commit]) {
     let mut steps = run.workflow.steps.values();
+    let mut roles = run.roles.values();
+    if !roles.any(|role| role.kind == Kind::Implementer) {
+        return;
+    }
     if steps.any(|step| matches!(step.kind, StepKind::Each { .. })) {
         return;
     }

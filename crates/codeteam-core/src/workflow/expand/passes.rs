@@ -1,7 +1,7 @@
 //! What is put into a graph, one thing after the other.
 
 use super::super::file::{FileAnswer, FileCheck, FileStep, OnFailure, WorkflowFile};
-use super::super::{CheckKind, Join};
+use super::super::{AsksBefore, CheckKind, Condition, Join};
 use super::writer::Writer;
 use super::{answers, back, each_target, gate, is_on, word};
 use crate::role::{Kind, OnGateFail};
@@ -30,6 +30,7 @@ impl Writer<'_, '_> {
         self.before_commits();
         self.hooks(file);
         self.approvals_before();
+        self.questions_before();
         self.help();
         if is_top && self.switches.pull_request {
             self.pull_request();
@@ -147,6 +148,68 @@ impl Writer<'_, '_> {
                 index += 1;
             }
             index += 1;
+        }
+    }
+
+    /// Where the project wants to be asked, a person sees what would be committed. What leads to a
+    /// commit by a person's answer has been seen already.
+    fn questions_before(&mut self) {
+        let asks = self.compiler.surroundings.asks_before;
+        if asks == AsksBefore::Nothing {
+            return;
+        }
+        let commits = self.graph.entries.iter();
+        let commits: Vec<Placed<String>> = commits
+            .filter(|(_, step)| step.commit.is_some())
+            .map(|(name, _)| name.clone())
+            .collect();
+        for commit in commits {
+            let name = format!("{}-preview", commit.value);
+            let mut leads = false;
+            for (_, other) in &mut self.graph.entries {
+                if other.person.is_some() {
+                    continue;
+                }
+                each_target(other, &mut |target| {
+                    if *target == commit.value {
+                        target.clone_from(&name);
+                        leads = true;
+                    }
+                });
+            }
+            if let Some(start) = &mut self.graph.start
+                && start.value == commit.value
+            {
+                start.value.clone_from(&name);
+                leads = true;
+            }
+            let place = commit.place;
+            let at = self.graph.entries.iter();
+            let at = at
+                .take_while(|(name, _)| name.value != commit.value)
+                .count();
+            if !leads || at == self.len() {
+                continue;
+            }
+            let redone = self.redone_by(at);
+            let first = Condition::Committed(false);
+            let asked = FileStep {
+                person: Some("This would be committed. Commit it?".to_owned()),
+                answers: answers(
+                    place,
+                    [
+                        ("commit", word(&commit.value)),
+                        ("reject", back(&redone)),
+                        ("leave", word("fail")),
+                    ],
+                ),
+                when: (asks == AsksBefore::First).then_some(first),
+                next: Some(commit.value.clone()),
+                ..FileStep::default()
+            };
+            self.graph
+                .entries
+                .insert(at, (Placed { value: name, place }, asked));
         }
     }
 

@@ -158,6 +158,8 @@ impl Project {
             .env("USER", "ada")
             .env("TZ", "UTC")
             .env("LANG", "C.UTF-8")
+            .env("GIT_AUTHOR_NAME", "Ada")
+            .env("GIT_AUTHOR_EMAIL", "ada@example.org")
             .envs(self.env.iter().map(|(name, value)| (name, value)));
         command
     }

@@ -66,7 +66,7 @@ fn the_users_checkout_is_fast_forwarded_if_nothing_is_in_the_way() {
     let (repo, head) = fixture.open();
     let work = run_branch(&repo, &fixture, &head, "work\n");
     fixture.write("file", "mine\n");
-    let merge = || repo.merge_into_checkout(&work, Strategy::FastForward, "");
+    let merge = || repo.merge_into_checkout(&work, Strategy::FastForward);
     assert!(matches!(merge(), Err(Error::Dirty { files }) if files == [Path::new("file")]));
     fixture.git(&fixture.main(), &["checkout", "--quiet", "file"]);
     write(
@@ -98,13 +98,11 @@ fn a_branch_that_has_moved_on_is_merged_or_left_alone() {
     fixture.write("other", "mine\n");
     let mine = fixture.commit_all("mine");
     let error = repo
-        .merge_into_checkout(&work, Strategy::FastForward, "")
+        .merge_into_checkout(&work, Strategy::FastForward)
         .unwrap_err();
     assert!(matches!(error, Error::NotFastForward { branch, .. } if branch == "main"));
     assert_eq!(repo.head().unwrap().commit, mine);
-    let merged = repo
-        .merge_into_checkout(&work, Strategy::MergeCommit, "merge it")
-        .unwrap();
+    let merged = repo.merge_into_checkout(&work, by("merge it")).unwrap();
     let commits = repo.commits_since(&mine, &merged.after).unwrap();
     assert_eq!(commits[0].subject, "merge it");
     assert_eq!(commits[0].parents, [mine, work]);
@@ -117,11 +115,14 @@ fn a_conflicting_merge_is_undone() {
     let work = run_branch(&repo, &fixture, &head, "work\n");
     fixture.write("file", "mine\n");
     let mine = fixture.commit_all("mine");
-    let error = repo
-        .merge_into_checkout(&work, Strategy::MergeCommit, "merge")
-        .unwrap_err();
+    let error = repo.merge_into_checkout(&work, by("merge")).unwrap_err();
     assert!(matches!(error, Error::MergeConflict { files } if files == [Path::new("file")]));
     assert_eq!(repo.head().unwrap().commit, mine);
     assert!(!repo.is_dirty().unwrap());
     assert!(!fixture.main().join(".git/MERGE_HEAD").exists());
+}
+
+fn by(message: &str) -> Strategy<'_> {
+    static ME: std::sync::LazyLock<Identity> = std::sync::LazyLock::new(Identity::default);
+    Strategy::MergeCommit { by: &ME, message }
 }

@@ -85,6 +85,7 @@ impl Machine {
             moved: BTreeMap::new(),
             proxy: None,
             direct: Direct::default(),
+            author: None,
             user: "ada".to_owned(),
             lease_stale_ms: None,
             failpoint: None,

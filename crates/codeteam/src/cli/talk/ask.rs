@@ -220,8 +220,7 @@ impl Asked {
         if let Some((_, why)) = LATER.iter().find(|(later, _)| *later == name) {
             return Taken::Unclear((*why).to_owned());
         }
-        let names = self.commands.iter().map(|c| c.name.as_str());
-        Taken::Unclear(match nearest(name, names) {
+        Taken::Unclear(match self.near(name) {
             Some(near) => format!("there is no `/{name}`; did you mean `/{near}`?"),
             None => format!("there is no `/{name}`; `/help` lists what there is"),
         })
@@ -240,14 +239,23 @@ impl Asked {
         }
         let all: Vec<String> = self.commands.iter().map(|c| format!("`/{}`", c.name)).collect();
         let first = line.split_whitespace().next().unwrap_or_default();
-        let known = self.commands.iter().map(|c| c.name.as_str());
-        let near = nearest(first, known.chain(names));
+        let near = self.near(first);
         let near = near.map(|near| format!("did you mean `/{near}`? "));
         Taken::Unclear(format!(
-            "{}Say it with one of: {}",
+            "{}say it with one of: {}",
             near.unwrap_or_default(),
             all.join(", ")
         ))
+    }
+
+    /// The command that was meant, by all of its name or by how it begins.
+    fn near(&self, typed: &str) -> Option<&str> {
+        let names = || self.commands.iter().map(|c| c.name.as_str());
+        nearest(typed, names()).or_else(|| {
+            let heads = names().map(|name| name.split('_').next().unwrap_or(name));
+            let head = nearest(typed, heads)?;
+            names().find(|name| name.split('_').next() == Some(head))
+        })
     }
 
     /// The commands, for `/help`.

@@ -148,8 +148,9 @@ impl Person<'_> {
                 self.screen.say(&self.style.dim(&format!("  ({file})")));
             }
         } else if let Some(frame) = frame.filter(|frame| frame.change.is_some()) {
-            let report = shown::report(self.engine, self.style, run, frame, false);
+            let report = shown::report(self.scene, self.engine, run, frame);
             self.screen.say(report.trim_end());
+            self.screen.say("");
         }
         if open > 1 {
             let others = open - 1;
@@ -277,8 +278,7 @@ impl Person<'_> {
                 }
             }
             (Act::Report, Some(frame)) => {
-                let report = shown::report(self.engine, self.style, run, frame, true);
-                self.page(&report)?;
+                self.page(&shown::whole_report(self.engine, run, frame))?;
             }
             _ => self.screen.say(&asked.help()),
         }

@@ -3,26 +3,23 @@
 use std::fmt::Write as _;
 
 use codeteam_core::Run;
-use codeteam_core::frame::{Frame, Question, QuestionKind};
+use codeteam_core::frame::{Frame, Judged, Question, QuestionKind};
 use codeteam_core::plan::Plan;
-use codeteam_engine::{Engine, tell};
+use codeteam_engine::{Engine, report, tell};
 
 use super::ask::{Asked, Text};
+use crate::cli::Scene;
 use crate::output::Style;
 
 /// A question, as it is put.
 pub(super) fn question(style: Style, run: &Run, question: &Question, asked: &Asked) -> String {
     let mut text = String::new();
     let who = match question.kind {
-        QuestionKind::Analyst => tell::who(run, &question.id),
-        _ => question.id.frame.name().to_owned(),
+        QuestionKind::Analyst => format!("{}: ", tell::who(run, &question.id)),
+        _ if question.id.frame.is_root() => String::new(),
+        _ => format!("{}: ", question.id.frame.name()),
     };
-    let _ = write!(
-        text,
-        "{} {}",
-        style.bold(&format!("{who}:")),
-        question.text.trim()
-    );
+    text.push_str(&style.bold(&format!("{who}{}", question.text.trim())));
     for (n, point) in question.points.iter().enumerate() {
         let point = point.trim().replace('\n', "\n     ");
         let _ = write!(text, "\n  {}. {point}", n + 1);
@@ -41,7 +38,7 @@ fn hint(question: &Question, asked: &Asked) -> String {
         }
         Text::Answer => format!("Answer in words{several}; /help lists the rest."),
         Text::Note(_) => "Do you want to /accept_plan or /request_feedback_round? What else you \
-                          write changes it; /edit, /show, /help."
+                          write changes it; /help lists the rest."
             .to_owned(),
         Text::OneOf(_) if !asked.keys.is_empty() && question.kind == QuestionKind::Step => {
             let own = asked.commands.iter().take(question.answers.len());
@@ -60,7 +57,7 @@ fn hint(question: &Question, asked: &Asked) -> String {
 
 /// A plan as a list.
 pub(super) fn plan(style: Style, plan: &Plan) -> String {
-    let mut text = format!("{}", style.bold(&format!("Plan {}", plan.plan_id)));
+    let mut text = style.bold(&format!("Plan {}", plan.plan_id));
     if !plan.description.trim().is_empty() {
         let _ = write!(text, ": {}", plan.description.trim());
     }
@@ -113,46 +110,29 @@ pub(super) fn outline(style: Style, plan: &Plan) -> String {
     text
 }
 
-/// The report of a change: at a glance, or whole.
-pub(super) fn report(
-    _engine: &Engine,
-    style: Style,
-    run: &Run,
-    frame: &Frame,
-    _whole: bool,
-) -> String {
-    let mut text = String::new();
-    let title = run.task(&frame.path.name().into()).map(|t| t.headline().to_owned());
-    let _ = write!(
-        text,
-        "{}  {}",
-        style.bold(frame.path.name()),
-        title.unwrap_or_else(|| run.goal.clone())
-    );
-    if let Some(change) = &frame.change {
-        let _ = write!(text, "\n  changes  {}", change.files.join(", "));
-    }
-    for (step, verdict) in &frame.verdicts {
-        let word = if verdict.approved {
-            style.green("PASS")
-        } else {
-            style.red("FAIL")
-        };
-        let _ = write!(text, "\n  {word}  {step}");
-    }
-    for finding in frame.findings.open() {
-        let _ = write!(text, "\n  - {}", finding.report.title);
-    }
-    text
+/// The report of a change, at a glance.
+pub(super) fn report(scene: &Scene, engine: &Engine, run: &Run, frame: &Frame) -> String {
+    let report = report::full(engine, run, frame);
+    report.map_or_else(String::new, |report| {
+        crate::cli::report::shown(scene, engine, run, frame, &report)
+    })
 }
 
-/// How many steps are against a change as it is.
+/// All of it.
+pub(super) fn whole_report(engine: &Engine, run: &Run, frame: &Frame) -> String {
+    let report = report::full(engine, run, frame);
+    report.map_or_else(String::new, |report| report.markdown())
+}
+
+/// How many checks and reviewers are against a change as it is.
 pub(super) fn failing(frame: &Frame) -> usize {
     let patch = frame.change.as_ref().map(|change| &change.patch);
     let against = frame.verdicts.values().filter(|verdict| {
         !verdict.approved && verdict.patch.is_some() && verdict.patch.as_ref() == patch
     });
-    against.count()
+    let checks = frame.outputs.checks.iter().filter(|check| !check.passed);
+    let count = |verdict: &Judged| if verdict.by_checks { checks.clone().count().max(1) } else { 1 };
+    against.map(count).sum()
 }
 
 /// A patch with its colours.

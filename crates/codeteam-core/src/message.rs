@@ -1,0 +1,416 @@
+//! Commit messages: the form that is configured, whether a text has it, and a message that codeteam
+//! makes itself where nobody wrote one that has it.
+//!
+//! **Invariant:** what is committed has the form. A worker's text is checked when it comes in and
+//! again when it is used.
+
+mod clean;
+mod matter;
+
+use std::fmt;
+
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+
+pub use self::clean::clean;
+pub use self::matter::{Matter, is_written_by};
+use crate::frame::Frame;
+use crate::run::Run;
+use crate::yaml::nearest;
+
+/// How long the first line of a conventional message may be, and of any that codeteam makes.
+const SUBJECT: usize = 72;
+/// No message is longer than this.
+const MAX_BYTES: usize = 16 << 10;
+/// What a conventional message may begin with.
+const TYPES: &[&str] = &[
+    "feat", "fix", "refactor", "perf", "test", "docs", "build", "ci", "chore", "style", "revert",
+];
+/// What stands where a secret was taken out before codeteam looked at it.
+const REDACTED: &str = "[redacted: ";
+
+/// What may stand in a template, and what it stands for.
+const PLACEHOLDERS: &[(&str, Part)] = &[
+    ("task_id", Part::Known(|m| &m.task_id)),
+    ("plan_id", Part::Known(|m| &m.plan_id)),
+    ("run", Part::Known(|m| &m.run)),
+    ("role", Part::Known(|m| &m.role)),
+    ("type", Part::Type),
+    ("scope", Part::Scope),
+    ("summary", Part::Summary),
+    ("description", Part::Summary),
+];
+
+/// A part of a template.
+#[derive(Clone, Copy)]
+enum Part {
+    Known(fn(&Matter) -> &String),
+    Type,
+    Scope,
+    Summary,
+}
+
+/// The form of commit messages.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Format {
+    /// Any text.
+    #[default]
+    Free,
+    /// `type(scope): summary`.
+    Conventional,
+    /// A first line with `{summary}` and the like in it.
+    Template(String),
+    /// A regular expression for the first line.
+    Pattern(Pattern),
+}
+
+/// A regular expression.
+#[derive(Clone, Debug)]
+pub struct Pattern(Regex);
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_str() == other.0.as_str()
+    }
+}
+
+impl Eq for Pattern {}
+
+impl TryFrom<String> for Format {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::parse(&text)
+    }
+}
+
+impl From<Format> for String {
+    fn from(format: Format) -> Self {
+        format.to_string()
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Free => f.write_str("free"),
+            Self::Conventional => f.write_str("conventional"),
+            Self::Template(template) => f.write_str(template),
+            Self::Pattern(pattern) => write!(f, "/{}/", pattern.0.as_str()),
+        }
+    }
+}
+
+impl Format {
+    /// What is written in a configuration; or why that is no form.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        match text {
+            "free" => return Ok(Self::Free),
+            "conventional" => return Ok(Self::Conventional),
+            _ => {}
+        }
+        if let Some(rest) = text.strip_prefix('/') {
+            let pattern = rest.strip_suffix('/').filter(|rest| !rest.is_empty());
+            let pattern = pattern.ok_or("a regular expression ends with `/`, too")?;
+            let regex = Regex::new(pattern).map_err(|error| {
+                let why = error.to_string();
+                let why = why.lines().last().unwrap_or_default();
+                format!("`{text}` is no regular expression: {why}")
+            })?;
+            return Ok(Self::Pattern(Pattern(regex)));
+        }
+        if !text.contains('{') {
+            let meant = nearest(text, ["conventional", "free"]);
+            let meant = meant.map(|near| format!("; did you mean `{near}`?"));
+            return Err(format!(
+                "`{text}` is no form of messages: there are `conventional`, `free`, templates such as \
+                 `[{{task_id}}] {{summary}}`, and regular expressions between slashes{}",
+                meant.unwrap_or_default()
+            ));
+        }
+        let mut has_summary = false;
+        for piece in pieces(text)? {
+            has_summary |= matches!(piece, Piece::Part(_, Part::Summary));
+        }
+        if text.contains('\n') {
+            return Err("a template is for the first line of messages only".to_owned());
+        }
+        if !has_summary {
+            return Err(format!(
+                "`{text}` lacks `{{summary}}`, so that all messages would be the same"
+            ));
+        }
+        Ok(Self::Template(text.to_owned()))
+    }
+
+    /// Whether any text will do.
+    pub fn is_free(&self) -> bool {
+        *self == Self::Free
+    }
+
+    /// What is wrong with a message, in words for whoever wrote it.
+    pub fn check(&self, matter: &Matter, text: &str) -> Result<(), String> {
+        check_any(text)?;
+        let mut lines = text.lines();
+        let subject = lines.next().unwrap_or_default();
+        if !self.is_free() && lines.next().is_some_and(|line| !line.is_empty()) {
+            return Err("the second line of a message must be empty".to_owned());
+        }
+        match self {
+            Self::Free => Ok(()),
+            Self::Conventional => check_conventional(subject),
+            Self::Template(template) => {
+                let expected = Regex::new(&template_pattern(template, matter));
+                if expected.is_ok_and(|expected| expected.is_match(subject)) {
+                    return Ok(());
+                }
+                let wanted = shown(template, matter);
+                Err(format!(
+                    "the first line must be `{wanted}`, but is `{subject}`"
+                ))
+            }
+            Self::Pattern(pattern) if pattern.0.is_match(subject) => Ok(()),
+            Self::Pattern(_) => Err(format!(
+                "the first line must match the regular expression `{self}`, but is `{subject}`"
+            )),
+        }
+    }
+
+    /// What a worker is told of it; nothing if any text will do.
+    pub fn words(&self, matter: &Matter) -> Option<String> {
+        let first = match self {
+            Self::Free => return None,
+            Self::Conventional => format!(
+                "`type(scope): summary`, with `!` before the colon if it breaks something; the scope may \
+                 be left out; types: {}; at most {SUBJECT} characters, no full stop at the end",
+                TYPES.join(", ")
+            ),
+            Self::Template(template) => format!("`{}`", shown(template, matter)),
+            Self::Pattern(_) => format!("what the regular expression `{self}` matches"),
+        };
+        Some(format!(
+            "a commit message whose first line is {first}. If there is more to say, an empty line and a \
+             body follow. Anything else is sent back."
+        ))
+    }
+
+    /// A message that has the form, made of what is known; `None` if a regular expression takes
+    /// none of those that codeteam can make.
+    pub fn make(&self, matter: &Matter) -> Option<String> {
+        let made = match self {
+            Self::Free => Some(free(matter)),
+            Self::Conventional => {
+                let (kind, rest) = matter.kind();
+                Some(fitted(&format!("{kind}: "), rest, "", &matter.headline))
+            }
+            Self::Template(template) => Some(filled(template, matter)),
+            Self::Pattern(_) => {
+                let (kind, rest) = matter.kind();
+                let (id, headline) = (&matter.task_id, &matter.headline);
+                let tries = [
+                    free(matter),
+                    headline.clone(),
+                    format!("[{id}] {headline}"),
+                    format!("{id} {headline}"),
+                    format!("{id} - {headline}"),
+                    fitted(&format!("{kind}: "), rest, "", headline),
+                    fitted(&format!("{kind}({id}): "), rest, "", headline),
+                    fitted(&format!("{kind}: [{id}] "), rest, "", headline),
+                ];
+                tries.into_iter().find(|m| self.check(matter, m).is_ok())
+            }
+        };
+        made.filter(|made| self.check(matter, made).is_ok())
+    }
+}
+
+/// The message of a frame's commit: what was written for it if that has the form, else one that
+/// codeteam makes; `None` if it cannot.
+pub fn of(run: &Run, frame: &Frame) -> Option<String> {
+    let matter = Matter::of(run, frame);
+    let written = frame.outputs.text.as_deref().map(clean);
+    let written = written.filter(|text| run.message.check(&matter, text).is_ok());
+    written.or_else(|| run.message.make(&matter))
+}
+
+/// What no message may have, whatever its form.
+fn check_any(text: &str) -> Result<(), String> {
+    if text
+        .lines()
+        .next()
+        .is_none_or(|line| line.trim().is_empty())
+    {
+        return Err("the message has no first line".to_owned());
+    }
+    if text.len() > MAX_BYTES {
+        return Err(format!(
+            "the message has {} bytes; {MAX_BYTES} are the most",
+            text.len()
+        ));
+    }
+    if text.contains(REDACTED) {
+        let message = "the message has something in it that looks like a secret; leave it out";
+        return Err(message.to_owned());
+    }
+    // Those that turn the direction of what follows hide what is really there.
+    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let hidden = |c: &char| (c.is_control() && !matches!(c, '\n' | '\t')) || turns(*c);
+    match text.chars().find(hidden) {
+        Some(c) => Err(format!(
+            "the message has the control character {:?} in it",
+            c.escape_unicode().to_string()
+        )),
+        None => Ok(()),
+    }
+}
+
+fn check_conventional(subject: &str) -> Result<(), String> {
+    let form = "the first line must be `type(scope): summary`, the scope may be left out";
+    let is = format!("but it is `{subject}`");
+    let Some((head, summary)) = subject.split_once(": ") else {
+        return Err(format!("{form}; {is}"));
+    };
+    let head = head.strip_suffix('!').unwrap_or(head);
+    let (kind, scope) = match head.split_once('(') {
+        None => (head, None),
+        Some((kind, rest)) => (kind, Some(rest.strip_suffix(')').unwrap_or_default())),
+    };
+    if !TYPES.contains(&kind) {
+        return Err(format!(
+            "{form}, and the type one of {}; {is}",
+            TYPES.join(", ")
+        ));
+    }
+    let is_bad = |scope: &str| scope.trim().is_empty() || scope.contains(['(', ')']);
+    if scope.is_some_and(is_bad) {
+        return Err(format!("{form}, or in parentheses; {is}"));
+    }
+    if summary.trim().is_empty() || summary.starts_with(' ') {
+        return Err(format!("{form}; {is}"));
+    }
+    let length = subject.chars().count();
+    if length > SUBJECT {
+        return Err(format!(
+            "the first line has {length} characters; {SUBJECT} are the most"
+        ));
+    }
+    if summary.ends_with('.') {
+        return Err("the first line must not end with a full stop".to_owned());
+    }
+    Ok(())
+}
+
+/// A piece of a template.
+enum Piece<'a> {
+    Fixed(&'a str),
+    Part(&'a str, Part),
+}
+
+/// A template in pieces.
+fn pieces(template: &str) -> Result<Vec<Piece<'_>>, String> {
+    let (mut found, mut rest) = (Vec::new(), template);
+    while let Some((fixed, after)) = rest.split_once('{') {
+        let Some((name, after)) = after.split_once('}') else {
+            return Err(format!("`{template}` has a `{{` without its `}}`"));
+        };
+        let Some((_, part)) = PLACEHOLDERS.iter().find(|(known, _)| *known == name) else {
+            let known = PLACEHOLDERS.iter().map(|(known, _)| *known);
+            let told: Vec<String> = known.clone().map(|name| format!("`{{{name}}}`")).collect();
+            let meant = nearest(name, known).map(|near| format!("did you mean `{{{near}}}`? "));
+            return Err(format!(
+                "`{{{name}}}` stands for nothing in messages; {}there are {}",
+                meant.unwrap_or_default(),
+                told.join(", ")
+            ));
+        };
+        found.push(Piece::Fixed(fixed));
+        found.push(Piece::Part(name, *part));
+        rest = after;
+    }
+    found.push(Piece::Fixed(rest));
+    Ok(found)
+}
+
+/// What a template takes, as a regular expression.
+fn template_pattern(template: &str, matter: &Matter) -> String {
+    let piece = |piece: Piece<'_>| match piece {
+        Piece::Fixed(text) => regex::escape(text),
+        Piece::Part(_, Part::Known(of)) => regex::escape(of(matter)),
+        Piece::Part(_, Part::Type) => "[a-z]+".to_owned(),
+        Piece::Part(_, Part::Scope) => r"[^()\s]+".to_owned(),
+        Piece::Part(_, Part::Summary) => r"\S.*".to_owned(),
+    };
+    let pieces = pieces(template).unwrap_or_default();
+    let pieces: String = pieces.into_iter().map(piece).collect();
+    format!("^{pieces}$")
+}
+
+/// A template with what is known filled in, for people and workers.
+fn shown(template: &str, matter: &Matter) -> String {
+    let piece = |piece: Piece<'_>| match piece {
+        Piece::Fixed(text) => text.to_owned(),
+        Piece::Part(_, Part::Known(of)) => of(matter).clone(),
+        Piece::Part(name, _) => format!("<{name}>"),
+    };
+    let pieces = pieces(template).unwrap_or_default();
+    pieces.into_iter().map(piece).collect()
+}
+
+/// A template with everything filled in. The first summary in it is the one that gives way if there
+/// is not enough room.
+fn filled(template: &str, matter: &Matter) -> String {
+    let (kind, rest) = matter.kind();
+    // Where the type is said beside it, it need not be said again.
+    let says_kind = template.contains("{type}");
+    let summary = if says_kind { rest } else { &matter.headline };
+    let (mut before, mut after, mut seen) = (String::new(), String::new(), false);
+    for piece in pieces(template).unwrap_or_default() {
+        let text = match piece {
+            Piece::Fixed(text) => text,
+            Piece::Part(_, Part::Known(of)) => of(matter),
+            Piece::Part(_, Part::Type) => kind,
+            Piece::Part(_, Part::Scope) => matter.scope(),
+            Piece::Part(_, Part::Summary) if !seen => {
+                seen = true;
+                continue;
+            }
+            Piece::Part(_, Part::Summary) => summary,
+        };
+        if seen { &mut after } else { &mut before }.push_str(text);
+    }
+    fitted(&before, summary, &after, &matter.headline)
+}
+
+/// The task and its headline, or the goal.
+fn free(matter: &Matter) -> String {
+    if matter.is_task {
+        format!("{}: {}", matter.task_id, matter.headline)
+    } else {
+        matter.headline.clone()
+    }
+}
+
+/// A first line that is short enough; what does not fit is said below.
+fn fitted(before: &str, summary: &str, after: &str, whole: &str) -> String {
+    let summary = summary.trim().trim_end_matches(['.', ' ']);
+    let summary = if summary.is_empty() {
+        "change"
+    } else {
+        summary
+    };
+    let taken = before.chars().count() + after.chars().count();
+    let room = SUBJECT.saturating_sub(taken).max(16);
+    if summary.chars().count() <= room {
+        return format!("{before}{summary}{after}");
+    }
+    let short: String = summary.chars().take(room - 1).collect();
+    // Not in the middle of a word, unless it is a long one.
+    let end = short.rfind(' ').filter(|end| *end > short.len() / 2);
+    let short = short[..end.unwrap_or(short.len())].trim_end_matches(['.', ',', ' ']);
+    format!("{before}{short}…{after}\n\n{whole}")
+}
+
+#[cfg(test)]
+mod tests;

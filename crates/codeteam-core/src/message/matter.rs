@@ -1,0 +1,192 @@
+//! What a commit is about.
+
+use std::collections::BTreeSet;
+
+use crate::frame::{Frame, Item};
+use crate::ids::StepId;
+use crate::role::Kind;
+use crate::run::Run;
+use crate::workflow::{StepKind, Target, Writes};
+
+/// What is known of a commit before anybody describes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Matter {
+    /// The task's id, as in the commit's trailer.
+    pub task_id: String,
+    /// Whether it is for a task of the plan.
+    pub is_task: bool,
+    /// The plan's id, or the run's if there is none.
+    pub plan_id: String,
+    /// The run.
+    pub run: String,
+    /// The role that made the change.
+    pub role: String,
+    /// What the task, or the goal, is in one line.
+    pub headline: String,
+    /// The files it touches.
+    pub files: Vec<String>,
+}
+
+impl Matter {
+    /// What a frame's commit is about.
+    pub fn of(run: &Run, frame: &Frame) -> Self {
+        let (task_id, is_task) = match &frame.item {
+            Item::Run => ("run".to_owned(), false),
+            Item::Phase(phase) => (phase.0.clone(), false),
+            Item::Task(task) => (task.0.clone(), true),
+        };
+        let headline = match run.task_of(frame) {
+            Some(task) => task.headline(),
+            None => run.goal.trim().lines().next().unwrap_or_default(),
+        };
+        let known = run.plan.as_ref().map(|plan| plan.plan_id.as_str());
+        let mut plan_id = [known.unwrap_or_default(), &run.plan_id, run.id.as_str()].into_iter();
+        let plan_id = plan_id.find(|id| !id.is_empty()).unwrap_or_default();
+        Self {
+            task_id: one_line(&task_id),
+            is_task,
+            plan_id: one_line(plan_id),
+            run: one_line(run.id.as_str()),
+            role: one_line(&maker(run, frame)),
+            headline: match one_line(headline) {
+                empty if empty.is_empty() => "Reach the goal".to_owned(),
+                line => line,
+            },
+            files: frame.change.iter().flat_map(|c| c.files.clone()).collect(),
+        }
+    }
+
+    /// The type of the change as far as its headline and its files tell, and the headline without it.
+    pub(super) fn kind(&self) -> (&'static str, &str) {
+        const SAID: &[(&str, &str)] = &[
+            ("fix", "fix"),
+            ("repair", "fix"),
+            ("correct", "fix"),
+            ("refactor", "refactor"),
+            ("document", "docs"),
+            ("speed up", "perf"),
+        ];
+        let headline = self.headline.as_str();
+        let lower = headline.to_lowercase();
+        if let Some((head, rest)) = headline.split_once(": ") {
+            // It is said already, in the form that is asked for.
+            let word = head.split(['(', '!']).next().unwrap_or_default();
+            let known = super::TYPES.iter().find(|known| **known == word);
+            if let (Some(known), false) = (known, rest.trim().is_empty()) {
+                return (known, rest);
+            }
+        }
+        let all = |is: fn(&str) -> bool| {
+            !self.files.is_empty() && self.files.iter().all(|file| is(&file.to_lowercase()))
+        };
+        let is_document = |file: &str| {
+            let ends = [".md", ".rst", ".adoc"];
+            file.starts_with("docs/") || ends.iter().any(|end| file.ends_with(end))
+        };
+        let is_test = |file: &str| {
+            let mut parts = file.split(['/', '.', '_', '-']);
+            parts.any(|part| matches!(part, "test" | "tests" | "spec"))
+        };
+        let said = SAID.iter().find(|(word, _)| {
+            let rest = lower.strip_prefix(word);
+            rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() && c != 's'))
+        });
+        let kind = match said {
+            Some((_, kind)) => kind,
+            None if all(is_document) => "docs",
+            None if all(is_test) => "test",
+            None => "feat",
+        };
+        (kind, headline)
+    }
+
+    /// The folder that the change is in, or the project.
+    pub(super) fn scope(&self) -> &str {
+        let first = |file: &'_ String| file.split_once('/').map(|(first, _)| first.to_owned());
+        let folders: BTreeSet<Option<String>> = self.files.iter().map(first).collect();
+        let one = folders.len() == 1;
+        let folder = self.files.first().and_then(|file| file.split_once('/'));
+        match folder {
+            Some((folder, _)) if one && is_word(folder) => folder,
+            _ => "project",
+        }
+    }
+}
+
+fn is_word(text: &str) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    !text.is_empty() && text.chars().all(plain)
+}
+
+/// The role whose attempt made a frame's change; `someone` if that is not known.
+fn maker(run: &Run, frame: &Frame) -> String {
+    let by = frame.change.as_ref().map_or("", |change| &change.by);
+    let step = by
+        .strip_prefix(frame.path.as_str())
+        .and_then(|rest| rest.strip_prefix(':'))
+        .and_then(|rest| rest.split('.').next())
+        .map(StepId::from);
+    let role = step.and_then(|step| match &run.step(&step)?.kind {
+        StepKind::Role(role) => role.slots.first().cloned(),
+        _ => None,
+    });
+    role.map_or_else(|| "someone".to_owned(), |role| role.0)
+}
+
+/// A text on one line, without what must not be in a message.
+fn one_line(text: &str) -> String {
+    let plain: String = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .filter(|c| !matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
+        .collect();
+    let words: Vec<&str> = plain.split_whitespace().collect();
+    words
+        .join(" ")
+        .replace("[redacted: ", "[")
+        .trim()
+        .to_owned()
+}
+
+/// Whether what a scribe writes at a step is the message of the commit that comes next: nothing that
+/// writes or changes anything comes between.
+pub fn is_written_by(run: &Run, step: &StepId) -> bool {
+    let writes_message = |id: &StepId| match run.step(id).map(|step| &step.kind) {
+        Some(StepKind::Role(role)) => role.writes == Writes::Message,
+        _ => false,
+    };
+    if !writes_message(step) {
+        return false;
+    }
+    let mut seen: BTreeSet<StepId> = BTreeSet::new();
+    let mut ahead: Vec<Target> = run.step(step).map(|s| s.next.clone()).into_iter().collect();
+    while let Some(target) = ahead.pop() {
+        let Target::Step(id) = target else { continue };
+        if !seen.insert(id.clone()) {
+            continue;
+        }
+        let Some(step) = run.step(&id) else { continue };
+        match &step.kind {
+            StepKind::Commit { .. } => return true,
+            StepKind::Gate { .. } => ahead.push(step.next.clone()),
+            StepKind::Person { answers, .. } => {
+                ahead.push(step.next.clone());
+                let on = answers.iter().filter(|answer| !answer.rejects);
+                ahead.extend(on.map(|answer| answer.next.clone()));
+            }
+            StepKind::Role(role) => {
+                let kind = role.slots.first().and_then(|name| run.roles.get(name));
+                let is_passed = match kind.map(|role| role.kind) {
+                    Some(Kind::Gatekeeper) => true,
+                    Some(Kind::Scribe) => role.writes != Writes::Message,
+                    _ => false,
+                };
+                if is_passed {
+                    ahead.push(step.next.clone());
+                }
+            }
+            StepKind::Each { .. } | StepKind::Publish { .. } | StepKind::Deliver { .. } => {}
+        }
+    }
+    false
+}
