@@ -154,6 +154,26 @@ pub struct Assignment {
     pub before: Option<Tree>,
 }
 
+impl Assignment {
+    /// What its answer is about.
+    pub fn about(&self) -> submission::About<'_> {
+        let task = self.task.as_ref();
+        submission::About {
+            task: task.map(|task| &task.id),
+            plan: Some(&self.plan_id),
+            files: task.map(|task| task.files.as_slice()),
+            passed: passed(&self.checks),
+            root: self.means.root.as_deref(),
+            max_chars: self.means.max_chars,
+        }
+    }
+}
+
+/// Whether everything passed that was checked, if anything was.
+pub(crate) fn passed(checks: &[CheckResult]) -> Option<bool> {
+    (!checks.is_empty()).then(|| checks.iter().all(|check| check.passed))
+}
+
 /// The assignment of an attempt that is due.
 pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
     let frame = run.frames.get(&id.frame)?;

@@ -471,6 +471,9 @@ pub struct CheckResult {
     /// All of its output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<BodyId>,
+    /// What it ended with, if it was a command: 124 if it took too long, as shells have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<i32>,
 }
 
 /// What a check that passed has to say nevertheless.

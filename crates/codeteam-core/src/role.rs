@@ -185,6 +185,13 @@ pub struct Means {
     /// Who serves the model, if not the worker's own default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<Provider>,
+    /// The folder that the paths it names are below, if not the project's own. Nothing else is
+    /// touched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
+    /// How many characters a text of its answer may have, where its contract has a limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_chars: Option<usize>,
 }
 
 /// What a role is shown of the repository.

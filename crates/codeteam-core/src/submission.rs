@@ -7,7 +7,7 @@
 
 mod form;
 mod schema;
-mod strict;
+pub mod strict;
 mod supervisor;
 mod team;
 
@@ -194,6 +194,15 @@ pub struct About<'a> {
     pub task: Option<&'a TaskId>,
     /// The id that the plan has or will have; empty if there is none.
     pub plan: Option<&'a str>,
+    /// The files of the task. Some contracts let nothing else be touched.
+    pub files: Option<&'a [String]>,
+    /// Whether everything passed that the orchestrator checked, if it checked anything. Some contracts
+    /// have a gatekeeper say the same.
+    pub passed: Option<bool>,
+    /// The folder that paths are below, if not the project's own.
+    pub root: Option<&'a str>,
+    /// How many characters a text may have, where the contract has a limit.
+    pub max_chars: Option<usize>,
 }
 
 /// Reads a worker's answer: exactly one JSON value that fits what is owed.
@@ -219,9 +228,9 @@ pub fn parse_about(form: Form, text: &str, about: &About<'_>) -> Result<Submissi
     without_nulls(&mut value);
     let strict = form.contract == Contract::Strict;
     if strict {
-        strict::check_lengths(&value)?;
+        strict::check_lengths(&value, about)?;
     }
-    let submission = if value.get("blocked").is_some() {
+    let submission = if !strict && value.get("blocked").is_some() {
         if value.as_object().is_some_and(|fields| fields.len() > 1) {
             return Err(BLOCKED_ALONE.to_owned());
         }
@@ -253,8 +262,8 @@ fn near(text: &str, line: usize, column: usize) -> String {
 fn by_contract(form: Form, value: Value, about: &About<'_>) -> Result<Submission, String> {
     match (form.contract, form.kind) {
         (Contract::Strict, Kind::Planner) => strict::plan(read(value)?, about),
-        (Contract::Strict, Kind::Implementer) => read(value).map(strict::change),
-        (Contract::Strict, Kind::Gatekeeper) => strict::verdict(read(value)?, about),
+        (Contract::Strict, Kind::Implementer) => strict::change(read(value)?, about),
+        (Contract::Strict, Kind::Gatekeeper) => strict::verdict(value, about),
         (Contract::Supervisor, Kind::Planner) => supervisor::plan(read(value)?),
         (Contract::Supervisor, Kind::Designer) => supervisor::design(read(value)?),
         (Contract::Supervisor, Kind::Implementer) => supervisor::change(read(value)?),

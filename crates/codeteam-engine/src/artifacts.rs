@@ -11,7 +11,10 @@ mod feedback;
 mod log;
 mod reports;
 mod story;
+mod strict;
 mod summary;
+
+pub use self::strict::log as strict_log;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -60,6 +63,7 @@ impl Artifacts {
             replace(&folder(engine, run).join("log.jsonl"), lines.as_bytes())?;
             artifacts.chronicle.write(engine, run)?;
         }
+        strict::reopen(engine, run)?;
         if let Some(path) = plan_folder(engine, run).map(|f| f.join("plan.yml"))
             && !plan_was_edited(engine, run)
         {
@@ -93,6 +97,7 @@ impl Artifacts {
         self.append_log(engine, run, at, events)?;
         story::write(engine, run, events)?;
         self.chronicle.write(engine, run)?;
+        strict::write(engine, run, at, events)?;
         if is_audited(run) {
             write_audit(engine, run, events)?;
         }

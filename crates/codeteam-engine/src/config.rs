@@ -15,8 +15,8 @@ pub use self::sandbox::{Cache, CacheMode, Host, Sandbox, Setup, absolute};
 pub use self::schema::{Schema, schema};
 pub use self::sections::{
     Adaptive, Agent, ApprovalAction, ApprovalGate, Command, Continuity, ContinuityMode, Git,
-    GitMode, Honesty, Judging, Limits, Llm, Metrics, Needs, Output, Package, ProofMode, Proving,
-    Redaction, Verification,
+    GitMode, Honesty, Judging, Layout, Limits, Llm, Metrics, Needs, Output, Package, ProofMode,
+    Proving, Redaction, Verification,
 };
 pub use self::shown::concealed;
 pub use self::workers::{Price, Worker};
@@ -78,6 +78,9 @@ pub struct Config {
     /// Where all of it was read.
     #[serde(skip)]
     pub sources: Sources,
+    /// How the repository is laid out, beyond `.codeteam`: `strict` has `prompts/`, `config/`, `kb/`,
+    /// `workspace/` and `runs/`, which `codeteam init --layout strict` makes.
+    pub layout: Option<Layout>,
     /// What carries out roles that name no worker. If left out, `scripted` if there is a `script`,
     /// else the first of `claude`, `codex` and `gemini` that is installed and logged in.
     pub worker: Option<String>,

@@ -9,6 +9,7 @@
 //! role's budget, and both the prompt and the log say so.
 
 mod documents;
+pub(crate) mod exact;
 mod objects;
 mod sight;
 pub mod strategies;
@@ -33,6 +34,8 @@ pub(crate) struct Place<'a> {
     pub(crate) base: &'a Oid,
     /// `.codeteam`.
     pub(crate) folder: &'a Path,
+    /// A folder of the repository with more of them, for all who work in it.
+    pub(crate) notes: Option<&'static str>,
 }
 
 /// What an assignment is about, in words: what it is to do, and what was wrong with it.

@@ -77,6 +77,8 @@ pub struct Listening {
     pub before: Usage,
     /// When it starts, and where.
     pub clock: Clock,
+    /// Whether its answer must be nothing but the answer: no fence round it.
+    pub bare: bool,
 }
 
 /// An MCP server that a worker starts for itself, in its sandbox.

@@ -33,6 +33,7 @@ use crate::confine::Missing;
 use crate::env::Env;
 use crate::git::{self, Head, Identity, Repo};
 use crate::inside;
+use crate::layout;
 use crate::logins::Logins;
 use crate::process::Launcher;
 use crate::store::{self, Store};
@@ -162,6 +163,10 @@ pub enum Error {
     NoTask(String),
     #[error("workers and gates cannot be confined here")]
     Sandbox(#[from] Missing),
+    #[error(transparent)]
+    Layout(#[from] layout::Error),
+    #[error("the workflow `{0}` goes by what the tests say, and no command runs any")]
+    NoTests(String),
 }
 
 /// What a run is to be.
@@ -287,8 +292,14 @@ impl Engine {
             .plan
             .as_ref()
             .is_some_and(|p| !p.plan_id.is_empty());
+        let mut roles = prepared.compiled.roles.values();
+        let before = if roles.any(|role| layout::is_strict(role) && role.kind == Kind::Planner) {
+            "plan_"
+        } else {
+            "feature-"
+        };
         let plan_id = if plans && !named {
-            self.new_plan_id()?
+            self.new_plan_id(before)?
         } else {
             String::new()
         };

@@ -19,6 +19,7 @@ pub mod find;
 pub mod git;
 pub mod hand;
 mod inside;
+pub mod layout;
 pub mod library;
 pub mod logins;
 pub mod maintenance;

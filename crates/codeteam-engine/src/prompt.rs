@@ -22,6 +22,7 @@ use std::path::PathBuf;
 use codeteam_context::redact::Redactor;
 use codeteam_context::tokens;
 use codeteam_core::assignment::Assignment;
+use codeteam_core::role::Contract;
 use codeteam_core::yaml::Problems;
 use minijinja::value::Serde;
 use minijinja::{Environment, Value};
@@ -69,6 +70,8 @@ pub struct Attached {
     pub repo_map: String,
     /// The files that the task names, where a template asks for them.
     pub relevant: Vec<(String, Option<String>)>,
+    /// All that is said of the matter itself, where the role's contract says what that is.
+    pub input: Option<String>,
 }
 
 /// A part of what is shown of a project.
@@ -159,6 +162,13 @@ pub fn render(
             "prompt",
             redactor.redact(prompt.trim()).text.as_ref(),
         );
+        if is_exact(assignment) {
+            // Without secrets already, and not a letter of it is ours to change.
+            let user = attached.input.clone().unwrap_or_default();
+            let system = by(env, templates::EXACT, &values)?;
+            let system = redactor.redact(system.trim()).text.into_owned();
+            return Ok(Prompt { system, user });
+        }
         let system = by(env, templates::SYSTEM, &values)?;
         put(&mut values, "prompt", "");
         let name = templates.of_role(assignment.template.as_deref());
@@ -171,6 +181,12 @@ pub fn render(
     templates.of_role(assignment.template.as_deref())?;
     let env = templates.environment().map_err(|error| wrong(&error))?;
     Ok(told(&env).map_err(|error| wrong(&error))?)
+}
+
+/// Whether the role's contract says to the letter what its worker is given: then that is all of the
+/// message, and what else there is to say is said before. A template of the role's own is used as any.
+pub(crate) fn is_exact(assignment: &Assignment) -> bool {
+    assignment.contract == Contract::Strict && assignment.template.is_none()
 }
 
 /// What is wrong is told in the same words wherever a template puts it, and cannot refer to itself.

@@ -68,6 +68,7 @@ impl Found {
             remark,
             measures: chosen(self.measures),
             output: None,
+            exit: None,
         }
     }
 }

@@ -9,7 +9,7 @@ use codeteam_engine::context::{self, strategies};
 use codeteam_engine::driver;
 use codeteam_engine::engine::Error as EngineError;
 use codeteam_engine::perform::Halt;
-use codeteam_engine::{config, find, git, library, prompt, store, workspace};
+use codeteam_engine::{config, find, git, layout, library, prompt, store, workspace};
 
 use crate::exit::Exit;
 use crate::output::{Style, say};
@@ -197,7 +197,42 @@ impl From<EngineError> for Problem {
             EngineError::NoPlan(_) => Self::user(error.to_string())
                 .hint("name a plan's file that is there; those of runs are below `.codeteam/planning`"),
             EngineError::Sandbox(missing) => no_sandbox(&missing),
+            EngineError::Layout(error) => error.into(),
+            EngineError::NoTests(_) => Self::user(error.to_string())
+                .hint("name the command under `verification: { commands: [...] }` in `.codeteam/config.yml`")
+                .hint("or lay the project out for it: `codeteam init --layout strict`"),
             error => Self::environment(error.to_string()).caused_by(&error),
+        }
+    }
+}
+
+impl From<layout::Error> for Problem {
+    fn from(error: layout::Error) -> Self {
+        match error {
+            layout::Error::Invalid(problems) => {
+                Self::user(near(problems)).hint("mend it and try again; nothing was started")
+            }
+            layout::Error::NotAllowed { ref allowed, .. } => {
+                let problem = Self::user(error.to_string());
+                let problem = problem
+                    .hint("add it to `execution.allow` there, if it may run; nothing was started");
+                match allowed.as_slice() {
+                    [] => problem,
+                    known => problem.hint(format!("allowed: `{}`", known.join("`, `"))),
+                }
+            }
+            layout::Error::NoProgram { ref program, .. } => {
+                let problem = Self::environment(error.to_string());
+                let problem = match program.as_str() {
+                    "pytest" => problem.hint("install it where checks see it, with `apt install python3-pytest` or `pip install pytest`; a folder of your own is shown to them by `sandbox.toolchains`"),
+                    _ => problem.hint("install it"),
+                };
+                problem.hint(format!(
+                    "or name another command under `execution` in `{}`; nothing was started",
+                    layout::POLICIES
+                ))
+            }
+            layout::Error::Read { .. } => Self::environment(error.to_string()).caused_by(&error),
         }
     }
 }
@@ -287,6 +322,9 @@ impl From<context::Error> for Problem {
             context::Error::Prompt(error) => error.into(),
             context::Error::Git(error) => error.into(),
             context::Error::Pattern(_) => Self::user(error.to_string()),
+            context::Error::Unshowable { .. } => {
+                Self::user(error.to_string()).hint("leave it out of the task's files")
+            }
             context::Error::CannotFit(_) => Self::user(error.to_string())
                 .hint("raise the role's `context.budget`, or `limits.max_token_budget`"),
         }

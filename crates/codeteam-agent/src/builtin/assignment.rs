@@ -45,6 +45,9 @@ pub(super) struct Assignment {
     pub(super) writable: bool,
     #[serde(default)]
     pub(super) max_turns: Option<u32>,
+    /// In which form the answer is owed.
+    #[serde(default)]
+    contract: String,
 }
 
 /// What the model is told.
@@ -62,6 +65,11 @@ impl Assignment {
             path: path.to_owned(),
             source,
         })
+    }
+
+    /// Whether an answer must stand by itself: some contracts have no fence round it.
+    pub(super) fn is_bare(&self) -> bool {
+        self.contract == "strict"
     }
 
     /// The schema of the answer: any object, if the assignment does not say.

@@ -212,7 +212,27 @@ impl Work<'_, '_> {
         Ok(asked)
     }
 
+    /// What is said is the answer, to the letter, or there is none: nobody is asked twice.
+    fn said_once(&mut self, reply: &Reply) -> Result<After, Error> {
+        if let Some(answer) = answer::object(&reply.text) {
+            return Ok(After::Submitted(answer));
+        }
+        let said: String = reply.text.trim().chars().take(80).collect();
+        let why = match &reply.stop {
+            Stop::Cut => "its answer was cut off because it reached the limit of tokens".to_owned(),
+            Stop::Refused(why) => format!("the model refused: {why}"),
+            Stop::Done | Stop::Malformed => {
+                format!("its answer is not exactly one JSON object: `{said}`")
+            }
+        };
+        self.fail(&why, None, None)?;
+        Ok(After::Failed)
+    }
+
     fn without_calls(&mut self, reply: &Reply) -> Result<After, Error> {
+        if self.assignment.is_bare() {
+            return self.said_once(reply);
+        }
         if let Some(found) = answer::find(&reply.text) {
             return Ok(match self.judge(found) {
                 Judged::Fits(answer) => After::Submitted(answer),

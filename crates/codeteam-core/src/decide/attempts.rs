@@ -1,7 +1,7 @@
 //! What comes back from a worker, and what is done when nothing good does.
 
 use super::Decider;
-use crate::assignment;
+use crate::assignment::{self, passed};
 use crate::breaker;
 use crate::budget::Usage;
 use crate::event::{Delivered, Entry, Event};
@@ -32,7 +32,7 @@ impl Decider {
         let form = frame.map_or(role.form(), |frame| {
             assignment::form(&self.run, frame, &role)
         });
-        match submission::parse_about(form, text, &self.about(id)) {
+        match submission::parse_about(form, text, &self.about(id, &role)) {
             Err(message) => self.refuse(id, Stage::BadAnswer, message, report),
             Ok(Submission::Blocked(blocked)) => {
                 self.refuse(id, Stage::Blocked, blocked.blocked, report);
@@ -41,11 +41,16 @@ impl Decider {
         }
     }
 
-    fn about(&self, id: &AttemptId) -> About<'_> {
+    fn about<'a>(&'a self, id: &AttemptId, role: &'a Role) -> About<'a> {
         let frame = self.run.frames.get(&id.frame);
+        let task = frame.and_then(|f| self.run.task_of(f));
         About {
-            task: frame.and_then(|f| self.run.task_of(f)).map(|t| &t.id),
+            task: task.map(|t| &t.id),
             plan: Some(self.plan_id()),
+            files: task.map(|t| t.files.as_slice()),
+            passed: frame.and_then(|f| passed(&f.outputs.checks)),
+            root: role.means.root.as_deref(),
+            max_chars: role.means.max_chars,
         }
     }
 

@@ -116,7 +116,7 @@ impl<'a> World<'a> {
                 .filter(|(_, status)| status.satisfies())
                 .collect(),
             limits: Limits::default(),
-            plan_id: "plan".to_owned(),
+            plan_id: "plan_0001".to_owned(),
             max_tasks: MAX_TASKS,
             confinement: String::new(),
             sandbox: Sandbox::None,

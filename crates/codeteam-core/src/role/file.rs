@@ -189,6 +189,8 @@ impl RoleFile {
                 continues: self.continues.unwrap_or_default(),
                 use_planner: self.use_planner.unwrap_or_default(),
                 provider: self.provider,
+                root: None,
+                max_chars: None,
             },
             description: self.description.unwrap_or_default(),
             context,

@@ -35,7 +35,10 @@ pub fn schema(form: Form) -> Value {
         (_, Kind::Gatekeeper) => vec![of::<Verdict>()],
         (_, Kind::Scribe) => vec![of::<Text>()],
     };
-    parts.push(of::<Blocked>());
+    // There it is said in the contract's own way.
+    if form.contract != Contract::Strict {
+        parts.push(of::<Blocked>());
+    }
     let mut properties = Map::new();
     for part in &mut parts {
         if let Some(Value::Object(own)) = part.remove("properties") {

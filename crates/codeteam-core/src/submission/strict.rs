@@ -1,22 +1,35 @@
 //! The contract `strict`: three kinds, JSON and nothing else, whole files, short texts. Whoever
 //! cannot go on says `{"status": "error", "reason": "…"}`.
+//!
+//! Paths may be below a folder of the project that the worker knows nothing of: it is put in front of
+//! them where an answer is read, and taken off where something is told.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{About, Blocked, Change, Choice, Planned, Submission, Verdict, read, said};
+use super::{About, Blocked, Change, Choice, Planned, Submission, Verdict, is_inside, read, said};
 use crate::ids::TaskId;
 use crate::plan;
 
 /// How many characters a text may have, unless it is that of a file.
-pub(super) const MAX_CHARS: usize = 4_000;
+pub const MAX_CHARS: usize = 4_000;
+/// How many characters at the beginning of a longer report are kept ...
+const FIRST_CHARS: usize = 2_500;
+/// ... and how many at its end.
+const LAST_CHARS: usize = 1_000;
+/// What stands between them.
+const LEFT_OUT: &str = "\n...\n";
 
-/// What a planner that was told no id calls its plan. It is the same in every run, so the run's own
-/// name for the plan counts.
+/// What a planner that was told no id calls its plan.
 const UNTOLD: &str = "plan_0001";
+
+/// The keys of a gatekeeper's answer, in their order.
+const JUDGED: [&str; 3] = ["task_id", "passed", "report"];
 
 /// What is said to a worker that is done and cannot go on at once.
 pub(super) const ERROR_ALONE: &str = "`status` says that you cannot go on, so it stands alone with \
@@ -52,7 +65,7 @@ struct Task {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Edits {
-    /// Every file that changes or is new, each once.
+    /// Every file that changes or is new, each once, in the order of their paths.
     edits: Vec<Edit>,
 }
 
@@ -96,9 +109,10 @@ enum Status {
 }
 
 /// Finds a text that is too long. Those of files may be as long as they are.
-pub(super) fn check_lengths(answer: &Value) -> Result<(), String> {
+pub(super) fn check_lengths(answer: &Value, about: &About<'_>) -> Result<(), String> {
+    let most = about.max_chars.unwrap_or(MAX_CHARS);
     let mut path = Vec::new();
-    let Some(chars) = too_long(answer, &mut path) else {
+    let Some(chars) = too_long(answer, most, &mut path) else {
         return Ok(());
     };
     let mut place = String::new();
@@ -110,7 +124,7 @@ pub(super) fn check_lengths(answer: &Value) -> Result<(), String> {
         };
     }
     Err(format!(
-        "at `{place}`: {chars} characters are too many; a text may have {MAX_CHARS}"
+        "at `{place}`: {chars} characters are too many; a text may have {most}"
     ))
 }
 
@@ -120,7 +134,7 @@ enum Part<'a> {
 }
 
 /// How long the first text is that is too long, and the way to it.
-fn too_long<'a>(value: &'a Value, path: &mut Vec<Part<'a>>) -> Option<usize> {
+fn too_long<'a>(value: &'a Value, most: usize, path: &mut Vec<Part<'a>>) -> Option<usize> {
     let inner: &mut dyn Iterator<Item = (Part<'a>, &'a Value)> = match value {
         Value::String(text) => {
             let is_file = matches!(
@@ -128,7 +142,7 @@ fn too_long<'a>(value: &'a Value, path: &mut Vec<Part<'a>>) -> Option<usize> {
                 [Part::Key("edits"), Part::Item(_), Part::Key("content")]
             );
             let chars = text.chars().count();
-            return (chars > MAX_CHARS && !is_file).then_some(chars);
+            return (chars > most && !is_file).then_some(chars);
         }
         Value::Array(items) => &mut (0..).map(Part::Item).zip(items),
         Value::Object(fields) => &mut fields.iter().map(|(key, value)| (Part::Key(key), value)),
@@ -136,7 +150,7 @@ fn too_long<'a>(value: &'a Value, path: &mut Vec<Part<'a>>) -> Option<usize> {
     };
     for (part, value) in inner {
         path.push(part);
-        if let Some(chars) = too_long(value, path) {
+        if let Some(chars) = too_long(value, most, path) {
             return Some(chars);
         }
         path.pop();
@@ -160,19 +174,18 @@ pub(super) fn error(answer: Value) -> Result<Submission, String> {
 /// The tasks one after the other.
 pub(super) fn plan(answer: Plan, about: &About<'_>) -> Result<Submission, String> {
     let Plan { plan_id, tasks } = answer;
-    let plan_id = match about.plan {
-        _ if plan_id == UNTOLD => String::new(),
-        Some(told) if told != plan_id => {
-            let either = if told.is_empty() {
-                String::new()
-            } else {
-                format!("`{told}` or ")
-            };
-            return Err(format!(
-                "at `plan_id`: `{plan_id}` is not the plan's id; it must be {either}`{UNTOLD}`"
-            ));
-        }
-        _ => plan_id,
+    if let Some(told) = about.plan.map(self::plan_id)
+        && plan_id != told
+    {
+        return Err(format!(
+            "at `plan_id`: `{plan_id}` is not the plan's id; it must be `{told}`"
+        ));
+    }
+    // What nobody was told is the same in every run and names nothing.
+    let plan_id = if about.plan.is_none_or(str::is_empty) {
+        String::new()
+    } else {
+        plan_id
     };
     let mut before: Option<TaskId> = None;
     let mut native = Vec::with_capacity(tasks.len());
@@ -191,13 +204,19 @@ pub(super) fn plan(answer: Plan, about: &About<'_>) -> Result<Submission, String
                 "`tasks[{i}].artifacts` must name at least one file"
             ));
         }
+        if let Some(wrong) = task.artifacts.iter().find(|path| !is_inside(path)) {
+            return Err(format!(
+                "at `tasks[{i}].artifacts`: `{wrong}` is not a file of the project"
+            ));
+        }
         let id = TaskId(task.id);
+        let files = task.artifacts.into_iter();
         native.push(plan::Task {
             id: id.clone(),
             title: task.title,
             description: task.rationale,
             dependencies: before.replace(id).into_iter().collect(),
-            files: task.artifacts,
+            files: files.map(|file| below(about.root, file)).collect(),
             acceptance: vec![task.acceptance],
             phase: None,
         });
@@ -210,33 +229,57 @@ pub(super) fn plan(answer: Plan, about: &About<'_>) -> Result<Submission, String
     Ok(Submission::Plan(Planned { plan }))
 }
 
-/// Whole files, by their paths.
-pub(super) fn change(answer: Edits) -> Submission {
-    let mut edits: Vec<super::Edit> = answer
-        .edits
-        .into_iter()
-        .map(|edit| super::Edit {
-            path: edit.path,
+/// Whole files, by their paths. Those that the task does not list are not touched.
+pub(super) fn change(answer: Edits, about: &About<'_>) -> Result<Submission, String> {
+    let mut edits = Vec::with_capacity(answer.edits.len());
+    for edit in answer.edits {
+        if !is_inside(&edit.path) {
+            return Err(format!("`{}` is not a file of the worktree", edit.path));
+        }
+        let path = below(about.root, edit.path);
+        if let Some(files) = about.files
+            && !files.iter().any(|file| is_listed(file, &path))
+        {
+            let files: Vec<&str> = files.iter().map(|file| told(about.root, file)).collect();
+            return Err(format!(
+                "`{}` is not one of the task's artifacts: {}",
+                told(about.root, &path),
+                files.join(", ")
+            ));
+        }
+        edits.push(super::Edit {
+            path,
             content: Some(edit.content),
             delete: false,
-        })
-        .collect();
+        });
+    }
     edits.sort_by(|a, b| a.path.cmp(&b.path));
     let summary = match edits.len() {
         1 => "one file is given whole".to_owned(),
         many => format!("{many} files are given whole"),
     };
-    Submission::Change(Change {
+    Ok(Submission::Change(Change {
         summary,
         files: Vec::new(),
         proof: String::new(),
         concerns: Vec::new(),
         edits,
-    })
+    }))
 }
 
-/// A verdict with the report as its reason.
-pub(super) fn verdict(answer: Judged, about: &About<'_>) -> Result<Submission, String> {
+/// A verdict with the report as its reason. It says what the tests say.
+pub(super) fn verdict(answer: Value, about: &About<'_>) -> Result<Submission, String> {
+    let keys: Vec<String> = answer
+        .as_object()
+        .map(|fields| fields.keys().cloned().collect())
+        .unwrap_or_default();
+    let answer: Judged = read(answer)?;
+    if keys != JUDGED {
+        return Err(format!(
+            "the keys must be in this order: `{}`",
+            JUDGED.join("`, `")
+        ));
+    }
     if let Some(task) = about.task
         && task.as_str() != answer.task_id
     {
@@ -245,17 +288,106 @@ pub(super) fn verdict(answer: Judged, about: &About<'_>) -> Result<Submission, S
             answer.task_id
         ));
     }
-    said("report", &answer.report)?;
+    if let Some(passed) = about.passed
+        && passed != answer.passed
+    {
+        let (is, because) = match passed {
+            true => ("true", "the tests ended with 0"),
+            false => ("false", "the tests did not end with 0"),
+        };
+        return Err(format!("at `passed`: it must be `{is}`, because {because}"));
+    }
     Ok(Submission::Verdict(Verdict {
         verdict: if answer.passed {
             Choice::Approve
         } else {
             Choice::Reject
         },
-        reason: answer.report,
+        reason: reason(answer.passed, answer.report),
         findings: Vec::new(),
         resolved: Vec::new(),
     }))
+}
+
+/// Tests say last what came of them, so that is what a person reads first.
+fn reason(passed: bool, report: String) -> String {
+    let last = report.lines().rfind(|line| !line.trim().is_empty());
+    match (passed, last) {
+        (true, Some(_)) => report,
+        (true, None) => "the tests passed and printed nothing".to_owned(),
+        (false, Some(last)) => format!("the tests failed: {}\n\n{report}", last.trim()),
+        (false, None) => "the tests failed and printed nothing".to_owned(),
+    }
+}
+
+/// What a report says of an output: all of it, or its two ends.
+pub fn report(output: &str) -> Cow<'_, str> {
+    if output.chars().count() <= MAX_CHARS {
+        return output.into();
+    }
+    let first = output.char_indices().nth(FIRST_CHARS);
+    let last = output.char_indices().rev().nth(LAST_CHARS - 1);
+    let (first, last) = (first.map_or(0, |(at, _)| at), last.map_or(0, |(at, _)| at));
+    format!("{}{LEFT_OUT}{}", &output[..first], &output[last..]).into()
+}
+
+/// A gatekeeper's answer with the report that the output really comes to, if it has another. Nothing
+/// else of it is changed, and one that is too long stays to be refused.
+pub fn with_report(answer: &str, report: &str) -> Option<String> {
+    let mut answer = crate::json::parse(answer).ok()?;
+    let said = answer.as_object_mut()?.get_mut("report")?;
+    let is_other = said
+        .as_str()
+        .is_some_and(|said| said != report && said.chars().count() <= MAX_CHARS);
+    if !is_other {
+        return None;
+    }
+    *said = report.into();
+    Some(answer.to_string())
+}
+
+/// What a planner calls its plan, if it was told this.
+pub fn plan_id(told: &str) -> &str {
+    if told.is_empty() { UNTOLD } else { told }
+}
+
+/// A plan as a planner gives it.
+pub fn plan_as_told(plan: &plan::Plan, root: Option<&str>) -> Value {
+    let tasks = plan.tasks.iter().map(|task| task_as_told(task, root));
+    json!({ "plan_id": plan.plan_id, "tasks": tasks.collect::<Vec<_>>() })
+}
+
+/// A task as a planner gives it and an implementer gets it.
+pub fn task_as_told(task: &plan::Task, root: Option<&str>) -> Value {
+    let files = task.files.iter().map(|file| told(root, file));
+    json!({
+        "id": task.id,
+        "title": task.title,
+        "rationale": task.description,
+        "acceptance": task.acceptance.join("\n"),
+        "artifacts": files.collect::<Vec<_>>(),
+    })
+}
+
+/// A path as workers name it.
+pub fn told<'a>(root: Option<&str>, path: &'a str) -> &'a str {
+    let inner = root.and_then(|root| path.strip_prefix(root)?.strip_prefix('/'));
+    inner.unwrap_or(path)
+}
+
+/// A path as the project has it.
+fn below(root: Option<&str>, path: String) -> String {
+    match root {
+        Some(root) => format!("{root}/{path}"),
+        None => path,
+    }
+}
+
+/// Whether a path is a file that a task lists, or in a folder that it lists.
+fn is_listed(listed: &str, path: &str) -> bool {
+    let (file, path) = (Path::new(listed), Path::new(path));
+    // As paths, so that `a//b` is `a/b`.
+    file == path || (listed.ends_with('/') && path.starts_with(file))
 }
 
 #[cfg(test)]

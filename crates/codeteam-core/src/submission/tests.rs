@@ -64,10 +64,23 @@ fn the_examples_fit_their_contracts() {
 #[test]
 fn every_form_may_be_blocked_and_must_say_why() {
     for form in Form::all() {
-        let parsed = parse(form, r#"{"blocked":"no access"}"#);
+        let (why, silence, key) = if form.contract == Contract::Strict {
+            (
+                r#"{"status":"error","reason":"no access"}"#,
+                r#"{"status":"error","reason":" "}"#,
+                "reason",
+            )
+        } else {
+            (
+                r#"{"blocked":"no access"}"#,
+                r#"{"blocked":" "}"#,
+                "blocked",
+            )
+        };
+        let parsed = parse(form, why);
         assert!(matches!(parsed, Ok(Submission::Blocked(_))), "{form:?}");
-        let silent = parse(form, r#"{"blocked":" "}"#).unwrap_err();
-        assert_eq!(silent, "`blocked` must not be empty", "{form:?}");
+        let silent = parse(form, silence).unwrap_err();
+        assert_eq!(silent, format!("`{key}` must not be empty"), "{form:?}");
     }
 }
 

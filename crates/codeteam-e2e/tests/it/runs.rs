@@ -15,4 +15,5 @@ mod quota;
 mod rounds;
 mod samples;
 mod sessions;
+mod strict;
 mod team;

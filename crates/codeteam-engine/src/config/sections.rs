@@ -25,6 +25,14 @@ pub struct Agent {
     pub log_summarize_threshold: Option<u64>,
 }
 
+/// How the repository is laid out, beyond `.codeteam`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Layout {
+    /// `prompts/`, `config/`, `kb/`, `workspace/` and `runs/` are the house of the workflow `strict`.
+    Strict,
+}
+
 /// What codeteam writes for people.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

@@ -1,4 +1,5 @@
-//! The documents of the project: the nearest `AGENTS.md`, and `.codeteam/context/*.md`.
+//! The documents of the project: the nearest `AGENTS.md`, `.codeteam/context/*.md`, and those of a
+//! folder that the project's layout has for it.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -61,9 +62,15 @@ pub(super) fn read(
         add(path, &bytes, bytes.len(), &mut room, attached);
     }
     let repository = place.repo.top_level();
-    for path in context(place.folder) {
+    let own = [(place.folder.join("context"), ".codeteam/context")];
+    let notes = place.notes.map(|name| (repository.join(name), name));
+    let documents = own.into_iter().chain(notes).flat_map(|(folder, shown)| {
+        let paths = documents_in(&folder).into_iter();
+        paths.map(move |path| (path, shown))
+    });
+    for (path, shown) in documents {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let name = format!(".codeteam/context/{name}");
+        let name = format!("{shown}/{name}");
         let is_own = inside::stays(&path, repository).is_ok();
         match beginning(&path).filter(|_| is_own) {
             Some((bytes, length)) => add(name, &bytes, length, &mut room, attached),
@@ -96,8 +103,8 @@ fn candidates(files: &[String]) -> Vec<Vec<PathBuf>> {
 }
 
 /// The project's own documents, in the order of their names.
-fn context(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder.join("context"));
+fn documents_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder);
     let entries = entries.into_iter().flatten().filter_map(Result::ok);
     let mut paths: Vec<PathBuf> = entries
         .map(|entry| entry.path())

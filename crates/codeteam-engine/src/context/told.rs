@@ -12,7 +12,7 @@ use codeteam_core::context::{Packed, PackedPart};
 use codeteam_core::role::{Kind, Mode};
 
 use super::strategies::Strategies;
-use super::{Place, documents};
+use super::{Place, documents, exact};
 use crate::git;
 use crate::prompt::{self, Attached, Document, Prompt, ShownFile, ShownPart, Templates, variables};
 
@@ -56,6 +56,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) changes: Option<String>,
     /// What was printed when it was wrong.
     pub(crate) printed: Vec<String>,
+    /// What the checks printed, one by one, for those who are told to the letter.
+    pub(crate) outputs: Vec<Option<String>>,
     /// How many tokens it may be.
     pub(crate) budget: u64,
 }
@@ -82,6 +84,14 @@ pub enum Error {
     /// What is needed is too long.
     #[error(transparent)]
     CannotFit(#[from] CannotFit),
+    /// A file that must be shown whole cannot be.
+    #[error("`{path}` cannot be shown: {why}")]
+    Unshowable {
+        /// The file.
+        path: String,
+        /// Why not.
+        why: &'static str,
+    },
 }
 
 /// Puts an assignment into words.
@@ -90,6 +100,9 @@ pub(crate) fn told(asked: &Asked<'_>) -> Result<Told, Error> {
     let budget = usize::try_from(asked.budget).unwrap_or(usize::MAX);
     let mut fixed = Attached::default();
     named_variables(asked, &needs, budget, &mut fixed)?;
+    if prompt::is_exact(asked.assignment) {
+        fixed.input = Some(exact::input(asked)?);
+    }
     let (mut assembled, lengths) = parts(asked, &needs)?;
     let render = |attached: &Attached| -> Result<Prompt, Error> {
         let (assignment, templates) = (asked.assignment, asked.templates);

@@ -4,9 +4,13 @@
 //! writes "the reviewer would say {…}" has not said it.
 
 /// The text of the JSON object that a message is, fenced or not. What it holds is not checked
-/// here: core reads it strictly and says what is wrong with it.
-pub(super) fn of(message: &str) -> Option<&str> {
+/// here: core reads it strictly and says what is wrong with it. Where it must be `bare`, whatever is
+/// said is the answer, for core to refuse.
+pub(super) fn of(message: &str, bare: bool) -> Option<&str> {
     let text = message.trim();
+    if bare {
+        return (!text.is_empty()).then_some(text);
+    }
     let text = match text.strip_prefix("```") {
         Some(fenced) => {
             let (language, rest) = fenced.split_once('\n')?;
@@ -30,7 +34,17 @@ pub(super) fn of(message: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::of;
+    fn of(message: &str) -> Option<&str> {
+        super::of(message, false)
+    }
+
+    #[test]
+    fn where_only_an_answer_may_be_said_all_of_it_is_one() {
+        for said in ["{}", "```json\n{}\n```", "Here it is: {}"] {
+            assert_eq!(super::of(&format!("\n{said}\n"), true), Some(said));
+        }
+        assert_eq!(super::of(" \n", true), None);
+    }
 
     #[test]
     fn only_a_message_that_is_one_object_is_an_answer() {

@@ -109,7 +109,7 @@ impl Dialect for Claude {
 
     fn fold(&self, listening: &Listening) -> Box<dyn Fold> {
         Box::new(Folding {
-            heard: Heard::default(),
+            heard: Heard::new(listening),
             listening: listening.clone(),
             spent: BTreeMap::new(),
             submitting: BTreeMap::new(),

@@ -156,7 +156,7 @@ impl Dialect for Codex {
     }
 
     fn fold(&self, listening: &Listening) -> Box<dyn Fold> {
-        let mut heard = Heard::default();
+        let mut heard = Heard::new(listening);
         heard.model.clone_from(&listening.model);
         Box::new(Folding {
             heard,

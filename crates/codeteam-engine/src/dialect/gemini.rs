@@ -105,7 +105,7 @@ impl Dialect for Gemini {
 
     fn fold(&self, listening: &Listening) -> Box<dyn Fold> {
         Box::new(Folding {
-            heard: Heard::default(),
+            heard: Heard::new(listening),
             listening: listening.clone(),
             speaking: String::new(),
             submitting: BTreeMap::new(),

@@ -4,7 +4,7 @@ use codeteam_core::budget::Usage;
 use codeteam_core::failure::{Facts, Quota, Stage, Trouble};
 use codeteam_core::input::WorkerEnd;
 
-use super::{Told, answer, facts_of};
+use super::{Listening, Told, answer, facts_of};
 use crate::process::{Exit, Line, Status};
 
 /// How much of a message is kept as the reason of a failure.
@@ -34,9 +34,19 @@ pub(super) struct Heard {
     complaint: String,
     /// An event was longer than what is read of a line.
     cut: bool,
+    /// Whether its answer must be nothing but the answer.
+    bare: bool,
 }
 
 impl Heard {
+    /// Has heard nothing yet.
+    pub(super) fn new(listening: &Listening) -> Self {
+        Self {
+            bare: listening.bare,
+            ..Self::default()
+        }
+    }
+
     /// What is to be done with a line: an event to read, or what it tells already.
     pub(super) fn event<'l>(&mut self, line: &'l Line<'_>) -> Result<&'l str, Vec<Told>> {
         let text = line.text.trim();
@@ -73,7 +83,7 @@ impl Heard {
 
     /// What a message tells a person: nothing, if it is the answer.
     pub(super) fn message(&mut self, text: String) -> Vec<Told> {
-        let is_answer = answer::of(&text).is_some();
+        let is_answer = answer::of(&text, false).is_some();
         self.message = Some(text.clone());
         if is_answer || text.trim().is_empty() {
             return Vec::new();
@@ -126,7 +136,10 @@ impl Heard {
             }
         }
         let message = self.message.take().unwrap_or_default();
-        if let Some(answer) = answer::of(&message) {
+        // What only stands where an answer should be is less telling than what went wrong.
+        let bare = self.bare && self.trouble.is_none();
+        if let Some(answer) = answer::of(&message, bare) {
+            let answer = if self.bare { message.trim() } else { answer };
             return WorkerEnd::Answered(answer.to_owned());
         }
         if let Some(trouble) = self.trouble.take() {
@@ -146,7 +159,8 @@ impl Heard {
     }
 
     fn has_answer(&self) -> bool {
-        let message = self.message.as_deref().and_then(answer::of);
+        let message = self.message.as_deref();
+        let message = message.and_then(|text| answer::of(text, false));
         self.structured.is_some() || !self.submitted.is_empty() || message.is_some()
     }
 

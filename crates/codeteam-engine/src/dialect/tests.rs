@@ -30,6 +30,7 @@ fn listening() -> Listening {
             now: "2026-11-15T10:00:00Z".parse().unwrap(),
             zone: TimeZone::UTC,
         },
+        bare: false,
     }
 }
 

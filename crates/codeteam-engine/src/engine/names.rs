@@ -7,6 +7,7 @@ use codeteam_core::ids::{RunId, Time};
 
 use super::{Engine, Error};
 use crate::git::reference;
+use crate::layout;
 
 impl Engine {
     /// An id for a run that neither the log nor a branch has, with its folder: the time and the
@@ -31,21 +32,29 @@ impl Engine {
     }
 
     /// The next number of a plan, `feature-0021`, with its folder: of two runs that start at the
-    /// same moment only one can make it. A run that has not ended keeps its number, whatever became
-    /// of the folder.
-    pub(super) fn new_plan_id(&self) -> Result<String, Error> {
+    /// same moment only one can make it. `before` is what stands before the number. A run that has
+    /// not ended keeps its number, whatever became of the folder.
+    pub(super) fn new_plan_id(&self, before: &str) -> Result<String, Error> {
         let folder = self.folder.join("planning");
-        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
-        let folders = entries.filter_map(|entry| number(entry.file_name().to_str()?));
+        // Snapshots of plans that came with the repository have their numbers too.
+        let snapshots = self
+            .config
+            .layout
+            .map(|_| self.repo.top_level().join(layout::RUNS));
+        let folders = [Some(folder.clone()), snapshots].into_iter().flatten();
+        let entries = folders.filter_map(|folder| fs::read_dir(folder).ok());
+        let entries = entries.flatten().flatten();
+        let used = entries.filter_map(|entry| number(entry.file_name().to_str()?, before));
         let runs = self.plans_under_way()?;
-        let last = folders.chain(runs.iter().filter_map(|id| number(id))).max();
+        let runs = runs.iter().filter_map(|id| number(id, before));
+        let last = used.chain(runs).max();
         for next in last.unwrap_or(0) + 1.. {
-            let id = format!("feature-{next:04}");
+            let id = format!("{before}{next:04}");
             if claim(&folder, &id)? {
                 return Ok(id);
             }
         }
-        Err(Error::Ambiguous("feature-".to_owned()))
+        Err(Error::Ambiguous(before.to_owned()))
     }
 
     /// The names of the plans of runs that have not ended.
@@ -81,9 +90,9 @@ impl Engine {
 }
 
 /// The number of a plan that codeteam has named. Nobody has come to a billion.
-fn number(plan: &str) -> Option<u32> {
-    let digits = plan.strip_prefix("feature-").filter(|d| d.len() <= 9)?;
-    digits.parse().ok()
+fn number(plan: &str, before: &str) -> Option<u32> {
+    let digits = plan.strip_prefix(before)?.trim_end_matches(".json");
+    Some(digits).filter(|d| d.len() <= 9)?.parse().ok()
 }
 
 /// Makes a folder that must not exist yet; says whether it was this call that made it.
@@ -141,7 +150,7 @@ mod tests {
 
     #[test]
     fn only_numbers_that_can_be_counted_on_count() {
-        assert_eq!(number("feature-0021"), Some(21));
+        assert_eq!(number("feature-0021", "feature-"), Some(21));
         for other in [
             "feature-",
             "feature-4294967295",
@@ -149,7 +158,7 @@ mod tests {
             "bug-0001",
             "0021",
         ] {
-            assert_eq!(number(other), None, "{other}");
+            assert_eq!(number(other, "feature-"), None, "{other}");
         }
     }
 

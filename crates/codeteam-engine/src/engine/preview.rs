@@ -9,6 +9,7 @@ use super::{Error, Project, redactor};
 use crate::context::strategies::Strategies;
 use crate::context::{self, About, Objects, Place, Sight};
 use crate::find;
+use crate::layout;
 use crate::prompt::{self, Asked, Prompt, Templates};
 
 /// What a prompt is wanted for.
@@ -82,6 +83,7 @@ impl Project {
                 repo: &self.repo,
                 base: tree,
                 folder: &self.folder,
+                notes: self.config.layout.map(|_| layout::NOTES),
             },
             project: &sight,
             map: &|tokens| sight.map(tokens),
@@ -89,6 +91,7 @@ impl Project {
             diff: None,
             changes: None,
             printed: Vec::new(),
+            outputs: Vec::new(),
             budget: self.config.token_budget(role, &strategies),
         })?;
         Ok(told.prompt)

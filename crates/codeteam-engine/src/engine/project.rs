@@ -13,9 +13,9 @@ use codeteam_core::frame::Tip;
 use codeteam_core::ids::{Account, Commit, RoleName, TaskId, Tree, WorkerName};
 use codeteam_core::message::Format;
 use codeteam_core::plan::{self, Plan};
-use codeteam_core::role::Role;
+use codeteam_core::role::{Kind, Role};
 use codeteam_core::schedule::Status;
-use codeteam_core::workflow::{Compiled, Delivery, StepKind};
+use codeteam_core::workflow::{CheckKind, Compiled, Delivery, Step, StepKind};
 
 use super::{Error, MAX_TASKS, Request};
 use crate::config::{Config, GitMode, Origins};
@@ -23,6 +23,7 @@ use crate::dialect;
 use crate::env::Env;
 use crate::find;
 use crate::git::{self, Git, Head, Oid, Repo};
+use crate::layout::{self, Layout};
 use crate::library::{CONFIGURED, Library, Places};
 use crate::workers::{self, Worker};
 
@@ -143,22 +144,29 @@ impl Project {
 
     /// Finds everything a request names.
     pub fn prepare(&self, request: &Request) -> Result<Prepared, Error> {
-        let goal = request.goal.trim();
+        let mut compiled = self.compiled(request)?;
+        let layout = self.layout(&compiled)?;
+        let said = layout.as_ref().and_then(|layout| layout.goal.as_deref());
+        let goal = Some(request.goal.trim()).filter(|goal| !goal.is_empty());
+        let goal = goal.or(said).unwrap_or_default().trim();
         if goal.is_empty() {
             return Err(Error::EmptyGoal);
         }
         let (plan, earlier) = request.plan.clone().unzip();
+        let plan = plan.or_else(|| layout.as_ref()?.plan.clone());
         let earlier = earlier
             .unwrap_or_default()
             .into_iter()
             .filter(|(_, status)| status.satisfies())
             .collect();
-        let mut compiled = self.compiled(request)?;
         for (name, on) in &request.settings {
             if let Some(setting) = compiled.workflow.settings.get_mut(name) {
                 *setting = *on;
             }
         }
+        let sandbox = request.sandbox.or(self.config.sandbox.backend);
+        let sandbox = sandbox.unwrap_or(Sandbox::Bubblewrap);
+        self.testable(&compiled, layout.as_ref(), sandbox)?;
         let templates = self.templates()?;
         templates.check(compiled.roles.values())?;
         self.embeddings()?;
@@ -198,10 +206,7 @@ impl Project {
             },
             limits: self.config.limits.budget().replaced_by(request.limits),
             max_tasks: max_tasks(&self.config),
-            sandbox: request
-                .sandbox
-                .or(self.config.sandbox.backend)
-                .unwrap_or(Sandbox::Bubblewrap),
+            sandbox,
         })
     }
 
@@ -212,7 +217,65 @@ impl Project {
 
     /// The workflow that a request means, with its roles as their files say them.
     pub fn workflow(&self, request: &Request) -> Result<Compiled, Error> {
-        meant(&self.config, &mut self.library(), request)
+        let compiled = meant(&self.config, &mut self.library(), request)?;
+        let Some(layout) = self.layout(&compiled)? else {
+            return Ok(compiled);
+        };
+        let mut config = self.config.clone();
+        config.verification.commands.splice(0..0, layout.commands());
+        let mut compiled = meant(&config, &mut self.library(), request)?;
+        layout.furnish(&mut compiled)?;
+        Ok(compiled)
+    }
+
+    /// What the project's own files say, where the configuration and the workflow go by them.
+    fn layout(&self, compiled: &Compiled) -> Result<Option<Layout>, Error> {
+        let wanted = self.config.layout.is_some() && compiled.roles.values().any(layout::is_strict);
+        let layout = wanted.then(|| Layout::read(self.repo.top_level()));
+        Ok(layout.transpose()?)
+    }
+
+    /// Whether there is a program, here or in what checks are shown.
+    fn has(&self, program: &str) -> bool {
+        let shown = self.config.sandbox.toolchains.iter();
+        let mut shown = shown.map(|folder| folder.join("bin").join(program));
+        let found = workers::probe::find(Path::new(program), &self.env.path);
+        found.is_some() || shown.any(|path| path.is_file())
+    }
+
+    /// Refuses a run whose gatekeeper has to say what the tests say, if there are none or nothing to
+    /// run them with.
+    fn testable(
+        &self,
+        compiled: &Compiled,
+        layout: Option<&Layout>,
+        sandbox: Sandbox,
+    ) -> Result<(), Error> {
+        let mut roles = compiled.roles.values();
+        if !roles.any(|role| layout::is_strict(role) && role.kind == Kind::Gatekeeper) {
+            return Ok(());
+        }
+        let is_run = |step: &Step| match &step.kind {
+            StepKind::Gate { checks } => checks
+                .iter()
+                .any(|check| matches!(check.what, CheckKind::Command(_))),
+            _ => false,
+        };
+        if !compiled.workflow.steps.values().any(is_run) {
+            return Err(Error::NoTests(compiled.workflow.name.clone()));
+        }
+        // In an image, or after a setup, there may be more than there is here.
+        if sandbox == Sandbox::Container || self.config.setup.is_some() {
+            return Ok(());
+        }
+        for command in layout.into_iter().flat_map(Layout::commands) {
+            let command = command.command;
+            if let Some(program) = layout::program(&command).filter(|one| !self.has(one)) {
+                let program = program.to_owned();
+                return Err(layout::Error::NoProgram { program, command }.into());
+            }
+        }
+        Ok(())
     }
 
     /// The workflow, with a worker for every role.

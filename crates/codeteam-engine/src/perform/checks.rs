@@ -91,6 +91,7 @@ impl Gate<'_> {
                 known.note(tree, command, ended.passed);
                 CheckResult {
                     output: Some(ended.output),
+                    exit: Some(ended.exit),
                     ..because(ended.passed, ended.said)
                 }
             }
@@ -134,6 +135,8 @@ impl Gate<'_> {
 /// How a command has ended.
 struct Ended {
     passed: bool,
+    /// As a shell would tell it.
+    exit: i32,
     /// What it said last, and how it ended.
     said: String,
     /// Why it says nothing about the tree, if that is so: it took too long, or was killed.
@@ -163,6 +166,7 @@ fn run(
     let how = how_it_ended(&exit, timeout_ms);
     Ok(Ended {
         passed: exit.status == Status::Exited(0),
+        exit: exit_code(&exit),
         said: summary(&output.tail, &how),
         unclear: (!matches!(exit.status, Status::Exited(_))).then_some(how),
         output: BodyId(context.engine.bodies.put(&output.all)?),
@@ -262,6 +266,16 @@ fn limits(timeout_ms: u64) -> Limits {
         total_bytes: 16 << 20,
         silence: None,
         grace: Duration::from_secs(1),
+    }
+}
+
+/// What a command ended with, as shells tell it.
+fn exit_code(exit: &Exit) -> i32 {
+    match exit.status {
+        Status::Exited(code) => code,
+        Status::Signalled(signal) => 128 + signal,
+        Status::TimedOut | Status::Stalled => 124,
+        Status::OverDisk | Status::Cancelled => 125,
     }
 }
 

@@ -209,6 +209,7 @@ fn everything(role: &Role) -> (Assignment, Attached) {
         unshown: vec![text()],
         repo_map: text(),
         relevant: vec![file()],
+        input: Some(text()),
     };
     (assignment, attached)
 }

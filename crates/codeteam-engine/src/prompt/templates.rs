@@ -10,13 +10,15 @@ use codeteam_core::yaml::nearest;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 
-use super::{Error, filters, tags};
+use super::{Error, filters, is_exact, tags};
 use crate::inside;
 
 /// What every worker is told it is.
 pub(super) const SYSTEM: &str = "system.md.j2";
 /// What it is to do, unless its role names another template.
 pub(super) const ASSIGNMENT: &str = "assignment.md.j2";
+/// What those are told before whose contract says what they are given.
+pub(super) const EXACT: &str = "exact.md.j2";
 /// What was wrong before.
 pub(super) const FEEDBACK: &str = "feedback.md.j2";
 
@@ -30,6 +32,7 @@ macro_rules! built_in {
 pub const BUILT_IN: &[(&str, &str)] = built_in![
     "system.md.j2",
     "assignment.md.j2",
+    "exact.md.j2",
     "head.md.j2",
     "task.md.j2",
     "documents.md.j2",
@@ -158,7 +161,11 @@ impl Templates {
     /// The templates that an assignment is put into words by, its role's own prompt aside.
     fn used(&self, assignment: &Assignment) -> BTreeSet<String> {
         let role = self.of_role(assignment.template.as_deref());
-        let mut waiting = vec![SYSTEM.to_owned(), role.unwrap_or(ASSIGNMENT).to_owned()];
+        let mut waiting = if is_exact(assignment) {
+            vec![EXACT.to_owned()]
+        } else {
+            vec![SYSTEM.to_owned(), role.unwrap_or(ASSIGNMENT).to_owned()]
+        };
         waiting.extend(included(&assignment.prompt));
         let mut used = BTreeSet::new();
         while let Some(name) = waiting.pop() {

@@ -7,6 +7,7 @@ use codeteam_core::event::{Delivered, Outcome};
 use codeteam_core::ids::RunId;
 use codeteam_core::{Run, rollup};
 use codeteam_engine::Engine;
+use codeteam_engine::artifacts;
 use codeteam_engine::driver::{self, Observer, Options, Stop};
 use codeteam_engine::process::Cancel;
 use codeteam_engine::{proposal, tell};
@@ -290,6 +291,11 @@ fn not_done(scene: &Scene, engine: &Engine, run: &Run, stop: &Stop) {
                 tell::headline(run)
             ));
             say(&format!("  look    {codeteam} show {}", run.id));
+            if let Some(log) = artifacts::strict_log(engine, run) {
+                let top = engine.repo.top_level();
+                let log = log.strip_prefix(top).unwrap_or(&log);
+                say(&format!("  log     {}", log.display()));
+            }
             say(&format!("  again   {codeteam} retry {}", run.id));
         }
         Stop::Waiting(questions) => {

@@ -2,6 +2,7 @@
 
 mod config;
 mod files;
+mod layout;
 mod schema;
 mod told;
 
@@ -38,6 +39,17 @@ pub(crate) struct Args {
     /// The workflow to propose, in place of the one that seems to fit.
     #[arg(long, value_name = "NAME")]
     template: Option<String>,
+    /// Lay the repository out for a workflow: `strict` has folders for its agents' prompts, their
+    /// configuration, notes, the code and the logs.
+    #[arg(long, value_name = "NAME", conflicts_with = "template")]
+    layout: Option<Layout>,
+}
+
+/// How a repository can be laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Layout {
+    /// For the workflow of the same name.
+    Strict,
 }
 
 /// What `--json` prints.
@@ -56,9 +68,15 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     if let Some(name) = &args.template {
         known(name, &folder, scene)?;
     }
-    let survey = look(&repo, args.template.as_deref())?;
+    let mut survey = look(&repo, args.template.as_deref())?;
+    if args.layout.is_some() {
+        layout::fit(&mut survey);
+    }
     let mut notes = Vec::new();
-    let proposed = files::propose(&root, &survey, schema::files(), &mut notes)?;
+    let mut proposed = files::propose(&root, &survey, args.layout, schema::files(), &mut notes)?;
+    if args.layout.is_some() {
+        layout::propose(&root, &survey, &mut proposed)?;
+    }
     let is_asked = !args.yes && !args.dry_run && !proposed.is_empty();
     if !scene.json {
         let is_shown = scene.detail >= Detail::Normal || is_asked || args.dry_run;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use codeteam_agent::scripted::Script;
 use codeteam_core::budget;
 use codeteam_core::event::{RunStarted, Sandbox};
+use codeteam_core::workflow::StepKind;
 use codeteam_engine::config::{GitMode, microusd};
 use codeteam_engine::engine::{Engine, Prepared, Project, Request};
 use codeteam_engine::perform::now;
@@ -365,7 +366,10 @@ pub(crate) fn warn(scene: &Scene, engine: &Engine, started: &RunStarted) -> Resu
             "HEAD is detached; the run starts from commit {from}"
         ));
     }
-    if engine.config.checks().is_empty() {
+    let mut steps = started.workflow.steps.values();
+    let is_checked =
+        steps.any(|step| matches!(&step.kind, StepKind::Gate { checks } if !checks.is_empty()));
+    if engine.config.checks().is_empty() && !is_checked {
         note(
             "no checks are configured (`verification.commands` in `.codeteam/config.yml`), so only reviewers judge",
         );

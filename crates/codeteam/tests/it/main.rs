@@ -39,6 +39,7 @@ mod run;
 mod samples;
 mod sandbox;
 mod stand_ins;
+mod strict;
 mod surroundings;
 mod talk;
 mod upkeep;

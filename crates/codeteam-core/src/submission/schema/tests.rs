@@ -71,7 +71,11 @@ fn every_schema_accepts_its_example_and_nothing_else() {
         let schema = schema(form);
         let answer = example(form);
         assert_eq!(objection(&schema, &answer, "answer"), None, "{form:?}");
-        let blocked = json!({"blocked": "no access"});
+        let blocked = if form.contract == Contract::Strict {
+            json!({"status": "error", "reason": "no access"})
+        } else {
+            json!({"blocked": "no access"})
+        };
         assert_eq!(objection(&schema, &blocked, "answer"), None, "{form:?}");
         let mut more = answer.clone();
         more["lgtm"] = true.into();
@@ -206,43 +210,40 @@ fn strict() {
         Kind::Planner,
         Mode::Tools,
         &expect![[r#"
-        plan_id: string: The id that you were told; `plan_0001` if you were told none.
-        tasks: [object]: Small tasks that can each be tested, in the order they are done: each starts when the one before it is complete.
-          id: string: `T1`, `T2` and so on, in order.
-          title: string: What to do, in a few words.
-          rationale: string: Why. At most 4000 characters, like every text.
-          acceptance: string: What can be seen to hold when it is done.
-          artifacts: [string]: Every file it may change or make, relative to the project; at least one.
-        status: ["error"]: Only if you cannot go on: `error`. No other key than `reason` then.
-        reason: string: Only with `status`: why you cannot go on, in short.
-        blocked: string: Only if you cannot go on: why. No other key then.
-    "#]],
+            plan_id: string: The id that you were told; `plan_0001` if you were told none.
+            tasks: [object]: Small tasks that can each be tested, in the order they are done: each starts when the one before it is complete.
+              id: string: `T1`, `T2` and so on, in order.
+              title: string: What to do, in a few words.
+              rationale: string: Why. At most 4000 characters, like every text.
+              acceptance: string: What can be seen to hold when it is done.
+              artifacts: [string]: Every file it may change or make, relative to the project; at least one.
+            status: ["error"]: Only if you cannot go on: `error`. No other key than `reason` then.
+            reason: string: Only with `status`: why you cannot go on, in short.
+        "#]],
     );
     check(
         Contract::Strict,
         Kind::Implementer,
         Mode::Edits,
         &expect![[r#"
-        edits: [object]: Every file that changes or is new, each once.
-          path: string: Where it is, relative to the project.
-          content: string: All of its text, from the first line to the last.
-        status: ["error"]: Only if you cannot go on: `error`. No other key than `reason` then.
-        reason: string: Only with `status`: why you cannot go on, in short.
-        blocked: string: Only if you cannot go on: why. No other key then.
-    "#]],
+            edits: [object]: Every file that changes or is new, each once, in the order of their paths.
+              path: string: Where it is, relative to the project.
+              content: string: All of its text, from the first line to the last.
+            status: ["error"]: Only if you cannot go on: `error`. No other key than `reason` then.
+            reason: string: Only with `status`: why you cannot go on, in short.
+        "#]],
     );
     check(
         Contract::Strict,
         Kind::Gatekeeper,
         Mode::Tools,
         &expect![[r#"
-        task_id: string: The task that was judged.
-        passed: boolean: Whether it passed.
-        report: string: What shows it: the output of the tests. Of more than 4000 characters give the first 2500, a line `...`, and the last 1000.
-        status: ["error"]: Only if you cannot go on: `error`. No other key than `reason` then.
-        reason: string: Only with `status`: why you cannot go on, in short.
-        blocked: string: Only if you cannot go on: why. No other key then.
-    "#]],
+            task_id: string: The task that was judged.
+            passed: boolean: Whether it passed.
+            report: string: What shows it: the output of the tests. Of more than 4000 characters give the first 2500, a line `...`, and the last 1000.
+            status: ["error"]: Only if you cannot go on: `error`. No other key than `reason` then.
+            reason: string: Only with `status`: why you cannot go on, in short.
+        "#]],
     );
 }
 

@@ -83,7 +83,7 @@ fn a_plan_has_the_name_that_was_told() {
         let answer = json!({"plan_id": plan_id, "tasks": [task("T1")]}).to_string();
         let about = About {
             plan: Some(told),
-            task: None,
+            ..About::default()
         };
         match parse_about(form(Kind::Planner), &answer, &about)? {
             Submission::Plan(planned) => Ok(planned.plan.plan_id),
@@ -94,11 +94,14 @@ fn a_plan_has_the_name_that_was_told() {
         answered("feature-0021", "feature-0021").unwrap(),
         "feature-0021"
     );
-    assert_eq!(answered("plan_0001", "feature-0021").unwrap(), "");
-    assert_eq!(
-        answered("feature-0020", "feature-0021").unwrap_err(),
-        "at `plan_id`: `feature-0020` is not the plan's id; it must be `feature-0021` or `plan_0001`"
-    );
+    assert_eq!(answered("plan_0001", "plan_0001").unwrap(), "plan_0001");
+    assert_eq!(answered("plan_0001", "").unwrap(), "");
+    for other in ["feature-0020", "plan_0001"] {
+        assert_eq!(
+            answered(other, "feature-0021").unwrap_err(),
+            format!("at `plan_id`: `{other}` is not the plan's id; it must be `feature-0021`")
+        );
+    }
     assert_eq!(
         answered("mine", "").unwrap_err(),
         "at `plan_id`: `mine` is not the plan's id; it must be `plan_0001`"
@@ -132,37 +135,184 @@ fn edits_are_whole_files_in_the_order_of_their_paths() {
     assert!(deleted.contains("unknown field `delete`"), "{deleted}");
 }
 
+fn judged(task: &str, passed: bool, report: &str) -> String {
+    json!({"task_id": task, "passed": passed, "report": report}).to_string()
+}
+
 #[test]
 fn a_report_is_the_reason_and_names_its_task() {
-    let answer = |passed: bool| {
-        json!({"task_id": "T1", "passed": passed, "report": "=== 5 passed in 0.12s ==="})
-            .to_string()
-    };
-    for (passed, choice) in [(true, Choice::Approve), (false, Choice::Reject)] {
-        let parsed = parse(form(Kind::Gatekeeper), &answer(passed));
+    let reason = |passed: bool, report: &str| {
+        let parsed = parse(form(Kind::Gatekeeper), &judged("T1", passed, report));
         let Ok(Submission::Verdict(verdict)) = parsed else {
             panic!("{parsed:?}")
         };
-        assert_eq!(verdict.verdict, choice);
-        assert_eq!(verdict.reason, "=== 5 passed in 0.12s ===");
-    }
+        assert_eq!(verdict.verdict == Choice::Approve, passed);
+        verdict.reason
+    };
+    assert_eq!(
+        reason(true, "=== 5 passed in 0.12s ==="),
+        "=== 5 passed in 0.12s ==="
+    );
+    assert_eq!(
+        reason(false, "F\nE  assert 1 == 2\n1 failed in 0.03s\n"),
+        "the tests failed: 1 failed in 0.03s\n\nF\nE  assert 1 == 2\n1 failed in 0.03s\n"
+    );
+    assert_eq!(reason(true, ""), "the tests passed and printed nothing");
+    assert_eq!(reason(false, " "), "the tests failed and printed nothing");
     let about = |task: &str| {
         let task = TaskId::from(task);
         let about = About {
             task: Some(&task),
-            plan: None,
+            ..About::default()
         };
-        parse_about(form(Kind::Gatekeeper), &answer(true), &about).map(|_| ())
+        parse_about(form(Kind::Gatekeeper), &judged("T1", true, "x"), &about).map(|_| ())
     };
     assert_eq!(about("T1"), Ok(()));
     assert_eq!(
         about("T2").unwrap_err(),
         "at `task_id`: `T2` is to be judged, not `T1`"
     );
-    let silent = json!({"task_id": "T1", "passed": true, "report": ""});
+}
+
+#[test]
+fn a_gatekeeper_says_what_the_tests_say_in_the_order_that_is_fixed() {
+    let said = |answer: &str, passed: bool| {
+        let about = About {
+            passed: Some(passed),
+            ..About::default()
+        };
+        parse_about(form(Kind::Gatekeeper), answer, &about).map(|_| ())
+    };
+    assert_eq!(said(&judged("T1", true, "x"), true), Ok(()));
+    assert_eq!(said(&judged("T1", false, "x"), false), Ok(()));
     assert_eq!(
-        refused(Kind::Gatekeeper, &silent),
-        "`report` must not be empty"
+        said(&judged("T1", true, "x"), false).unwrap_err(),
+        "at `passed`: it must be `false`, because the tests did not end with 0"
+    );
+    assert_eq!(
+        said(&judged("T1", false, "x"), true).unwrap_err(),
+        "at `passed`: it must be `true`, because the tests ended with 0"
+    );
+    // What a CLI adds for the keys that are left out is not said.
+    let with_nulls = r#"{"task_id":"T1","passed":true,"report":"x","status":null,"reason":null}"#;
+    assert_eq!(said(with_nulls, true), Ok(()));
+    let order = "the keys must be in this order: `task_id`, `passed`, `report`";
+    for answer in [
+        r#"{"passed":true,"task_id":"T1","report":"x"}"#,
+        r#"{"task_id":"T1","report":"x","passed":true}"#,
+    ] {
+        assert_eq!(said(answer, true).unwrap_err(), order);
+    }
+    let more = said(
+        r#"{"task_id":"T1","passed":true,"report":"x","notes":""}"#,
+        true,
+    );
+    assert!(more.unwrap_err().starts_with("unknown field `notes`"));
+}
+
+#[test]
+fn a_long_output_is_told_by_its_two_ends() {
+    let exact = "ä".repeat(4_000);
+    assert_eq!(report(&exact), exact);
+    let long = format!(
+        "{}{}{}",
+        "a".repeat(2_500),
+        "ß".repeat(501),
+        "z".repeat(1_000)
+    );
+    let told = report(&long);
+    assert_eq!(
+        told,
+        format!("{}\n...\n{}", "a".repeat(2_500), "z".repeat(1_000))
+    );
+    assert_eq!(report(&told), told, "once is enough");
+
+    let answer = judged("T1", true, "all is well");
+    let mended = with_report(&answer, &told).unwrap();
+    assert_eq!(mended, judged("T1", true, &told));
+    assert_eq!(with_report(&mended, &told), None);
+    let long = judged("T1", true, &"x".repeat(4_001));
+    assert_eq!(with_report(&long, "x"), None, "that is to be refused");
+    assert_eq!(with_report("Here: {}", "x"), None);
+}
+
+#[test]
+fn only_what_a_task_lists_is_touched() {
+    let change = |path: &str, root: Option<&str>, files: &[&str]| {
+        let files: Vec<String> = files.iter().map(|file| (*file).to_owned()).collect();
+        let about = About {
+            files: Some(&files),
+            root,
+            ..About::default()
+        };
+        let answer = json!({"edits": [{"path": path, "content": "x"}]}).to_string();
+        match parse_about(form(Kind::Implementer), &answer, &about)? {
+            Submission::Change(change) => Ok(change.edits[0].path.clone()),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(change("a.py", None, &["b.py", "a.py"]).unwrap(), "a.py");
+    assert_eq!(
+        change("src//a.py", None, &["src/a.py"]).unwrap(),
+        "src//a.py"
+    );
+    assert_eq!(change("docs/a.md", None, &["docs/"]).unwrap(), "docs/a.md");
+    let other: Result<String, String> = change("c.py", None, &["a.py", "b.py"]);
+    assert_eq!(
+        other.unwrap_err(),
+        "`c.py` is not one of the task's artifacts: a.py, b.py"
+    );
+    assert!(change("docsx/a.md", None, &["docs/"]).is_err());
+
+    let root = Some("workspace");
+    let files = ["workspace/src/a.py"];
+    assert_eq!(
+        change("src/a.py", root, &files).unwrap(),
+        "workspace/src/a.py"
+    );
+    assert_eq!(
+        change("workspace/src/a.py", root, &files).unwrap_err(),
+        "`workspace/src/a.py` is not one of the task's artifacts: src/a.py"
+    );
+    for outside in [
+        "../src/a.py",
+        "/etc/passwd",
+        "src/../../a.py",
+        ".git/config",
+    ] {
+        let why = change(outside, root, &files).unwrap_err();
+        assert_eq!(why, format!("`{outside}` is not a file of the worktree"));
+    }
+}
+
+/// The seed's own example, to the letter, in and out of a folder.
+#[test]
+fn a_plan_is_told_as_it_was_given() {
+    let given = r#"{"plan_id":"plan_0001","tasks":[{"id":"T1","title":"Implement get_user_stats","rationale":"Provide summary statistics for user data","acceptance":"get_user_stats(data) returns dict with count, mean","artifacts":["src/stats.py"]}]}"#;
+    for root in [None, Some("workspace")] {
+        let about = About {
+            plan: Some("plan_0001"),
+            root,
+            ..About::default()
+        };
+        let parsed = parse_about(form(Kind::Planner), given, &about);
+        let Ok(Submission::Plan(Planned { plan })) = parsed else {
+            panic!("{parsed:?}")
+        };
+        let file = if root.is_some() {
+            "workspace/src/stats.py"
+        } else {
+            "src/stats.py"
+        };
+        assert_eq!(plan.tasks[0].files, [file]);
+        assert_eq!(plan_as_told(&plan, root).to_string(), given);
+    }
+    let mut outside = task("T1");
+    outside["artifacts"] = json!(["src/a.py", "../b.py"]);
+    let plan = json!({"plan_id": "plan_0001", "tasks": [outside]});
+    assert_eq!(
+        refused(Kind::Planner, &plan),
+        "at `tasks[0].artifacts`: `../b.py` is not a file of the project"
     );
 }
 
@@ -191,6 +341,12 @@ fn an_error_is_blocked() {
             ),
         ] {
             assert_eq!(refused(kind, &answer), words);
+        }
+        let native = refused(kind, &json!({"blocked": "x"}));
+        assert!(native.starts_with("unknown field `blocked`"), "{native}");
+        for words in ["Here it is: {}", "```json\n{}\n```", "{} Done.", "[]"] {
+            let why = parse(form(kind), words).unwrap_err();
+            assert!(why.starts_with("the answer "), "{why}");
         }
     }
 }

@@ -4,14 +4,16 @@
 use codeteam_context::strategy::Patterns;
 use codeteam_context::tree::Tree;
 use codeteam_core::assignment::Assignment;
+use codeteam_core::event::CheckResult;
 use codeteam_core::ids::BodyId;
 
 use crate::context::strategies::Strategies;
 use crate::context::{self, About, Asked, Place, Sight, Told};
 use crate::engine::Engine;
 use crate::find;
+use crate::layout;
 use crate::perform::{Error, Job, oid};
-use crate::prompt::Templates;
+use crate::prompt::{self, Templates};
 use crate::workspace::Workspace;
 
 /// Longer files are not shown.
@@ -64,6 +66,7 @@ pub(super) fn told(
             // What the frame started from, not what its worker has made of it.
             base: &oid(&job.base.tree.0)?,
             folder: &engine.folder,
+            notes: engine.config.layout.map(|_| layout::NOTES),
         },
         project: &sight,
         map: &|tokens| sight.map(tokens),
@@ -71,8 +74,28 @@ pub(super) fn told(
         diff: change.map(|change| body(&change.diff)).transpose()?,
         changes: changes(assignment, workspace),
         printed: attachments.map(body).collect::<Result<_, _>>()?,
+        outputs: if prompt::is_exact(assignment) {
+            outputs(assignment, engine)?
+        } else {
+            Vec::new()
+        },
         budget: assignment.context.budget.unwrap_or(TOKEN_BUDGET),
     })?)
+}
+
+/// What the checks printed, one by one.
+pub(super) fn outputs(
+    assignment: &Assignment,
+    engine: &Engine,
+) -> Result<Vec<Option<String>>, Error> {
+    let output = |check: &CheckResult| -> Result<Option<String>, Error> {
+        let Some(body) = &check.output else {
+            return Ok(None);
+        };
+        let bytes = engine.bodies.get(&body.0)?;
+        Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+    };
+    assignment.checks.iter().map(output).collect()
 }
 
 /// What has changed since it was judged before. A tree that is no longer there has nothing to say.

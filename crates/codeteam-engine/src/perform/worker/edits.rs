@@ -5,22 +5,28 @@
 
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use codeteam_context::redact::marks;
 use codeteam_core::assignment::Assignment;
 use codeteam_core::failure::{Facts, Stage};
-use codeteam_core::submission::{self, Edit, Form, Submission};
+use codeteam_core::role::Contract;
+use codeteam_core::submission::{self, Change, Edit, Form, Submission};
+use codeteam_core::workflow::glob_matches;
+use serde_json::Value;
 
-use crate::perform::Error;
+use crate::engine::Engine;
 use crate::perform::worker::files::failed;
+use crate::perform::{Context, Error, Job, oid};
 
 /// Applies the edits of an answer; says what the worker must be told if they cannot be. An answer
 /// that core will refuse has none.
 pub(super) fn apply(
+    job: &Job,
     assignment: &Assignment,
     answer: &str,
     tree: &Path,
+    context: &Context<'_>,
 ) -> Result<Result<(), Facts>, Error> {
     let form = Form {
         kind: assignment.kind,
@@ -28,9 +34,24 @@ pub(super) fn apply(
         mode: assignment.means.mode,
         asks: assignment.asks,
     };
-    let Ok(Submission::Change(change)) = submission::parse(form, answer) else {
+    let parsed = submission::parse_about(form, answer, &assignment.about());
+    let Ok(Submission::Change(change)) = parsed else {
         return Ok(Ok(()));
     };
+    if assignment.contract == Contract::Strict {
+        if let Some(test) = touched_test(job, &change, context.engine)? {
+            let message = format!("`{test}` is a test that is there already, and is not changed");
+            return Ok(Err(Facts {
+                stage: Stage::Forbidden,
+                message,
+                ..Facts::default()
+            }));
+        }
+        if !is_sorted(answer) {
+            let told = "the edits are not in the order of their paths; they are taken in it";
+            (context.lines)(&job.id, told);
+        }
+    }
     for edit in &change.edits {
         let path = tree.join(&edit.path);
         if loses_a_secret(tree, edit) {
@@ -57,6 +78,30 @@ pub(super) fn apply(
         }
     }
     Ok(Ok(()))
+}
+
+/// A test among the edits that was there before the task began. One that the task adds is new.
+fn touched_test(job: &Job, change: &Change, engine: &Engine) -> Result<Option<String>, Error> {
+    let patterns = &engine.config.verification.test_paths;
+    let is_test = |path: &&String| patterns.iter().any(|test| glob_matches(test, path));
+    let tests = change.edits.iter().map(|edit| &edit.path).filter(is_test);
+    // As paths, so that `a//b` is `a/b`, and as git writes them.
+    let plain = |path: &String| Path::new(path).components().collect::<PathBuf>();
+    let tests: Vec<PathBuf> = tests.map(plain).collect();
+    let there = engine
+        .repo
+        .files_of(&oid(&job.base.tree.0)?, &tests)
+        .map_err(Error::from)?;
+    let first = there.into_iter().next();
+    Ok(first.map(|file| file.path.to_string_lossy().into_owned()))
+}
+
+/// Whether the edits of an answer are in the order of their paths.
+fn is_sorted(answer: &str) -> bool {
+    let answer: Value = serde_json::from_str(answer).unwrap_or_default();
+    let edits = answer["edits"].as_array().map(Vec::as_slice);
+    let paths = edits.unwrap_or_default().iter();
+    paths.map(|edit| edit["path"].as_str()).is_sorted()
 }
 
 /// Whether a file would say that something was taken out where it now has the thing itself: what

@@ -245,6 +245,7 @@ pub(crate) fn retold(transcript: &str) -> Option<(Box<dyn Fold>, Vec<Told>)> {
         model: spoken.model,
         before: spoken.before,
         clock: Clock::read(),
+        bare: false,
     });
     for said in lines {
         let stream = match said.stream {

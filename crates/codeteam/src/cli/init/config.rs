@@ -6,6 +6,7 @@ use codeteam_core::yaml;
 use codeteam_engine::survey::{Pack, Survey, packs};
 use serde_json::Value;
 
+use super::Layout;
 use super::told::plain;
 use crate::problem::Problem;
 
@@ -22,13 +23,13 @@ struct Section {
 }
 
 /// A new configuration.
-pub(super) fn new(survey: &Survey) -> String {
+pub(super) fn new(survey: &Survey, layout: Option<Layout>) -> String {
     let mut text = HEAD.to_owned();
-    for section in sections(survey) {
+    for section in sections(survey, layout) {
         text.push('\n');
         text.push_str(&section.text);
     }
-    if survey.checks.is_empty() {
+    if survey.checks.is_empty() && layout.is_none() {
         text.push_str(
             "\n# What must hold before anything is committed. Nothing was found; for example:\n\
              # verification:\n#   commands:\n#     - { name: tests, command: make test }\n",
@@ -46,6 +47,7 @@ pub(super) fn completed(
     path: &str,
     before: &str,
     survey: &Survey,
+    layout: Option<Layout>,
     notes: &mut Vec<String>,
 ) -> Result<String, Problem> {
     let parse = |text: &str| yaml::parse::<Option<serde_json::Map<String, Value>>>(path, text);
@@ -55,7 +57,7 @@ pub(super) fn completed(
     let known = known.unwrap_or_default();
     let mut text = before.to_owned();
     let mut added = Vec::new();
-    for section in sections(survey) {
+    for section in sections(survey, layout) {
         if known.contains_key(section.key) {
             // What was set up cannot be reached, or found, without these.
             if section.key == "sandbox" {
@@ -91,10 +93,16 @@ pub(super) fn completed(
     Ok(before.to_owned())
 }
 
-fn sections(survey: &Survey) -> Vec<Section> {
+fn sections(survey: &Survey, layout: Option<Layout>) -> Vec<Section> {
     let section = |key, text: String| (!text.is_empty()).then_some(Section { key, text });
+    let laid_out = layout.map(|Layout::Strict| {
+        "# `prompts/`, `config/` and `kb/` say the rest; the code is in `workspace/`, logs in `runs/`.\n\
+         layout: strict\n"
+            .to_owned()
+    });
     [
         section("workflow", workflow(survey)),
+        section("layout", laid_out.unwrap_or_default()),
         section("setup", setup(survey)),
         section("sandbox", sandbox(survey)),
         section("verification", verification(survey)),

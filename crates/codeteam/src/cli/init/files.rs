@@ -9,7 +9,7 @@ use codeteam_engine::engine::{IGNORE, make_folder};
 use codeteam_engine::survey::Survey;
 use serde::Serialize;
 
-use super::config;
+use super::{Layout, config};
 use crate::problem::Problem;
 
 /// A file as it is to be.
@@ -27,6 +27,7 @@ pub(super) struct Proposed {
 pub(super) fn propose(
     root: &Path,
     survey: &Survey,
+    layout: Option<Layout>,
     schemas: Vec<(String, String)>,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Proposed>, Problem> {
@@ -42,9 +43,9 @@ pub(super) fn propose(
         _ => ".codeteam/config.yml",
     };
     match read(root, path)? {
-        None => add(path.to_owned(), None, config::new(survey)),
+        None => add(path.to_owned(), None, config::new(survey, layout)),
         Some(before) => {
-            let text = config::completed(path, &before, survey, notes)?;
+            let text = config::completed(path, &before, survey, layout, notes)?;
             add(path.to_owned(), Some(before), text);
         }
     }
@@ -66,7 +67,7 @@ pub(super) fn propose(
     let is_told = told
         .iter()
         .any(|name| root.join(name).symlink_metadata().is_ok());
-    if !is_told && read(root, path)?.is_none() {
+    if layout.is_none() && !is_told && read(root, path)?.is_none() {
         add(path.to_owned(), None, config::context(survey));
     }
     Ok(files)
@@ -140,7 +141,7 @@ pub(super) fn write(root: &Path, files: &[Proposed]) -> Result<(), Problem> {
 
 /// What a file says now; none if it is not there. A link on the way is refused: what is written
 /// there would be written elsewhere.
-fn read(root: &Path, path: &str) -> Result<Option<String>, Problem> {
+pub(super) fn read(root: &Path, path: &str) -> Result<Option<String>, Problem> {
     let mut at = root.to_owned();
     for part in path.split('/') {
         at.push(part);

@@ -1,0 +1,127 @@
+//! `config/policies.yaml`: how long texts may be, what may be written, which command may run.
+
+use codeteam_core::submission::strict::MAX_CHARS;
+use codeteam_core::yaml::{Problem, Problems};
+use serde::Deserialize;
+
+use super::POLICIES;
+
+/// What is allowed.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Policies {
+    /// How long answers may be.
+    pub output: Output,
+    /// What may be written.
+    pub filesystem: Filesystem,
+    /// What may run.
+    pub execution: Execution,
+}
+
+/// How long answers may be.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Output {
+    /// Characters of any text but that of a file.
+    pub max_chars: usize,
+}
+
+/// What may be written.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Filesystem {
+    /// The folder of the code; paths of plans and edits are relative to it. `.` is the repository.
+    pub scope: String,
+}
+
+/// What may run.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Execution {
+    /// The command that tests everything, in the folder of the code.
+    pub command: String,
+    /// The commands that may run at all.
+    pub allow: Vec<String>,
+    /// How long one may take.
+    pub timeout_seconds: u64,
+}
+
+impl Default for Output {
+    fn default() -> Self {
+        Self {
+            max_chars: MAX_CHARS,
+        }
+    }
+}
+
+impl Default for Filesystem {
+    fn default() -> Self {
+        Self {
+            scope: "workspace".to_owned(),
+        }
+    }
+}
+
+impl Default for Execution {
+    fn default() -> Self {
+        Self {
+            command: "pytest -q".to_owned(),
+            allow: vec!["pytest -q".to_owned()],
+            timeout_seconds: 300,
+        }
+    }
+}
+
+impl Policies {
+    /// The folder of the code, if it is not the repository itself.
+    pub fn root(&self) -> Option<&str> {
+        let scope = self.filesystem.scope.trim_end_matches('/');
+        (scope != ".").then_some(scope)
+    }
+
+    /// What is wrong though its form is right.
+    pub(super) fn check(&self) -> Result<(), Problems> {
+        let scope = &self.filesystem.scope;
+        let plain = |part: &str| {
+            let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+            !part.is_empty() && !part.starts_with('.') && part.chars().all(known)
+        };
+        let wrong = if self.root().is_some_and(|root| !root.split('/').all(plain)) {
+            let message = format!("`filesystem.scope` is `{scope}`, which is no folder to work in");
+            Some((
+                message,
+                "name one below the repository, such as `workspace`",
+            ))
+        } else if self.output.max_chars < MAX_CHARS {
+            let message = format!("`output.max_chars` is below {MAX_CHARS}");
+            Some((message, "reports of tests may have as many"))
+        } else if self.execution.command.trim().is_empty() {
+            let message = "`execution.command` is empty".to_owned();
+            Some((
+                message,
+                "name the command that tests everything: `pytest -q`",
+            ))
+        } else if self.execution.timeout_seconds == 0 {
+            let message = "`execution.timeout_seconds` is 0".to_owned();
+            Some((message, "give the tests some time"))
+        } else {
+            None
+        };
+        match wrong {
+            None => Ok(()),
+            Some((message, hint)) => Err(Problems::one(Problem::of(POLICIES, message).hint(hint))),
+        }
+    }
+}
+
+/// The program of a command, if that is plainly its first word.
+pub fn program(command: &str) -> Option<&str> {
+    const OF_THE_SHELL: [&str; 16] = [
+        "cd", "test", "true", "false", "exit", "set", "export", "for", "if", "while", "case",
+        "exec", "eval", "command", "echo", "printf",
+    ];
+    let first = command.split_whitespace().next()?;
+    let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '+');
+    let is_plain = first.chars().all(known) && !first.starts_with('.');
+    (is_plain && !OF_THE_SHELL.contains(&first)).then_some(first)
+}

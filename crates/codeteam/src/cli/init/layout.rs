@@ -1,0 +1,64 @@
+//! The files of a layout that are not there yet. Nothing that is there is touched.
+
+use std::path::Path;
+
+use codeteam_core::yaml::Sources;
+use codeteam_engine::engine::Error as EngineError;
+use codeteam_engine::layout;
+use codeteam_engine::library::{Library, Places};
+use codeteam_engine::survey::{Found, Survey};
+
+use super::config;
+use super::files::{Proposed, read};
+use crate::problem::Problem;
+
+/// What the logs of runs are kept out of commits by.
+const IGNORED: &str =
+    "# What runs write. `git add --force` commits it nevertheless.\n*\n!.gitignore\n";
+
+/// Leaves to the layout what it says itself: which workflow, and what tests it.
+pub(super) fn fit(survey: &mut Survey) {
+    survey.template = Found {
+        name: "strict".to_owned(),
+        why: "`--layout` names it".to_owned(),
+    };
+    survey.cast = None;
+    survey.packs.clear();
+    survey.checks.clear();
+    survey
+        .notes
+        .retain(|note| !note.starts_with("no check was found"));
+}
+
+/// Adds the files that are missing.
+pub(super) fn propose(
+    root: &Path,
+    survey: &Survey,
+    proposed: &mut Vec<Proposed>,
+) -> Result<(), Problem> {
+    let library = Library::read(Places::default(), Sources::default(), None);
+    let mut files = Vec::new();
+    for agent in ["planner", "coder", "tester"] {
+        let role = library.resolve(&format!("strict/{agent}"));
+        let prompt = role.map_err(EngineError::from)?.role.prompt;
+        files.push((
+            format!("prompts/{agent}.md"),
+            format!("{}\n", prompt.trim_end()),
+        ));
+    }
+    let scaffold = layout::scaffold();
+    files.extend(scaffold.map(|(path, text)| (path.to_owned(), text.to_owned())));
+    files.push(("kb/project.md".to_owned(), config::context(survey)));
+    files.push(("runs/.gitignore".to_owned(), IGNORED.to_owned()));
+    files.sort();
+    for (path, text) in files {
+        if read(root, &path)?.is_none() {
+            proposed.push(Proposed {
+                path,
+                before: None,
+                text,
+            });
+        }
+    }
+    Ok(())
+}
