@@ -34,6 +34,7 @@ mod project;
 mod prompts;
 mod pty;
 mod redaction;
+mod reports;
 mod roles;
 mod run;
 mod samples;

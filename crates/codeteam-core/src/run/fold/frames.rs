@@ -167,15 +167,15 @@ pub(super) fn end_frame(run: &mut Run, path: &FramePath, outcome: &Outcome) {
     }
 }
 
-/// Where no step takes tasks one by one, the run has carried the plan out as a whole; unless
-/// nobody in it builds anything, and a plan was all it was to make.
+/// Where no step takes tasks one by one, the run has carried the plan out as a whole; unless nobody
+/// in it makes changes, and the plan itself is what it was for.
 fn complete_all(run: &mut Run, commits: &[Commit]) {
     let mut steps = run.workflow.steps.values();
-    let mut roles = run.roles.values();
-    if !roles.any(|role| role.kind == Kind::Implementer) {
-        return;
-    }
-    if steps.any(|step| matches!(step.kind, StepKind::Each { .. })) {
+    let makes = run
+        .roles
+        .values()
+        .any(|role| role.kind == Kind::Implementer);
+    if !makes || steps.any(|step| matches!(step.kind, StepKind::Each { .. })) {
         return;
     }
     let tasks = run.plan.iter().flat_map(|plan| &plan.tasks);
