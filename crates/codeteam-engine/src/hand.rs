@@ -90,8 +90,8 @@ pub fn lend(engine: &Engine, run: &Run, frame: &Frame) -> Result<Lent, Error> {
         .workspace(&run.id, run.sandbox, &name)?
         .borrowing(&own);
     let note = engine.workspaces_of(&run.id).join(&name).join("lent");
-    let taken_up = fs::read_to_string(&note).is_ok_and(|lent| lent == frame.tree.0)
-        && !workspace.is_missing();
+    let taken_up =
+        fs::read_to_string(&note).is_ok_and(|lent| lent == frame.tree.0) && !workspace.is_missing();
     if !taken_up {
         workspace.prepare(&tree, &base, Ignored::Keep)?;
         write(&note, &frame.tree.0)?;

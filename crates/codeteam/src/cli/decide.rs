@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use crate::cli::drive::Answering;
 use crate::cli::talk::Task;
-use crate::cli::{RunName, Scene, drive};
+use crate::cli::{RunName, Scene, drive, talk};
 use crate::exit::Exit;
 use crate::output::{self, say};
 use crate::problem::Problem;
@@ -99,7 +99,7 @@ const YES: &[&str] = &[
     "approve", "accept", "commit", "yes", "continue", "done", "ok",
 ];
 /// Words that mean no.
-const NO: &[&str] = &["reject", "no", "fail", "again"];
+const NO: &[&str] = &["reject", "change", "no", "fail", "again"];
 
 pub(crate) fn approve(args: &ApproveArgs, scene: &Scene) -> Result<Exit, Problem> {
     by_meaning(
@@ -168,6 +168,12 @@ pub(crate) fn answer(args: &AnswerArgs, scene: &Scene) -> Result<Exit, Problem> 
             args.answer, question.text
         ))
         .hint(format!("one of: {}", offered(question))));
+    }
+    if talk::editing(&state, question).as_ref() == Some(&args.answer) {
+        return Err(
+            Problem::user(format!("`{}` comes with a change", args.answer))
+                .hint(format!("`codeteam edit {id}` opens it, and hands it back")),
+        );
     }
     let decision = Decision::Answer {
         question: question.id.clone(),

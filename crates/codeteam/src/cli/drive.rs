@@ -344,8 +344,13 @@ pub(crate) fn ask(style: Style, run: &Run, question: &codeteam_core::frame::Ques
         say(&format!("  answer  {command} \"…\"{which}"));
         return;
     }
+    let editing = talk::editing(run, question);
     for answer in &question.answers {
-        say(&format!("  answer  {command} {}{which}", quoted(answer)));
+        if editing.as_ref() == Some(answer) {
+            say(&format!("  edit    codeteam edit {}{which}", run.id));
+        } else {
+            say(&format!("  answer  {command} {}{which}", quoted(answer)));
+        }
     }
     say("          (`-m \"…\"` says more to the next worker)");
 }

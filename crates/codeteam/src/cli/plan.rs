@@ -9,10 +9,10 @@ use codeteam_core::ids::RunId;
 use codeteam_core::role::Kind;
 use codeteam_core::workflow::StepKind;
 use codeteam_engine::Engine;
+use codeteam_engine::artifacts;
 use codeteam_engine::driver::Stop;
 use codeteam_engine::engine::Request;
 use codeteam_engine::perform::now;
-use codeteam_engine::artifacts;
 
 use crate::cli::run::{self, Limits, With};
 use crate::cli::talk::{self, Manner, Source, Task};
@@ -80,8 +80,8 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
             set: args.set,
             no_sandbox: args.no_sandbox,
         };
-        let path = plan_file(&engine, &run)
-            .ok_or_else(|| Problem::internal("the plan has no file"))?;
+        let path =
+            plan_file(&engine, &run).ok_or_else(|| Problem::internal("the plan has no file"))?;
         return run::carry_out(scene, path, with);
     }
     if scene.json {
@@ -95,7 +95,10 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
 /// What to drive: a new conversation, or one that was left.
 fn task(args: &Args, scene: &Scene) -> Result<(Arc<Engine>, Task), Problem> {
     let project = scene.project_set(&args.set)?;
-    let named = args.goal.as_deref().filter(|goal| run::is_plan(&project, goal));
+    let named = args
+        .goal
+        .as_deref()
+        .filter(|goal| run::is_plan(&project, goal));
     let Some(goal) = args.goal.as_ref().filter(|_| named.is_none()) else {
         let engine = scene.open(project)?;
         let run = open_run(&engine, named)?;
@@ -103,15 +106,17 @@ fn task(args: &Args, scene: &Scene) -> Result<(Arc<Engine>, Task), Problem> {
             say(&format!("{}: {}", run.plan_id, run.goal));
         }
         let inputs = super::resume::edited_plan(scene, &engine, &run)?;
-        return Ok((engine, Task::Resume(run.id.clone(), inputs.into_iter().collect())));
+        return Ok((
+            engine,
+            Task::Resume(run.id.clone(), inputs.into_iter().collect()),
+        ));
     };
     let request = Request {
         goal: goal.clone(),
-        workflow: Some(
-            args.workflow
-                .as_ref()
-                .map_or_else(|| WORKFLOW.to_owned(), |name| run::workflow(scene, name.clone())),
-        ),
+        workflow: Some(args.workflow.as_ref().map_or_else(
+            || WORKFLOW.to_owned(),
+            |name| run::workflow(scene, name.clone()),
+        )),
         worker: args.worker.clone(),
         script: args.script.as_ref().map(|path| scene.folder.join(path)),
         limits: args.limits.budget(),
@@ -151,8 +156,9 @@ fn open_run(engine: &Engine, plan: Option<&str>) -> Result<Run, Problem> {
         }
     }
     Err(match plan {
-        Some(plan) => Problem::user(format!("no conversation about {plan} is known"))
-            .hint(format!("`codeteam run {plan}` carries it out as its file says")),
+        Some(plan) => Problem::user(format!("no conversation about {plan} is known")).hint(
+            format!("`codeteam run {plan}` carries it out as its file says"),
+        ),
         None => Problem::user("no plan is being made")
             .hint("`codeteam plan \"what you want\"` starts a conversation"),
     })

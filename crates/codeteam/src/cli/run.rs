@@ -297,8 +297,10 @@ fn unfinished(scene: &Scene, project: &Project) -> Result<Option<PathBuf>, Probl
         .collect();
     if newest.len() > 1 {
         let names = newest.join(", ");
-        return Err(Problem::user(format!("several plans are equally new: {names}"))
-            .hint(format!("say which: `codeteam run {}`", newest[0])));
+        return Err(
+            Problem::user(format!("several plans are equally new: {names}"))
+                .hint(format!("say which: `codeteam run {}`", newest[0])),
+        );
     }
     if let Some(engine) = scene.existing()? {
         // What is under way is taken up, not begun a second time.

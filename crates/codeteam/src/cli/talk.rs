@@ -23,6 +23,7 @@ use codeteam_engine::Engine;
 use codeteam_engine::driver::{self, Observer, Options, Stop};
 use codeteam_engine::process::Cancel;
 
+pub(crate) use self::ask::editing;
 pub(crate) use self::hand::edit;
 pub(crate) use self::line::calm;
 pub(crate) use self::program::is_elsewhere;
@@ -119,9 +120,7 @@ pub(crate) fn drive(
             Task::Start(started) => {
                 driver::start(&driven, *started, &options, &observer).map(|(_, stop)| stop)
             }
-            Task::Resume(run, inputs) => {
-                driver::resume(&driven, &run, inputs, &options, &observer)
-            }
+            Task::Resume(run, inputs) => driver::resume(&driven, &run, inputs, &options, &observer),
         }
     };
     let thread = std::thread::Builder::new()

@@ -80,7 +80,11 @@ fn the_whole_conversation_and_the_coding_loop() {
         &[("EDITOR", &editor)],
     );
     plan.shows(&["feature-0001: Greet people", "Looking around"]);
-    plan.shows(&["You want a greeting.", "1. Which language?", "2. Loud or quiet?"]);
+    plan.shows(&[
+        "You want a greeting.",
+        "1. Which language?",
+        "2. Loud or quiet?",
+    ]);
     plan.until("plan feature-0001> ");
     plan.line("/acept_plan");
     plan.until("there is no `/acept_plan`");
@@ -93,7 +97,11 @@ fn the_whole_conversation_and_the_coding_loop() {
     plan.shows(&["Plan feature-0001, 1 task:", "task-001  Greet by name"]);
     plan.until("Do you want to /accept_plan or /request_feedback_round?");
     plan.line("/request_feedback_round");
-    plan.shows(&["The plan should be changed: Too coarse", "No tests (major)", "Nobody could tell."]);
+    plan.shows(&[
+        "The plan should be changed: Too coarse",
+        "No tests (major)",
+        "Nobody could tell.",
+    ]);
     plan.until("plan feature-0001> ");
     plan.line("/edit");
     plan.shows(&["Plan feature-0001, 1 task:", "task-001  Greet everybody"]);
@@ -103,9 +111,15 @@ fn the_whole_conversation_and_the_coding_loop() {
     plan.shows(&["accepted: feature-0001", "codeteam run feature-0001"]);
     plan.end(0);
     let file = project.read(".codeteam/planning/feature-0001/plan.yml");
-    assert!(file.contains("accepted") && file.contains("Greet everybody"), "{file}");
+    assert!(
+        file.contains("accepted") && file.contains("Greet everybody"),
+        "{file}"
+    );
     assert!(file.contains("status: \"pending\""), "{file}");
-    project.run(&["plan", "feature-0001"]).expect(2).says(&["feature-0001 is accepted already"]);
+    project
+        .run(&["plan", "feature-0001"])
+        .expect(2)
+        .says(&["feature-0001 is accepted already"]);
     let answers = project.events();
     let answers = answers.iter().filter(|e| e["event"]["type"] == "answered");
     let answers: Vec<_> = answers.map(|e| e["event"]["answer"].clone()).collect();
@@ -113,19 +127,36 @@ fn the_whole_conversation_and_the_coding_loop() {
     assert_eq!(answers[1], "/save_plan Ada, and no more questions");
 
     let args = ["run", "--workflow", "codeteam", "--script", &script];
-    let mut run = project.terminal_with(&args, &[("EDITOR", &self::editor(&project, "echo 'echo by hand' >> \"$1\""))]);
+    let mut run = project.terminal_with(
+        &args,
+        &[(
+            "EDITOR",
+            &self::editor(&project, "echo 'echo by hand' >> \"$1\""),
+        )],
+    );
     run.until("you judge every change");
-    run.shows(&["task-001: Is this change what you want?", "judge task-001> "]);
+    run.shows(&[
+        "task-001: Is this change what you want?",
+        "judge task-001> ",
+    ]);
     run.keys("d");
     run.shows(&["+++ b/greet.sh", "+echo round 1", "judge task-001> "]);
     run.keys("?");
-    run.shows(&["/accept_changes [words]", "/reject_changes <feedback>", "judge task-001> "]);
+    run.shows(&[
+        "/accept_changes [words]",
+        "/reject_changes <feedback>",
+        "judge task-001> ",
+    ]);
     run.line("/reject_changes");
     run.until("say what is wrong");
     run.line("/reject_changes Say it louder");
     run.shows(&["Is this change what you want?", "judge task-001> "]);
     run.line("/edit");
-    run.shows(&["the change is in ", "+echo by hand", "handed back: greet.sh"]);
+    run.shows(&[
+        "the change is in ",
+        "+echo by hand",
+        "handed back: greet.sh",
+    ]);
     run.shows(&["Is this change what you want?", "judge task-001> "]);
     run.line("/report");
     run.until("# Verification Report for Task: task-001");
@@ -194,16 +225,44 @@ fn a_change_is_edited_from_another_terminal() {
     let args = ["run", "x", "--workflow", &workflow, "--script", &script];
     project.run(&args).expect(3);
     let nothing = editor(&project, "true");
-    let done = Done::from(project.codeteam(&["edit"]).env("EDITOR", nothing).output().unwrap());
+    let done = Done::from(
+        project
+            .codeteam(&["edit"])
+            .env("EDITOR", nothing)
+            .output()
+            .unwrap(),
+    );
     done.expect(0).says(&["nothing was changed"]);
-    let adds = editor(&project, "echo more >> \"$1\"; echo new > new.txt; mkdir -p sub && cd sub && git init -q .");
-    let nested = Done::from(project.codeteam(&["edit"]).env("EDITOR", adds).output().unwrap());
+    let adds = editor(
+        &project,
+        "echo more >> \"$1\"; echo new > new.txt; mkdir -p sub && cd sub && git init -q .",
+    );
+    let nested = Done::from(
+        project
+            .codeteam(&["edit"])
+            .env("EDITOR", adds)
+            .output()
+            .unwrap(),
+    );
     nested.expect(0).says(&["it cannot be taken", "sub"]);
     // Taken up as it was left, with what stood in the way removed.
     let mends = editor(&project, "rm -rf sub");
-    let done = Done::from(project.codeteam(&["edit"]).env("EDITOR", mends).output().unwrap());
-    done.expect(0).says(&["(as you left it)", "+more", "handed back: greet.sh, new.txt"]);
-    project.run(&["resume"]).expect(3).says(&["Is this what you want?"]);
+    let done = Done::from(
+        project
+            .codeteam(&["edit"])
+            .env("EDITOR", mends)
+            .output()
+            .unwrap(),
+    );
+    done.expect(0).says(&[
+        "(as you left it)",
+        "+more",
+        "handed back: greet.sh, new.txt",
+    ]);
+    project
+        .run(&["resume"])
+        .expect(3)
+        .says(&["Is this what you want?"]);
     project.run(&["approve"]).expect(0);
     project.run(&["resume"]).expect(0);
     assert_eq!(project.made("greet.sh"), "echo round 1\nmore");
@@ -220,7 +279,11 @@ fn killed_at_the_prompt_it_goes_on_where_it_was() {
     plan.until("half an ans");
     plan.kill();
     let mut again = project.terminal(&["plan"]);
-    again.shows(&["feature-0001: Greet people", "1. Which language?", "plan feature-0001> "]);
+    again.shows(&[
+        "feature-0001: Greet people",
+        "1. Which language?",
+        "plan feature-0001> ",
+    ]);
     again.line("Shell");
     again.until("1. By which name?");
     again.line("/quit");
@@ -260,7 +323,10 @@ fn keys_do_what_they_do_elsewhere() {
     plan.end(3);
     let events = project.events();
     let answered = events.iter().find(|e| e["event"]["type"] == "answered");
-    assert_eq!(answered.unwrap()["event"]["answer"], "first line\nNow: second line third");
+    assert_eq!(
+        answered.unwrap()["event"]["answer"],
+        "first line\nNow: second line third"
+    );
     let history = std::fs::read_dir(project.home().join(".local/state/codeteam")).unwrap();
     let history = history.map(|entry| entry.unwrap().path().join("history"));
     let history: Vec<_> = history.filter(|path| path.is_file()).collect();
@@ -296,11 +362,26 @@ fn a_signal_at_the_prompt_stops_cleanly() {
 fn answers_come_from_a_file() {
     let project = Project::new();
     let script = project.script(TEAM);
-    let answers = project.beside("answers", "# what to say\nShell,\nand quiet\n---\n/save_plan\n");
-    let args = ["plan", "Greet people", "--script", &script, "--answers", &answers];
+    let answers = project.beside(
+        "answers",
+        "# what to say\nShell,\nand quiet\n---\n/save_plan\n",
+    );
+    let args = [
+        "plan",
+        "Greet people",
+        "--script",
+        &script,
+        "--answers",
+        &answers,
+    ];
     let done = project.run(&args).expect(3);
-    done.says(&["> Shell,", "> /save_plan", "Is this the plan you want?", "codeteam plan feature-0001"])
-        .lacks(&["plan feature-0001> "]);
+    done.says(&[
+        "> Shell,",
+        "> /save_plan",
+        "Is this the plan you want?",
+        "codeteam plan feature-0001",
+    ])
+    .lacks(&["plan feature-0001> "]);
     let rest = project.beside("rest", "/accept_plan\n");
     let args = ["plan", "--answers", &rest, "--run", "--script", &script];
     project.run(&args).expect(0).says(&["done: "]);
@@ -312,7 +393,9 @@ fn answers_come_from_a_pipe() {
     let project = Project::new();
     let script = project.script(TEAM);
     let mut plan = project.codeteam(&["plan", "Greet people", "--script", &script, "--json"]);
-    plan.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    plan.stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut plan = plan.spawn().unwrap();
     let said = b"Shell\n\"\"\"\nBy\nhers\n\"\"\"\nsmaller, please\n/accept_plan\n";
     plan.stdin.take().unwrap().write_all(said).unwrap();
@@ -320,7 +403,9 @@ fn answers_come_from_a_pipe() {
     assert_eq!(done.value()["status"], "completed");
     let events = project.events();
     let answers = events.iter().filter(|e| e["event"]["type"] == "answered");
-    let answers: Vec<_> = answers.map(|e| (e["event"]["answer"].clone(), e["event"]["note"].clone())).collect();
+    let answers: Vec<_> = answers
+        .map(|e| (e["event"]["answer"].clone(), e["event"]["note"].clone()))
+        .collect();
     assert_eq!(answers[1].0, "By\nhers");
     assert_eq!(answers[2], ("change".into(), "smaller, please".into()));
 }
@@ -330,8 +415,20 @@ fn a_run_is_judged_from_a_file_too() {
     let project = Project::new();
     let (script, workflow) = to_judge(&project, "true");
     let answers = project.beside("answers", "/diff\n/reject_changes Again\n/accept\n");
-    let args = ["run", "x", "--workflow", &workflow, "--script", &script, "--answers", &answers];
-    project.run(&args).expect(0).says(&["+echo round 1", "> /reject_changes Again"]);
+    let args = [
+        "run",
+        "x",
+        "--workflow",
+        &workflow,
+        "--script",
+        &script,
+        "--answers",
+        &answers,
+    ];
+    project
+        .run(&args)
+        .expect(0)
+        .says(&["+echo round 1", "> /reject_changes Again"]);
     assert_eq!(project.made("greet.sh"), "echo round 2");
 }
 
@@ -347,12 +444,23 @@ fn a_plan_changed_by_hand_is_read_back_with_its_errors() {
     plan.until("Do you want to /accept_plan");
     let file = ".codeteam/planning/feature-0001/plan.yml";
     let text = project.read(file);
-    project.write(file, &text.replace("dependencies: []", "dependencies: [task-009]"));
+    project.write(
+        file,
+        &text.replace("dependencies: []", "dependencies: [task-009]"),
+    );
     plan.line("/accept_plan");
-    plan.shows(&["plan.yml:", "task `task-001` depends on `task-009`", "plan feature-0001> "]);
+    plan.shows(&[
+        "plan.yml:",
+        "task `task-001` depends on `task-009`",
+        "plan feature-0001> ",
+    ]);
     project.write(file, &text.replace("Greet by name", "Greet everybody"));
     plan.line("/accept_plan");
-    plan.shows(&["the plan was changed by hand:", "Greet everybody", "accepted: feature-0001"]);
+    plan.shows(&[
+        "the plan was changed by hand:",
+        "Greet everybody",
+        "accepted: feature-0001",
+    ]);
     plan.end(0);
     assert!(project.read(file).contains("Greet everybody"));
 }
@@ -360,6 +468,9 @@ fn a_plan_changed_by_hand_is_read_back_with_its_errors() {
 #[test]
 fn without_a_plan_or_a_goal_there_is_nothing_to_run() {
     let project = Project::new();
-    project.run(&["plan"]).expect(2).says(&["no plan is being made", "codeteam plan \"what you want\""]);
+    project
+        .run(&["plan"])
+        .expect(2)
+        .says(&["no plan is being made", "codeteam plan \"what you want\""]);
     project.run(&["plan", ""]).expect(2);
 }

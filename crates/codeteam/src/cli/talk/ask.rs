@@ -204,9 +204,7 @@ impl Asked {
         let Some(rest) = line.strip_prefix('/') else {
             return self.text(line);
         };
-        let (name, rest) = rest
-            .split_once(char::is_whitespace)
-            .unwrap_or((rest, ""));
+        let (name, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
         if let Some(command) = self.commands.iter().find(|c| c.name == name) {
             return Taken::Command(command.act.clone(), rest.trim().to_owned());
         }
@@ -237,7 +235,11 @@ impl Asked {
         if names.contains(&line) {
             return self.take(&format!("/{line}"));
         }
-        let all: Vec<String> = self.commands.iter().map(|c| format!("`/{}`", c.name)).collect();
+        let all: Vec<String> = self
+            .commands
+            .iter()
+            .map(|c| format!("`/{}`", c.name))
+            .collect();
         let first = line.split_whitespace().next().unwrap_or_default();
         let near = self.near(first);
         let near = near.map(|near| format!("did you mean `/{near}`? "));
@@ -269,7 +271,9 @@ impl Asked {
             .map(|c| format!("  {:<widest$}  {}", head(c).trim_end(), c.about))
             .collect();
         if !self.keys.is_empty() {
-            text.push("  d, r, ? where nothing is written: the diff, the report, this list".to_owned());
+            text.push(
+                "  d, r, ? where nothing is written: the diff, the report, this list".to_owned(),
+            );
         }
         match &self.text {
             Text::Answer => text.push("  Anything else is your answer.".to_owned()),
@@ -322,7 +326,7 @@ fn prompt(run: &Run, frame: Option<&Frame>, question: &Question) -> String {
 }
 
 /// The answer to a question that comes with a change, if it has one.
-pub(super) fn editing(run: &Run, question: &Question) -> Option<String> {
+pub(crate) fn editing(run: &Run, question: &Question) -> Option<String> {
     let edits = |answer: &&String| written(run, question, answer).is_some_and(|a| a.edits);
     question.answers.iter().find(edits).cloned()
 }

@@ -209,7 +209,11 @@ impl Desk {
                 id,
                 submission: Submission::Verdict(verdict),
                 ..
-            } if run.frames.get(&id.frame).is_some_and(|f| f.change.is_none()) => {
+            } if run
+                .frames
+                .get(&id.frame)
+                .is_some_and(|f| f.change.is_none()) =>
+            {
                 self.lock().feedback = Some(feedback(verdict));
             }
             _ => {}

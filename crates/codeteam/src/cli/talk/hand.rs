@@ -30,7 +30,11 @@ pub(super) fn change(
         .ok_or_else(|| Problem::user("there is nothing to edit any more"))?;
     let lent = hand::lend(engine, run, frame).map_err(failed)?;
     let folder = lent.folder();
-    let again = if lent.taken_up { " (as you left it)" } else { "" };
+    let again = if lent.taken_up {
+        " (as you left it)"
+    } else {
+        ""
+    };
     screen.say(&format!("the change is in {}{again}", folder.display()));
     if in_shell {
         screen.say("end the shell (`exit`) to hand it back");
@@ -74,10 +78,13 @@ pub(crate) fn edit(
     question: &Question,
     in_shell: bool,
 ) -> Result<Option<Decision>, Problem> {
-    let screen = Screen::new()
-        .map_err(|e| Problem::environment("could not make a pipe").caused_by(&e))?;
+    let screen =
+        Screen::new().map_err(|e| Problem::environment("could not make a pipe").caused_by(&e))?;
     let answer = super::ask::editing(run, question).ok_or_else(|| {
-        Problem::user(format!("the question is not about a change: {}", question.text))
+        Problem::user(format!(
+            "the question is not about a change: {}",
+            question.text
+        ))
     })?;
     change(engine, &screen, run, question, &answer, in_shell)
 }

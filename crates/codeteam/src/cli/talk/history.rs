@@ -155,7 +155,10 @@ mod tests {
         assert!(!fs::read_to_string(&file).unwrap().contains("hunter2"));
 
         let mut later = history(&file);
-        assert_eq!(later.older("now"), Some("two\nlines \\n with ***".to_owned()));
+        assert_eq!(
+            later.older("now"),
+            Some("two\nlines \\n with ***".to_owned())
+        );
         assert_eq!(later.older("x"), Some("one".to_owned()));
         assert_eq!(later.older("x"), None);
         assert!(later.newer().unwrap().starts_with("two"));

@@ -14,8 +14,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use self::draw::Layout;
 use self::keys::{Decoder, Key};
-pub(crate) use self::mode::calm;
 use self::mode::Raw;
+pub(crate) use self::mode::calm;
 use self::text::{Place, Text};
 pub(super) use self::text::{goes_on, meant};
 use super::history::History;
@@ -230,7 +230,9 @@ impl Editor {
         let text = &mut open.text;
         let is_empty = text.as_str().is_empty();
         match key {
-            Key::Char(c) if is_empty && prompt.keys.contains(&c) => return Step::Done(Said::Key(c)),
+            Key::Char(c) if is_empty && prompt.keys.contains(&c) => {
+                return Step::Done(Said::Key(c));
+            }
             Key::Char(c) => text.insert(c.encode_utf8(&mut [0; 4])),
             Key::Paste(pasted) => text.insert(&pasted),
             Key::NewLine => text.insert("\n"),

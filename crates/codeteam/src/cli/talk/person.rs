@@ -134,7 +134,10 @@ impl Person<'_> {
         let asked = Asked::of(run, question, open > 1);
         let frame = run.frames.get(&question.id.frame);
         self.screen.say("");
-        if let Some(feedback) = self.desk.feedback().filter(|_| matches!(asked.text, Text::Note(_)))
+        if let Some(feedback) = self
+            .desk
+            .feedback()
+            .filter(|_| matches!(asked.text, Text::Note(_)))
         {
             self.screen.say(&feedback);
             if let Some(file) = self.plan_file(run, "FEEDBACK.md") {
@@ -169,7 +172,11 @@ impl Person<'_> {
     fn plan_file(&self, run: &Run, name: &str) -> Option<String> {
         let path = artifacts::plan_folder(self.engine, run)?.join(name);
         let top = self.engine.repo.top_level();
-        let shown = path.strip_prefix(top).unwrap_or(&path).display().to_string();
+        let shown = path
+            .strip_prefix(top)
+            .unwrap_or(&path)
+            .display()
+            .to_string();
         path.is_file().then_some(shown)
     }
 
@@ -230,8 +237,7 @@ impl Person<'_> {
             Act::SavePlan => self.answer(question, format!("/save_plan {rest}").trim(), ""),
             Act::Edit(answer) => {
                 let shell = rest.split_whitespace().any(|word| word == "--shell");
-                let edited =
-                    hand::change(self.engine, self.screen, run, question, answer, shell)?;
+                let edited = hand::change(self.engine, self.screen, run, question, answer, shell)?;
                 match edited {
                     None => Ok(Then::Again),
                     Some(decision) => self.decide(question, &decision),
@@ -310,7 +316,8 @@ impl Person<'_> {
     }
 
     fn confirm(&mut self, text: &str) -> Result<bool, Problem> {
-        self.ask(text).map(|said| said.is_some_and(|said| is_yes(&said)))
+        self.ask(text)
+            .map(|said| said.is_some_and(|said| is_yes(&said)))
     }
 
     /// What the person says to something small.

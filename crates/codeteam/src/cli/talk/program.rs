@@ -65,7 +65,11 @@ pub(super) fn page(screen: &Screen, text: &str) -> Result<(), Problem> {
     let pager = variable("PAGER").unwrap_or_else(|| "less -R".into());
     let args = ["-c".into(), pager.clone()];
     let done = run(screen, "sh".as_ref(), &args, None, Some(text));
-    ended(done, &pager.to_string_lossy(), "set `PAGER` to another pager")
+    ended(
+        done,
+        &pager.to_string_lossy(),
+        "set `PAGER` to another pager",
+    )
 }
 
 fn ended(done: io::Result<bool>, program: &str, hint: &str) -> Result<(), Problem> {

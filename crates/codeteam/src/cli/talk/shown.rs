@@ -43,10 +43,7 @@ fn hint(question: &Question, asked: &Asked) -> String {
         Text::OneOf(_) if !asked.keys.is_empty() && question.kind == QuestionKind::Step => {
             let own = asked.commands.iter().take(question.answers.len());
             let own: Vec<String> = own.map(|c| format!("/{}", c.name)).collect();
-            format!(
-                "{}{several} · d diff · r report · ? help",
-                own.join(" · ")
-            )
+            format!("{}{several} · d diff · r report · ? help", own.join(" · "))
         }
         Text::OneOf(answers) => {
             let answers: Vec<String> = answers.iter().map(|a| format!("/{a}")).collect();
@@ -62,7 +59,12 @@ pub(super) fn plan(style: Style, plan: &Plan) -> String {
         let _ = write!(text, ": {}", plan.description.trim());
     }
     for task in &plan.tasks {
-        let _ = write!(text, "\n\n{}  {}", style.bold(task.id.as_str()), task.headline());
+        let _ = write!(
+            text,
+            "\n\n{}  {}",
+            style.bold(task.id.as_str()),
+            task.headline()
+        );
         let rest = task.description.trim();
         if !rest.is_empty() && rest != task.headline() {
             let _ = write!(text, "\n    {}", rest.replace('\n', "\n    "));
@@ -131,7 +133,13 @@ pub(super) fn failing(frame: &Frame) -> usize {
         !verdict.approved && verdict.patch.is_some() && verdict.patch.as_ref() == patch
     });
     let checks = frame.outputs.checks.iter().filter(|check| !check.passed);
-    let count = |verdict: &Judged| if verdict.by_checks { checks.clone().count().max(1) } else { 1 };
+    let count = |verdict: &Judged| {
+        if verdict.by_checks {
+            checks.clone().count().max(1)
+        } else {
+            1
+        }
+    };
     against.map(count).sum()
 }
 

@@ -78,8 +78,8 @@ impl Source {
             Self::Pipe(lines) => lines.quietly(screen),
             Self::Answers(answers) => Ok(answers.pop_front().map_or(Said::Ended, Said::Line)),
         };
-        let said = said
-            .map_err(|e| Problem::environment("could not read what you say").caused_by(&e))?;
+        let said =
+            said.map_err(|e| Problem::environment("could not read what you say").caused_by(&e))?;
         Ok(match said {
             Said::Line(line) => Said::Line(line::meant(&line)),
             said => said,
@@ -220,7 +220,10 @@ mod tests {
     #[test]
     fn or_an_answer_a_block() {
         let text = "# the first\nGreen,\n# not blue\nand small\n---\n/accept_plan\n---\n\n";
-        assert_eq!(answers(text), ["Green,\n# not blue\nand small", "/accept_plan"]);
+        assert_eq!(
+            answers(text),
+            ["Green,\n# not blue\nand small", "/accept_plan"]
+        );
         assert_eq!(answers("# nothing\n"), [""; 0]);
     }
 }

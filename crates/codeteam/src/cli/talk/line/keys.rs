@@ -209,6 +209,9 @@ mod tests {
     fn what_means_nothing_is_passed_over() {
         assert_eq!(keys(&[b"\x1b"]), []);
         assert_eq!(keys(&[b"\x1b[99;99x\xff\x80a"]), [Key::Char('a')]);
-        assert_eq!(keys(&[b"\x1b[1111111111111111111111111111111111", b"a"]), [Key::Char('a')]);
+        assert_eq!(
+            keys(&[b"\x1b[1111111111111111111111111111111111", b"a"]),
+            [Key::Char('a')]
+        );
     }
 }

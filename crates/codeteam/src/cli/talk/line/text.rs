@@ -52,12 +52,16 @@ impl Text {
     }
 
     fn word_left(&self) -> usize {
-        let trimmed = self.before().trim_end_matches(|c: char| !c.is_alphanumeric());
+        let trimmed = self
+            .before()
+            .trim_end_matches(|c: char| !c.is_alphanumeric());
         trimmed.trim_end_matches(char::is_alphanumeric).len()
     }
 
     fn word_right(&self) -> usize {
-        let rest = self.after().trim_start_matches(|c: char| !c.is_alphanumeric());
+        let rest = self
+            .after()
+            .trim_start_matches(|c: char| !c.is_alphanumeric());
         let rest = rest.trim_start_matches(char::is_alphanumeric);
         self.text.len() - rest.len()
     }
@@ -67,7 +71,9 @@ impl Text {
     }
 
     pub(super) fn line_end(&self) -> usize {
-        self.after().find('\n').map_or(self.text.len(), |n| self.at + n)
+        self.after()
+            .find('\n')
+            .map_or(self.text.len(), |n| self.at + n)
     }
 
     pub(super) fn go(&mut self, to: Place) {
@@ -95,7 +101,10 @@ impl Text {
         let column = self.text[self.line_start()..self.at].chars().count();
         let start = self.text[..byte].rfind('\n').map_or(0, |at| at + 1);
         let line = self.text[start..].split('\n').next().unwrap_or_default();
-        let into = line.char_indices().nth(column).map_or(line.len(), |(at, _)| at);
+        let into = line
+            .char_indices()
+            .nth(column)
+            .map_or(line.len(), |(at, _)| at);
         start + into
     }
 
