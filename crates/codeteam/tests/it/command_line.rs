@@ -24,6 +24,7 @@ fn help_names_every_command_and_exit_code() {
           status       Show the runs of this project, or one of them
           log          Print what happened in a run
           show         Show one run in full: tasks, findings, questions, cost
+          report       Show what checks, verifiers and people say of a change
           diff         Print the diff of a run, or of one of its tasks
           approve      Say yes to the question a run waits with
           reject       Say no to the question a run waits with, and why
