@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use codeteam_core::effect::{Effect, Waiting};
-use codeteam_core::event::{Delivered, Entry, Outcome};
+use codeteam_core::event::{CheckResult, Delivered, Entry, Outcome, Remark};
 use codeteam_core::failure::{self, Facts, Trouble};
 use codeteam_core::frame::{Pause, SlotState, Stage, Work};
 use codeteam_core::ids::{Account, AttemptId, FramePath, StepId, Time};
 use codeteam_core::schedule::Status;
 use codeteam_core::submission::{Choice, Submission};
-use codeteam_core::workflow::{Condition, StepKind};
+use codeteam_core::workflow::{Class, Condition, StepKind};
 use codeteam_core::{Event, Run, budget, rollup};
 
 /// What to do about a login: a CLI says it in words that mean something only inside of it.
@@ -96,19 +96,7 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
         }
         Event::GateJudged {
             passed, results, ..
-        } => {
-            let failed: Vec<&str> = results
-                .iter()
-                .filter(|r| !r.passed)
-                .map(|r| r.name.as_str())
-                .collect();
-            match (passed, results.len()) {
-                (true, 0) => "no checks are configured".to_owned(),
-                (true, 1) => format!("check passed: {}", results[0].name),
-                (true, n) => format!("all {n} checks passed"),
-                (false, _) => format!("check failed: {}", failed.join(", ")),
-            }
-        }
+        } => judged(*passed, results),
         Event::FindingsChanged {
             opened, resolved, ..
         } => findings(opened.len(), resolved.len()),
@@ -470,6 +458,35 @@ fn ended(outcome: &Outcome) -> String {
         Outcome::Cancelled => "was cancelled".to_owned(),
         Outcome::Aborted(why) => format!("was aborted: {}", first_line(why)),
     }
+}
+
+/// What checks found: those of the user by name or number, and what else is worth a look.
+fn judged(passed: bool, results: &[CheckResult]) -> String {
+    let named = |wanted: &dyn Fn(&&CheckResult) -> bool| -> Vec<&str> {
+        let found = results.iter().filter(wanted);
+        found.map(|result| result.name.as_str()).collect()
+    };
+    if !passed {
+        return format!("check failed: {}", named(&|r| !r.passed).join(", "));
+    }
+    let said = match &named(&|r| r.class != Class::Honesty)[..] {
+        [] => "no checks are configured".to_owned(),
+        [one] => format!("check passed: {one}"),
+        all => format!("all {} checks passed", all.len()),
+    };
+    let marked = |remark: Remark, word: &str| {
+        let found = named(&|r| r.remark == Some(remark));
+        (!found.is_empty()).then(|| format!("{word}: {}", found.join(", ")))
+    };
+    let marks = [
+        marked(Remark::Noted, "noted"),
+        marked(Remark::Unproved, "unproved"),
+    ];
+    let marks: Vec<String> = marks.into_iter().flatten().collect();
+    if marks.is_empty() {
+        return said;
+    }
+    format!("{said} ({})", marks.join("; "))
 }
 
 fn findings(opened: usize, resolved: usize) -> String {
