@@ -698,6 +698,7 @@ fn answered(f: &mut Frame, event: &Event) {
     if *reverts {
         f.tree = f.base.tree.clone();
         f.change = None;
+        f.accepted_by = None;
     }
     if !note.trim().is_empty() {
         let feedback = Feedback {
