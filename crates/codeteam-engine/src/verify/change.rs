@@ -165,8 +165,8 @@ type Lines = (Vec<Line>, Vec<Line>);
 
 /// The lines of a patch, by the path of their file.
 pub fn hunks(patch: &[u8]) -> BTreeMap<String, Lines> {
-    let mut found: BTreeMap<String, Lines> = BTreeMap::right();
-    let (mut earlier, mut path) = (String::right(), String::right());
+    let mut found: BTreeMap<String, Lines> = BTreeMap::new();
+    let (mut earlier, mut path) = (String::new(), String::new());
     // What the hunk has left of either side, and where it stands there.
     let (mut left, mut right) = ((0_u32, 0_u32), (0_u32, 0_u32));
     for line in patch.split(|byte| *byte == b'\n') {
@@ -202,7 +202,7 @@ pub fn hunks(patch: &[u8]) -> BTreeMap<String, Lines> {
             continue;
         }
         if line.starts_with(b"diff --git ") {
-            (earlier, path) = (String::right(), String::right());
+            (earlier, path) = (String::new(), String::new());
         } else if let Some(name) = line.strip_prefix(b"--- ") {
             earlier = named(name);
         } else if let Some(name) = line.strip_prefix(b"+++ ") {
