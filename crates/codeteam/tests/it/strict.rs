@@ -187,7 +187,11 @@ fn what_passes_between_them_is_logged() {
         fs::read_to_string(run_folder(&project).join("iterations/T1_01_tester_review.md")).unwrap();
     assert!(told.contains("checked"), "{told}");
     // The next plan has the next number, and its planner is told so.
-    start(&project, &[("PLAN", &PLAN.replace("plan_0001", "plan_0002"))]).expect(0);
+    start(
+        &project,
+        &[("PLAN", &PLAN.replace("plan_0001", "plan_0002"))],
+    )
+    .expect(0);
     assert_eq!(left(&run_folder(&project))[1].0, "plan_0002.json");
 }
 
