@@ -305,7 +305,7 @@ pub struct RunStarted {
     /// What may be spent.
     #[serde(default)]
     pub limits: budget::Limits,
-    /// What a plan made in this run is called, unless it says itself.
+    /// What a plan made in this run is called.
     #[serde(default)]
     pub plan_id: String,
     /// How many tasks a plan may have.
@@ -497,6 +497,7 @@ pub struct Measure {
     pub found: String,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
 fn is_static(class: &Class) -> bool {
     *class == Class::Static
 }

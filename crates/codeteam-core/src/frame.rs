@@ -16,6 +16,7 @@ use crate::ids::{
 };
 use crate::log::Log;
 use crate::loops::Seen;
+use crate::record::Record;
 use crate::role::Role;
 use crate::schedule::Schedule;
 use crate::submission::{Change, Design};
@@ -136,6 +137,8 @@ pub struct Frame {
     pub log: Log,
     /// Who accepted the change over what was held against it.
     pub accepted_by: Option<String>,
+    /// Who said what of its changes, for reports.
+    pub record: Record,
 }
 
 /// What a frame is doing at its step.
@@ -467,6 +470,7 @@ impl Frame {
             sessions: BTreeMap::new(),
             log: Log::default(),
             accepted_by: None,
+            record: Record::default(),
         }
     }
 

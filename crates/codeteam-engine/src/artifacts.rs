@@ -1,9 +1,14 @@
-//! The files people read: the plan, the story of a run, its log and its summary.
+//! The files people read: the plan and what is said of it, reports, the story of a run, its log and
+//! its summary.
 //!
 //! They are written from events, each atomically, and never read back except to rebuild where a
 //! plan stands when the log itself is gone (see [`crate::rebuild`]) and to notice that a person
 //! changed a plan.
 
+mod chronicle;
+mod criteria;
+mod feedback;
+mod reports;
 mod story;
 mod strict;
 mod summary;
@@ -14,9 +19,14 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use codeteam_core::ids::{AttemptId, RunId, Time};
+use codeteam_core::event::Outcome;
+use codeteam_core::ids::{AttemptId, FramePath, RunId, StepId, Time};
+use codeteam_core::workflow::StepKind;
 use codeteam_core::{Event, Run, plan};
 
+use self::chronicle::Chronicle;
+pub(crate) use self::reports::owner;
+pub use self::reports::path as report_path;
 use crate::engine::Engine;
 
 /// Why a file could not be written.
@@ -34,20 +44,31 @@ pub struct Artifacts {
     log: Option<File>,
     /// The plan's file as it was last written, to tell a person's changes from our own.
     plan: Option<String>,
+    chronicle: Chronicle,
 }
 
 impl Artifacts {
-    /// Takes the files of a run up again: the log is brought to where the events are.
+    /// Takes the files of a run up again: they are brought to where the events are.
     pub fn reopen(engine: &Engine, run: &Run) -> Result<Self, Error> {
         let mut lines = String::new();
+        let mut artifacts = Self::default();
+        let mut state = Run::default();
+        let mut told = Ok(());
         let read = engine.each_event(&run.id, 0, |seq, at, event| {
             lines.push_str(&log_line(seq, at, &event));
+            artifacts.before(&state, &event);
+            codeteam_core::apply(&mut state, &event);
+            artifacts.after(&state, &event);
+            if told.is_ok() {
+                told = story::write(engine, &state, std::slice::from_ref(&event));
+            }
         });
+        told?;
         if read.is_ok() {
             replace(&folder(engine, run).join("log.jsonl"), lines.as_bytes())?;
+            artifacts.chronicle.write(engine, run)?;
         }
         strict::reopen(engine, run)?;
-        let mut artifacts = Self::default();
         if let Some(path) = plan_folder(engine, run).map(|f| f.join("plan.yml"))
             && !plan_was_edited(engine, run)
         {
@@ -60,7 +81,17 @@ impl Artifacts {
         Ok(artifacts)
     }
 
-    /// Brings the files up to date with events that are durable already.
+    /// Takes note of an event that is about to be applied to a run.
+    pub fn before(&mut self, run: &Run, event: &Event) {
+        self.chronicle.before(run, event);
+    }
+
+    /// Takes note of an event that was just applied to a run.
+    pub fn after(&mut self, run: &Run, event: &Event) {
+        self.chronicle.after(run, event);
+    }
+
+    /// Brings the files up to date with events that are durable already, and noted.
     pub fn write(
         &mut self,
         engine: &Engine,
@@ -70,22 +101,12 @@ impl Artifacts {
     ) -> Result<(), Error> {
         self.append_log(engine, run, at, events)?;
         story::write(engine, run, events)?;
+        self.chronicle.write(engine, run)?;
         strict::write(engine, run, at, events)?;
         if is_audited(run) {
             write_audit(engine, run, events)?;
         }
-        let plan_changed = events.iter().any(|event| {
-            matches!(
-                event,
-                Event::RunStarted(_)
-                    | Event::PlanProposed { .. }
-                    | Event::PlanRevised { .. }
-                    | Event::FrameOpened { .. }
-                    | Event::FrameResumed { .. }
-                    | Event::FrameEnded { .. }
-                    | Event::TaskChanged { .. }
-            )
-        });
+        let plan_changed = events.iter().any(touches_plan);
         if plan_changed {
             self.write_plan(engine, run)?;
         }
@@ -118,17 +139,19 @@ impl Artifacts {
         if !ours {
             return Ok(());
         }
-        let mut runs = loaded
-            .and_then(Result::ok)
-            .map(|l| l.runs)
-            .unwrap_or_default();
+        let loaded = loaded.and_then(Result::ok);
+        // What was accepted once, by hand too, stays so.
+        let accepted =
+            is_accepted(run) || loaded.as_ref().is_some_and(|l| l.accepted == Some(true));
+        let mut runs = loaded.map(|l| l.runs).unwrap_or_default();
         if !runs.contains(&run.id.0) {
             runs.push(run.id.0.clone());
         }
-        let text = plan::to_yaml(known, &runs, |task| run.task_status(task));
+        let status = |task: &_| run.task_status(task);
+        let text = plan::to_yaml(known, Some(accepted), &runs, status);
         replace(&path, text.as_bytes())?;
         self.plan = Some(text);
-        Ok(())
+        self.chronicle.write_criteria(&folder, known)
     }
 
     fn append_log(
@@ -153,6 +176,21 @@ impl Artifacts {
             Some(file) => file.write_all(lines.as_bytes()).map_err(io("write", &path)),
             None => Ok(()),
         }
+    }
+}
+
+/// Whether an event may change what a plan's file says.
+fn touches_plan(event: &Event) -> bool {
+    match event {
+        Event::RunStarted(_)
+        | Event::PlanProposed { .. }
+        | Event::PlanRevised { .. }
+        | Event::FrameOpened { .. }
+        | Event::FrameResumed { .. }
+        | Event::FrameEnded { .. }
+        | Event::TaskChanged { .. } => true,
+        Event::StepEntered { frame, .. } => frame.is_root(),
+        _ => false,
     }
 }
 
@@ -210,6 +248,20 @@ pub fn plan_folder(engine: &Engine, run: &Run) -> Option<PathBuf> {
         run.id.as_str()
     };
     Some(engine.folder.join("planning").join(name))
+}
+
+/// Whether a run's plan is more than a draft: it was given, or the run goes through its tasks, or it
+/// was made for that and has come to its end.
+pub fn is_accepted(run: &Run) -> bool {
+    let is_each = |step: &StepId| {
+        let kind = run.step(step).map(|step| &step.kind);
+        matches!(kind, Some(StepKind::Each { .. }))
+    };
+    let root = run.frames.get(&FramePath::root());
+    let reached = root.is_some_and(|root| root.visits.keys().any(is_each));
+    let worked = root.is_some_and(|root| root.change.is_some() || !root.commits.is_empty());
+    let completed = run.outcome == Some(Outcome::Completed);
+    run.plan_given || reached || worked || completed
 }
 
 /// Whether the plan's file is there and says something else than the run: a person's doing.

@@ -15,7 +15,8 @@ pub use self::sandbox::{Cache, CacheMode, Host, Sandbox, Setup, absolute};
 pub use self::schema::{Schema, schema};
 pub use self::sections::{
     Adaptive, Agent, ApprovalAction, ApprovalGate, Command, Continuity, ContinuityMode, Git,
-    GitMode, Layout, Limits, Llm, Metrics, Needs, Output, Package, Redaction, Verification,
+    GitMode, Honesty, Judging, Layout, Limits, Llm, Metrics, Needs, Output, Package, ProofMode,
+    Proving, Redaction, Verification,
 };
 pub use self::shown::concealed;
 pub use self::workers::{Price, Worker};
@@ -27,13 +28,16 @@ use codeteam_core::budget;
 use codeteam_core::message::Format;
 use codeteam_core::retry;
 use codeteam_core::role::Role;
-use codeteam_core::workflow::{AsksBefore, Check, CheckKind, FileRetry, Metric, Surroundings};
+use codeteam_core::workflow::{
+    AsksBefore, Check, CheckKind, FileRetry, Metric, Proof, Rule, Surroundings,
+};
 use codeteam_core::yaml::{Fault, Node, Problems, Sources};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::context::strategies::Strategies;
 use crate::dialect::{McpServer, SUBMIT_SERVER};
+use crate::verify::proof;
 
 /// How many tokens a prompt may be, if nobody says.
 const TOKEN_BUDGET: u64 = 50_000;
@@ -193,6 +197,11 @@ impl Git {
 /// The reference that keeps a run's commits where no branch does.
 pub fn kept(run: &str) -> String {
     format!("refs/codeteam/{run}/tip")
+}
+
+/// The reference that keeps a run's commits when its branch is no longer needed.
+pub fn retired(run: &str) -> String {
+    format!("refs/codeteam/{run}/merged")
 }
 
 impl Config {
@@ -399,7 +408,72 @@ impl Config {
             timeout_ms: c.timeout_seconds.unwrap_or(600).saturating_mul(1_000),
         };
         let commands = self.verification.commands.iter().map(check);
-        commands.chain(self.verification.metrics.checks()).collect()
+        commands
+            .chain(self.verification.metrics.checks())
+            .chain(self.verification.proof())
+            .chain(self.verification.honesty.checks())
+            .collect()
+    }
+}
+
+impl Verification {
+    /// The check that tests prove something, if there is a command that runs them.
+    fn proof(&self) -> Option<Check> {
+        let Proving { commands, mode } = &self.proof;
+        let found = || {
+            let all = self.commands.iter();
+            all.filter(|c| proof::runs_tests(&c.name, &c.command))
+        };
+        let commands: Vec<String> = if commands.is_empty() {
+            found().map(|c| c.command.clone()).collect()
+        } else {
+            commands.clone()
+        };
+        if *mode == ProofMode::Off || commands.is_empty() {
+            return None;
+        }
+        let timeout = found().filter_map(|c| c.timeout_seconds).max();
+        Some(Check {
+            name: "Tests Proved".to_owned(),
+            what: CheckKind::Proved(Proof {
+                commands,
+                tests: self.test_paths.clone(),
+                told_only: *mode == ProofMode::Report,
+            }),
+            timeout_ms: timeout.unwrap_or(600).saturating_mul(1_000),
+        })
+    }
+}
+
+impl Honesty {
+    /// What becomes of what a rule finds.
+    pub fn of(&self, rule: Rule) -> Judging {
+        let said = match rule {
+            Rule::Scope => self.scope,
+            Rule::TestsKept => self.tests_kept,
+            Rule::GateKept => self.gate_kept,
+            Rule::Secrets => self.secrets,
+            Rule::Stubs => self.stubs,
+            Rule::HardCoded => self.hard_coded,
+            Rule::OwnWork => self.own_work,
+            Rule::Claims => self.claims,
+        };
+        said.unwrap_or(Judging::Fail)
+    }
+
+    fn checks(&self) -> impl Iterator<Item = Check> {
+        let rules = Rule::ALL.into_iter();
+        rules
+            .map(|rule| (rule, self.of(rule)))
+            .filter(|(_, judging)| *judging != Judging::Off)
+            .map(|(rule, judging)| Check {
+                name: rule.as_str().to_owned(),
+                what: CheckKind::Honest {
+                    rule,
+                    told_only: judging == Judging::Report,
+                },
+                timeout_ms: 0,
+            })
     }
 }
 

@@ -93,6 +93,8 @@ pub trait Observer: Send + Sync {
     fn waits(&self, run: &Run, effects: &[Effect]);
     /// Something went wrong beside the run itself.
     fn warn(&self, message: &str);
+    /// The files for people say what the run says, now.
+    fn written(&self, _run: &Run) {}
 }
 
 /// How to drive.
@@ -492,7 +494,9 @@ impl<'a> Driver<'a> {
         let mut ended = Vec::new();
         for event in &events {
             ended.extend(self.ending(event));
+            self.artifacts.before(&self.run, event);
             apply(&mut self.run, event);
+            self.artifacts.after(&self.run, event);
             if let (Event::AccountParked { account, until }, Some(parks)) = (event, &self.parks)
                 && workers::has_quota(&self.engine.config, &self.run, account)
             {
@@ -501,6 +505,7 @@ impl<'a> Driver<'a> {
             self.observer.event(&self.run, at, event);
         }
         self.artifacts.write(&self.engine, &self.run, at, &events)?;
+        self.observer.written(&self.run);
         self.clean_up(ended);
         Ok(())
     }

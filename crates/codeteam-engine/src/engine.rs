@@ -65,6 +65,8 @@ pub struct Engine {
     pub codeteam: PathBuf,
     /// Worktrees that nobody has touched since they were last looked at.
     pub untouched: Untouched,
+    /// How commands of gates have ended on which trees.
+    pub(crate) tried: Tried,
     identity: OnceLock<Option<Identity>>,
     workspaces: PathBuf,
     /// Takes secrets out of everything that is kept or shown.
@@ -256,6 +258,7 @@ impl Engine {
             env,
             codeteam,
             untouched: Untouched::default(),
+            tried: Tried::default(),
             identity: OnceLock::new(),
             workspaces,
             redactor,
@@ -267,12 +270,9 @@ impl Engine {
 
     /// Everything a new run pins, and the folders that make its names its own.
     pub fn plan_run(&self, prepared: Prepared, at: Time) -> Result<RunStarted, Error> {
-        let steps = prepared.compiled.workflow.steps.values();
-        let commits = steps
-            .clone()
-            .any(|s| matches!(s.kind, StepKind::Commit { .. }));
-        if commits && self.identity()?.is_none() {
-            return Err(Error::NoIdentity);
+        if prepared.identity.is_some() {
+            // It need not be asked for again.
+            let _ = self.identity.set(prepared.identity);
         }
         // Before any name is taken: without it there is no run.
         let confinement = self.launcher(prepared.sandbox)?.describe().to_owned();
@@ -464,6 +464,27 @@ impl Engine {
     pub fn disk_used(&self, run: &RunId) -> u64 {
         let bodies = self.folder.join("bodies");
         crate::maintenance::size(&self.workspaces_of(run)) + crate::maintenance::size(&bodies)
+    }
+}
+
+/// How commands of gates have ended on which trees, as far as this process knows: nobody wants to
+/// wait for the same twice.
+#[derive(Debug, Default)]
+pub(crate) struct Tried(Mutex<BTreeMap<(String, String), bool>>);
+
+impl Tried {
+    /// Remembers whether a command passed on a tree.
+    pub(crate) fn note(&self, tree: &str, command: &str, passed: bool) {
+        let known = self.0.lock();
+        let mut known = known.unwrap_or_else(std::sync::PoisonError::into_inner);
+        known.insert((tree.to_owned(), command.to_owned()), passed);
+    }
+
+    /// Whether a command passed on a tree, if that is known.
+    pub(crate) fn get(&self, tree: &str, command: &str) -> Option<bool> {
+        let known = self.0.lock();
+        let known = known.unwrap_or_else(std::sync::PoisonError::into_inner);
+        known.get(&(tree.to_owned(), command.to_owned())).copied()
     }
 }
 

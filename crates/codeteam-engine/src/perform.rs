@@ -30,8 +30,9 @@ use std::sync::Arc;
 use codeteam_core::assignment::{Assignment, assignment};
 use codeteam_core::event::Sandbox;
 use codeteam_core::frame::{Frame, Item, Tip};
-use codeteam_core::ids::{AttemptId, BodyId, RunId, Time, Tree};
+use codeteam_core::ids::{AttemptId, BodyId, PatchId, RunId, Time, Tree};
 use codeteam_core::input::Input;
+use codeteam_core::submission;
 use codeteam_core::workflow::{Check, Delivery, StepKind};
 use codeteam_core::{Effect, Run};
 
@@ -86,6 +87,8 @@ pub enum What {
         tree: Tree,
         /// The checks.
         checks: Vec<Check>,
+        /// What the change is judged by, beside itself.
+        about: Box<About>,
     },
     /// A change is replayed on the tip.
     Rebase {
@@ -106,6 +109,8 @@ pub enum What {
         message: String,
         /// The attempt that made it.
         by: String,
+        /// Who accepted it over what was held against it.
+        accepted_by: Option<String>,
     },
     /// What was committed is handed over.
     Deliver {
@@ -123,6 +128,21 @@ pub enum What {
         /// The goal in full, and the run.
         body: String,
     },
+}
+
+/// What a change is judged by, beside itself.
+#[derive(Clone, Debug, Default)]
+pub struct About {
+    /// The files of the task.
+    pub files: Vec<String>,
+    /// The attempt that made the change.
+    pub by: String,
+    /// The change, whatever base it is applied to.
+    pub patch: Option<PatchId>,
+    /// What its author says of it.
+    pub claimed: Option<submission::Change>,
+    /// The changes of other tasks of the run: whose, which, and the patch.
+    pub others: Vec<(String, PatchId, BodyId)>,
 }
 
 /// What a job may use while it runs.
@@ -228,6 +248,7 @@ pub fn job(run: &Run, effect: &Effect) -> Option<Job> {
             What::Check {
                 tree: tree.clone(),
                 checks: checks.clone(),
+                about: Box::new(about(run, frame)),
             }
         }
         Effect::Rebase { tree, onto, .. } => What::Rebase {
@@ -244,12 +265,14 @@ pub fn job(run: &Run, effect: &Effect) -> Option<Job> {
             onto,
             message,
             by,
+            accepted_by,
             ..
         } => What::Integrate {
             tree: tree.clone(),
             onto: onto.clone(),
             message: message.clone(),
             by: by.clone(),
+            accepted_by: accepted_by.clone(),
         },
         Effect::Deliver { how, tip, .. } => What::Deliver {
             how: how.clone(),
@@ -283,6 +306,33 @@ pub fn job(run: &Run, effect: &Effect) -> Option<Job> {
     })
 }
 
+/// What a frame's change is judged by.
+fn about(run: &Run, frame: &Frame) -> About {
+    let tasks = run.frames.values().chain(run.failed.values());
+    let others = tasks
+        .filter(|other| other.path != frame.path && other.item != frame.item)
+        .filter(|other| matches!(other.item, Item::Task(_)))
+        .filter_map(|other| {
+            let change = other.change.as_ref()?;
+            let whose = format!("task `{}`", task_name(other));
+            Some((whose, change.patch.clone(), change.diff.clone()))
+        });
+    About {
+        files: run
+            .task_of(frame)
+            .map(|task| task.files.clone())
+            .unwrap_or_default(),
+        by: frame
+            .change
+            .as_ref()
+            .map(|c| c.by.clone())
+            .unwrap_or_default(),
+        patch: frame.change.as_ref().map(|change| change.patch.clone()),
+        claimed: frame.outputs.change.clone(),
+        others: others.collect(),
+    }
+}
+
 /// The first line of a goal, short enough for a title.
 fn title(goal: &str) -> String {
     let line = goal.trim().lines().next().unwrap_or_default();
@@ -297,14 +347,25 @@ fn title(goal: &str) -> String {
 pub fn perform(job: &Job, context: &Context<'_>) -> Result<Input, Halt> {
     let done = match &job.what {
         What::Work(assignment) => worker::work(job, assignment, context),
-        What::Check { tree, checks } => checks::check(job, tree, checks, context),
+        What::Check {
+            tree,
+            checks,
+            about,
+        } => checks::check(job, tree, checks, about, context),
         What::Rebase { tree, onto, by } => integrate::rebase(job, tree, onto, by, context),
         What::Integrate {
             tree,
             onto,
             message,
             by,
-        } => integrate::integrate(job, tree, onto, message, by, context),
+            accepted_by,
+        } => {
+            let made = integrate::Made {
+                by,
+                accepted_by: accepted_by.as_deref(),
+            };
+            integrate::integrate(job, tree, onto, message, &made, context)
+        }
         What::Deliver { how, tip } => deliver::deliver(job, how, tip, context),
         What::Publish { command, .. } => checks::publish(job, command, context),
     };
@@ -408,6 +469,23 @@ impl Job {
             workspace.remove()?;
         }
         workspace.prepare(&wanted, &base, Ignored::Keep)?;
+        Ok(workspace)
+    }
+
+    /// A work tree for trying another tree than the one that is judged, made anew each time.
+    fn prepare_trial(
+        &self,
+        engine: &Engine,
+        gate: &Workspace,
+        tree: &git::Oid,
+    ) -> Result<Workspace, Error> {
+        let name = format!("{}.trial", workspace_name(&self.id.frame));
+        let own = self.frame_workspace(engine)?;
+        let workspace = self.open(engine, &name)?.borrowing(&own).borrowing(gate);
+        if !engine.config.verification.keep_worktree {
+            workspace.remove()?;
+        }
+        workspace.prepare(tree, &oid(&self.base.commit.0)?, Ignored::Keep)?;
         Ok(workspace)
     }
 

@@ -1,16 +1,24 @@
-//! Where a plan stands when the log is gone: from `plan.yml` and the commits' trailers.
+//! Where a plan stands when the log is gone: from `plan.yml`, the reports and the commits' trailers.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use codeteam_core::ids::TaskId;
 use codeteam_core::plan::{self, Plan};
 use codeteam_core::schedule::Status;
+use codeteam_core::views::Twelve;
 
 use crate::engine::{Error, MAX_TASKS};
-use crate::git::{Head, Oid, Repo};
+use crate::git::{CommitInfo, Head, Oid, Repo};
 use crate::perform::trailer;
+use crate::{artifacts, inside};
+
+/// So many commits of the checkout are looked at for what is in it already.
+const COMMITS: usize = 2_000;
+/// No report is longer.
+const REPORT_BYTES: u64 = 4 << 20;
 
 /// A plan found in files, with what is known of its tasks.
 #[derive(Clone, Debug)]
@@ -19,19 +27,71 @@ pub struct Found {
     pub path: PathBuf,
     /// The plan.
     pub plan: Plan,
+    /// Whether it is more than a draft: it says so, or has been worked on.
+    pub accepted: bool,
+    /// The runs that have worked on it, the newest last.
+    pub runs: Vec<String>,
     /// Where each task stands. A commit that carries a task's trailer shows that it is complete,
-    /// whatever the file says.
+    /// whatever the file says; one on another branch than `branch` does not count.
     pub statuses: BTreeMap<TaskId, Status>,
+    /// The newest report of each task that was judged.
+    pub reports: BTreeMap<TaskId, Reported>,
     /// The branch with its commits, if the checkout does not have them already.
     pub branch: Option<(String, Oid)>,
     /// What could not be read, if anything.
     pub problem: Option<String>,
 }
 
+impl Found {
+    /// How many tasks are done, or left out.
+    pub fn done(&self) -> usize {
+        self.statuses.values().filter(|s| s.satisfies()).count()
+    }
+
+    /// Whether there is anything left to do.
+    pub fn is_finished(&self) -> bool {
+        self.problem.is_none() && self.done() >= self.plan.tasks.len()
+    }
+
+    /// Whether work on it can go on as it is.
+    pub fn is_open(&self) -> bool {
+        self.problem.is_none() && self.accepted && !self.is_finished()
+    }
+
+    /// What is known of it, as one of the twelve states.
+    pub fn state(&self) -> Twelve {
+        if self.problem.is_some() {
+            Twelve::HaltedForError
+        } else if self.is_finished() {
+            Twelve::PlanComplete
+        } else if self.accepted {
+            Twelve::CodingAwaitingTaskSelection
+        } else {
+            Twelve::PlanningAwaitingReview
+        }
+    }
+}
+
+/// A report found in files.
+#[derive(Clone, Debug)]
+pub struct Reported {
+    /// What it is about: a task, a phase, a plan or a run.
+    pub subject: String,
+    /// The run it is of.
+    pub run: String,
+    /// Its result in one word.
+    pub result: String,
+    /// Its file.
+    pub path: PathBuf,
+    /// All of it.
+    pub text: String,
+    modified: Option<SystemTime>,
+}
+
 /// Every plan of a project, newest file first, with what files and commits tell.
 pub fn plans(repo: &Repo, head: &Head) -> Result<Vec<Found>, Error> {
     let folder = repo.top_level().join(".codeteam/planning");
-    let mut files: Vec<(std::time::SystemTime, PathBuf)> = fs::read_dir(&folder)
+    let mut files: Vec<(SystemTime, PathBuf)> = fs::read_dir(&folder)
         .into_iter()
         .flatten()
         .filter_map(Result::ok)
@@ -39,59 +99,119 @@ pub fn plans(repo: &Repo, head: &Head) -> Result<Vec<Found>, Error> {
         .filter_map(|path| Some((fs::metadata(&path).ok()?.modified().ok()?, path)))
         .collect();
     files.sort();
-    let commits = commits(repo, head)?;
+    let commits = Commits::of(repo, head)?;
     Ok(files
         .into_iter()
         .rev()
-        .map(|(_, path)| found(&path, &commits))
+        .map(|(_, path)| found(repo, &path, &commits))
         .collect())
 }
 
 /// One plan, wherever its file is.
 pub fn plan(repo: &Repo, head: &Head, path: &Path) -> Result<Found, Error> {
-    Ok(found(path, &commits(repo, head)?))
+    Ok(found(repo, path, &Commits::of(repo, head)?))
 }
 
-/// A commit of codeteam's: the branch it is on, its run and its task.
+/// The reports that all runs share, the newest first.
+pub fn reports(repo: &Repo) -> Vec<Reported> {
+    let folder = repo.top_level().join(".codeteam/reports");
+    let files = fs::read_dir(&folder).into_iter().flatten().flatten();
+    let mut reports: Vec<Reported> = files.filter_map(|f| report(repo, &f.path())).collect();
+    reports.sort_by(|a, b| (b.modified, &b.path).cmp(&(a.modified, &a.path)));
+    reports
+}
+
+/// A report as a file has it; `None` if it is none, or only of one verifier.
+fn report(repo: &Repo, path: &Path) -> Option<Reported> {
+    let text = inside::read(path, Some(repo.top_level()), REPORT_BYTES).ok()??;
+    let mut lines = text.lines();
+    let title = lines.next()?.strip_prefix("# Verification Report for ")?;
+    let (_, subject) = title.split_once(": ")?;
+    let result = lines.find_map(|line| line.strip_prefix("**Overall Result:** "))?;
+    Some(Reported {
+        subject: subject.to_owned(),
+        run: artifacts::owner(&text)?.to_owned(),
+        result: result.to_owned(),
+        path: path.to_owned(),
+        modified: fs::metadata(path).and_then(|m| m.modified()).ok(),
+        text,
+    })
+}
+
+/// The commits of codeteam's.
+struct Commits {
+    /// What the checkout has already.
+    here: Vec<Known>,
+    /// Every branch, its tip, and what it has beyond the checkout.
+    branches: Vec<(String, Oid, Vec<Known>)>,
+}
+
+/// A commit of codeteam's: its run and its task.
 struct Known {
-    branch: (String, Oid),
     run: String,
     task: String,
 }
 
-fn commits(repo: &Repo, head: &Head) -> Result<Vec<Known>, Error> {
-    let mut known = Vec::new();
-    let kept = repo.refs_under("refs/codeteam/")?.into_iter();
-    let kept = kept.filter(|(name, _)| name.ends_with("/tip"));
-    for (name, tip) in repo.refs_under("refs/heads/")?.into_iter().chain(kept) {
-        let branch = name.trim_start_matches("refs/heads/").to_owned();
-        if Some(&branch) == head.branch.as_ref() {
-            continue;
+impl Commits {
+    fn of(repo: &Repo, head: &Head) -> Result<Self, Error> {
+        let mut branches = Vec::new();
+        // What was handed over otherwise than by a branch is kept beside them.
+        let kept = repo.refs_under("refs/codeteam/")?.into_iter();
+        let kept = kept.filter(|(name, _)| name.ends_with("/tip"));
+        for (name, tip) in repo.refs_under("refs/heads/")?.into_iter().chain(kept) {
+            let branch = name.trim_start_matches("refs/heads/").to_owned();
+            if Some(&branch) == head.branch.as_ref() {
+                continue;
+            }
+            let known = known(&repo.commits_since(&head.commit, &tip)?);
+            if !known.is_empty() {
+                branches.push((branch, tip, known));
+            }
         }
-        known.extend(of_branch(repo, &head.commit, &tip, &branch)?);
-    }
-    Ok(known)
-}
-
-fn of_branch(repo: &Repo, base: &Oid, tip: &Oid, branch: &str) -> Result<Vec<Known>, Error> {
-    let commits = repo.commits_since(base, tip)?;
-    Ok(commits
-        .iter()
-        .filter_map(|commit| {
-            Some(Known {
-                branch: (branch.to_owned(), tip.clone()),
-                run: commit.trailer(trailer::RUN)?.to_owned(),
-                task: commit.trailer(trailer::TASK)?.to_owned(),
-            })
+        Ok(Self {
+            here: known(&repo.newest_commits(&head.commit, COMMITS)?),
+            branches,
         })
-        .collect())
+    }
+
+    /// The branch that has most of a plan's tasks; of equals the one that sorts last, which is the
+    /// newest run's.
+    fn branch(&self, plan: &Plan, runs: &[String]) -> Option<&(String, Oid, Vec<Known>)> {
+        let tasks = |known: &[Known]| {
+            let tasks = plan.tasks.iter();
+            tasks.filter(|t| has(known, runs, &t.id)).count()
+        };
+        let branches = self.branches.iter().filter(|(.., known)| tasks(known) > 0);
+        branches.max_by_key(|(name, _, known)| (tasks(known), name))
+    }
 }
 
-fn found(path: &Path, commits: &[Known]) -> Found {
+fn known(commits: &[CommitInfo]) -> Vec<Known> {
+    let commits = commits.iter();
+    let known = commits.filter_map(|commit| {
+        Some(Known {
+            run: commit.trailer(trailer::RUN)?.to_owned(),
+            task: commit.trailer(trailer::TASK)?.to_owned(),
+        })
+    });
+    known.collect()
+}
+
+/// Whether a task of a plan is among commits. Other plans have tasks of the same name.
+fn has(known: &[Known], runs: &[String], task: &TaskId) -> bool {
+    known
+        .iter()
+        .any(|k| k.task == task.0 && runs.contains(&k.run))
+}
+
+fn found(repo: &Repo, path: &Path, commits: &Commits) -> Found {
     let mut found = Found {
         path: path.to_owned(),
         plan: Plan::default(),
+        accepted: false,
+        runs: Vec::new(),
         statuses: BTreeMap::new(),
+        reports: BTreeMap::new(),
         branch: None,
         problem: None,
     };
@@ -102,28 +222,42 @@ fn found(path: &Path, commits: &[Known]) -> Found {
             return found;
         }
     };
-    let runs = match plan::from_yaml(&path.display().to_string(), &text, MAX_TASKS * 100) {
+    match plan::from_yaml(&path.display().to_string(), &text, MAX_TASKS * 100) {
         Ok(loaded) => {
+            let begun = loaded.statuses.values().any(|s| *s != Status::Pending);
+            found.accepted = loaded.accepted.unwrap_or(begun);
             found.plan = loaded.plan;
             found.statuses = loaded.statuses;
-            loaded.runs
+            found.runs = loaded.runs;
         }
         Err(problems) => {
             found.problem = Some(problems.to_string());
             return found;
         }
-    };
+    }
+    let branch = commits.branch(&found.plan, &found.runs);
+    found.branch = branch.map(|(name, tip, _)| (name.clone(), tip.clone()));
+    let chosen = branch.map_or(&[][..], |(.., known)| known.as_slice());
     for task in &found.plan.tasks {
         let status = found.statuses.entry(task.id.clone()).or_default();
-        // Nobody works on it now.
-        if *status == Status::Running {
+        let is_in = |known: &[Known]| has(known, &found.runs, &task.id);
+        let elsewhere = commits.branches.iter().any(|(.., known)| is_in(known));
+        if is_in(chosen) || is_in(&commits.here) {
+            *status = Status::Completed;
+        } else if *status == Status::Running || (elsewhere && *status == Status::Completed) {
+            // Nobody works on it now; or it is done where the work does not go on.
             *status = Status::Pending;
         }
-        let own = |known: &&Known| known.task == task.id.0 && runs.contains(&known.run);
-        if let Some(known) = commits.iter().find(own) {
-            *status = Status::Completed;
-            found.branch = Some(known.branch.clone());
-        }
+        let runs = found.runs.iter().rev();
+        let mut reports = runs.filter_map(|run| {
+            let runs = repo.top_level().join(".codeteam/runs");
+            let name = format!("{}.md", task.id);
+            codeteam_core::ids::is_plain(run)
+                .then(|| report(repo, &runs.join(run).join("reports").join(name)))
+                .flatten()
+        });
+        let newest = reports.next().map(|report| (task.id.clone(), report));
+        found.reports.extend(newest);
     }
     found
 }

@@ -6,10 +6,14 @@
 
 pub mod change;
 pub mod cycles;
+pub mod honest;
 pub mod metrics;
+pub mod proof;
 mod source;
 
 pub use self::change::{Change, Changed, Line, Side};
+
+use std::fmt::Write as _;
 
 use codeteam_core::event::{CheckResult, Measure, Remark};
 use codeteam_core::workflow::Check;
@@ -73,30 +77,19 @@ impl Found {
 fn listed(lines: &[String]) -> String {
     let mut text = lines[..lines.len().min(LINES)].join("\n");
     if lines.len() > LINES {
-        text.push_str(&format!("\nand {} more", lines.len() - LINES));
+        let _ = write!(text, "\nand {} more", lines.len() - LINES);
     }
     text
 }
 
 /// All that did not pass, and some of the rest, in their order.
-fn chosen(measures: Vec<Measure>) -> Vec<Measure> {
-    let mut room = MEASURES;
-    let (failed, passed): (Vec<bool>, usize) = (
-        measures.iter().map(|measure| !measure.passed).collect(),
-        measures.len(),
-    );
-    room = room.saturating_sub(failed.iter().filter(|failed| **failed).count());
-    if passed <= MEASURES {
-        return measures;
-    }
+fn chosen(mut measures: Vec<Measure>) -> Vec<Measure> {
+    let failed = measures.iter().filter(|measure| !measure.passed).count();
+    let mut room = MEASURES.saturating_sub(failed);
+    measures.retain(|measure| {
+        let stays = !measure.passed || room > 0;
+        room = room.saturating_sub(usize::from(measure.passed));
+        stays
+    });
     measures
-        .into_iter()
-        .filter(|measure| {
-            let stays = !measure.passed || room > 0;
-            if measure.passed {
-                room = room.saturating_sub(1);
-            }
-            stays
-        })
-        .collect()
 }

@@ -9,13 +9,16 @@ mod deps;
 mod diff;
 mod doctor;
 mod drive;
+mod edit;
 mod find;
 mod init;
 mod log;
 mod map;
 mod merge;
 mod pack;
+mod plan;
 mod prune;
+mod report;
 mod restore;
 mod resume;
 mod role;
@@ -24,6 +27,7 @@ mod sandbox;
 mod show;
 mod status;
 mod submit_server;
+mod talk;
 mod worker;
 mod workflow;
 
@@ -82,7 +86,20 @@ enum Command {
     Init(init::Args),
     /// Run the whole job on a small sample project, with scripted workers.
     Demo(demo::Args),
+    /// Shape a plan in a conversation with the planner; nothing is built.
+    ///
+    /// The planner asks, you answer; `/save_plan` has the plan written, `/request_feedback_round`
+    /// has it checked by another role, `/edit` opens it in your editor, `/accept_plan` ends the
+    /// conversation, and `codeteam run` carries it out. `/quit` leaves; `codeteam plan` goes on
+    /// where you left.
+    ///
+    /// Without a terminal, what you say is read from standard input or `--answers`; where it ends
+    /// and something is asked, codeteam exits with 3.
+    Plan(plan::Args),
     /// Take a goal to verified commits on a branch of its own.
+    ///
+    /// On a terminal you accept the plan and judge every change, unless you say `--auto`. Without a
+    /// goal it carries out the plan that was accepted last.
     Run(run::Args),
     /// Show the runs of this project, or one of them.
     Status(status::Args),
@@ -90,6 +107,12 @@ enum Command {
     Log(log::Args),
     /// Show one run in full: tasks, findings, questions, cost.
     Show(show::Args),
+    /// Show what checks, verifiers and people say of a change.
+    ///
+    /// Of the task that waits for a decision, or the one that was judged last. On a terminal it is
+    /// short, with what is wrong below each line; elsewhere, and with `--markdown`, it is the whole
+    /// report, as `.codeteam/reports` has it.
+    Report(report::Args),
     /// Print the diff of a run, or of one of its tasks.
     Diff(diff::Args),
     /// Say yes to the question a run waits with.
@@ -98,6 +121,11 @@ enum Command {
     Reject(decide::RejectArgs),
     /// Answer the question a run waits with.
     Answer(decide::AnswerArgs),
+    /// Change what a run wants judged yourself, and hand it back.
+    ///
+    /// Opens the files of the change in your editor, in a worktree of their own. What you hand back
+    /// is checked and judged again.
+    Edit(edit::Args),
     /// Take a run up where it stands.
     Resume(resume::Args),
     /// Take failed tasks of a run up again.
@@ -228,14 +256,17 @@ pub(crate) fn dispatch(args: Args) -> Result<Exit, Problem> {
         Command::Workflow(args) => workflow::main(&args, &scene),
         Command::Init(args) => init::main(&args, &scene),
         Command::Demo(args) => demo::main(&args, scene),
+        Command::Plan(args) => plan::main(args, &scene),
         Command::Run(args) => run::main(args, &scene),
         Command::Status(args) => status::main(&args, &scene),
         Command::Log(args) => log::main(&args, &scene),
         Command::Show(args) => show::main(&args, &scene),
+        Command::Report(args) => report::main(&args, &scene),
         Command::Diff(args) => diff::main(&args, &scene),
         Command::Approve(args) => decide::approve(&args, &scene),
         Command::Reject(args) => decide::reject(&args, &scene),
         Command::Answer(args) => decide::answer(&args, &scene),
+        Command::Edit(args) => edit::main(&args, &scene),
         Command::Resume(args) => resume::main(&args, &scene),
         Command::Retry(args) => decide::retry(&args, &scene),
         Command::Skip(args) => decide::skip(&args, &scene),

@@ -131,7 +131,8 @@ impl Decider {
             }
             Submission::Plan(planned) => {
                 let mut plan = planned.plan;
-                if plan.plan_id.is_empty() {
+                // The folder of a plan is the run's to choose: a planner may name another's.
+                if !self.plan_id().is_empty() {
                     self.plan_id().clone_into(&mut plan.plan_id);
                 }
                 self.emit(Event::PlanProposed {

@@ -20,6 +20,17 @@ pub struct Loaded {
     pub statuses: BTreeMap<TaskId, Status>,
     /// The runs that have worked on it.
     pub runs: Vec<String>,
+    /// Whether a person has accepted it, or it is a draft; `None` if the file does not say. One
+    /// that is given by name counts as accepted then.
+    pub accepted: Option<bool>,
+}
+
+/// Where a plan as a whole stands.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum PlanStatus {
+    Draft,
+    Accepted,
 }
 
 #[derive(Deserialize)]
@@ -29,6 +40,7 @@ struct File {
     plan_id: String,
     #[serde(default)]
     description: String,
+    status: Option<PlanStatus>,
     #[serde(default)]
     runs: Vec<String>,
     #[serde(default)]
@@ -81,6 +93,7 @@ pub fn from_yaml(file: &str, text: &str, max_tasks: usize) -> Result<Loaded, Pro
         },
         statuses: BTreeMap::new(),
         runs: raw.runs,
+        accepted: raw.status.map(|s| matches!(s, PlanStatus::Accepted)),
     };
     let mut add = |loaded: &mut Loaded, task: Placed<FileTask>, phase: Option<&str>| {
         let place = task.place;
@@ -179,12 +192,21 @@ fn unwrapped(mut node: Node) -> Result<Node, Vec<Fault>> {
     }
 }
 
-/// Writes a plan with the status of each task. JSON strings are YAML strings, so quoting is
+/// Writes a plan with its status and that of each task. JSON strings are YAML strings, so quoting is
 /// left to the one writer that gets it right.
-pub fn to_yaml(plan: &Plan, runs: &[String], status: impl Fn(&TaskId) -> Status) -> String {
+pub fn to_yaml(
+    plan: &Plan,
+    accepted: Option<bool>,
+    runs: &[String],
+    status: impl Fn(&TaskId) -> Status,
+) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "plan_id: {}", quote(&plan.plan_id));
     let _ = writeln!(out, "description: {}", quote(&plan.description));
+    if let Some(accepted) = accepted {
+        let word = if accepted { "accepted" } else { "draft" };
+        let _ = writeln!(out, "status: {}", quote(word));
+    }
     if !runs.is_empty() {
         let _ = writeln!(out, "runs: {}", flow_list(runs));
     }
@@ -258,8 +280,26 @@ tasks:
             loaded.statuses[&TaskId::from("task-002")],
             Status::Completed
         );
-        let written = to_yaml(&loaded.plan, &[], |id| loaded.statuses[id]);
-        assert_eq!(from_yaml("plan.yml", &written, 100).unwrap(), loaded);
+        assert_eq!(loaded.accepted, None);
+        for accepted in [None, Some(false), Some(true)] {
+            let written = to_yaml(&loaded.plan, accepted, &[], |id| loaded.statuses[id]);
+            let expected = Loaded {
+                accepted,
+                ..loaded.clone()
+            };
+            assert_eq!(from_yaml("plan.yml", &written, 100).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn a_status_that_no_plan_has_is_refused_with_its_line() {
+        let text = "plan_id: x\nstatus: acepted\ntasks:\n  - id: a\n";
+        let error = from_yaml("plan.yml", text, 9).unwrap_err().to_string();
+        assert!(error.starts_with("plan.yml:2:9: "), "{error}");
+        assert!(
+            error.contains("acepted") && error.contains("accepted"),
+            "{error}"
+        );
     }
 
     #[test]

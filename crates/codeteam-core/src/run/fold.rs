@@ -16,6 +16,8 @@ use crate::frame::{
     Stage, Tip, Work,
 };
 use crate::ids::{AttemptId, FramePath, StepId};
+use crate::record::{Ballot, Decided, GateRun};
+use crate::role::Kind;
 use crate::submission::Submission;
 use crate::workflow::{StepKind, Writes};
 
@@ -135,8 +137,9 @@ pub fn apply(run: &mut Run, event: &Event) {
             });
         }
         Event::AttemptSpent { id, usage } => settle(run, id, *usage),
-        Event::SlotAbstained { id, .. } => {
+        Event::SlotAbstained { id, reason } => {
             with_slot(run, id, |slot| slot.state = SlotState::Done(None));
+            record_vote(run, id, None, reason);
         }
         Event::SubmissionReceived {
             id,
@@ -177,6 +180,14 @@ pub fn apply(run: &mut Run, event: &Event) {
                 f.outputs.checks.clone_from(results);
                 f.log.checked(step, results);
                 judge(f, step, *passed, tree, true);
+                let gate = GateRun {
+                    round: judged_round(f),
+                    passed: *passed,
+                    results: results.clone(),
+                    tree: tree.clone(),
+                    patch: f.change.as_ref().map(|change| change.patch.clone()),
+                };
+                f.record.gate(step, gate);
             });
         }
         Event::StepJudged {
@@ -196,6 +207,8 @@ pub fn apply(run: &mut Run, event: &Event) {
                 if *approved {
                     return;
                 }
+                let patch = f.change.as_ref().map(|change| change.patch.clone());
+                f.record.rejected(judged_round(f), step, patch, feedback);
                 f.round += 1;
                 f.rejected += 1;
                 f.since_rebound += 1;
@@ -238,7 +251,10 @@ pub fn apply(run: &mut Run, event: &Event) {
             run.integrating.retain(|f| f != frame);
             with(run, frame, |f| f.stage = Stage::Asking(question.clone()));
         }
-        Event::Answered { frame, .. } => with(run, frame, |f| answered(f, event)),
+        Event::Answered { frame, .. } => with(run, frame, |f| {
+            record_decision(f, event);
+            answered(f, event);
+        }),
         Event::ChoiceOpened { id, role } => with(run, &id.frame, |f| {
             if let Some(children) = &mut f.children {
                 children.choices += 1;
@@ -281,20 +297,23 @@ pub fn apply(run: &mut Run, event: &Event) {
             run.tip = base.clone();
             with(run, &id.frame, |f| {
                 let old = f.change.take();
-                f.base = base.clone();
-                f.tree = base.tree.clone();
-                f.round += 1;
-                f.rejected += 1;
-                *f.rejections.entry(id.step.clone()).or_default() += 1;
-                f.feedback.push(Feedback {
+                let feedback = Feedback {
                     from: id.step.clone(),
                     text: format!(
                         "The change conflicts with what was integrated meanwhile, in {}. \
                          Make it again on the new base; the diff of the old one is attached.",
                         files.join(", ")
                     ),
-                    body: old.map(|change| change.diff),
-                });
+                    body: old.as_ref().map(|change| change.diff.clone()),
+                };
+                let (told, patch) = (std::slice::from_ref(&feedback), old.map(|old| old.patch));
+                f.record.rejected(f.round, &id.step, patch, told);
+                f.base = base.clone();
+                f.tree = base.tree.clone();
+                f.round += 1;
+                f.rejected += 1;
+                *f.rejections.entry(id.step.clone()).or_default() += 1;
+                f.feedback.push(feedback);
                 finish_slot(f, id);
             });
         }
@@ -483,6 +502,9 @@ fn receive(
     vote: Option<bool>,
     writes: Option<Writes>,
 ) {
+    if let Submission::Verdict(verdict) = submission {
+        record_vote(run, id, vote, &verdict.reason);
+    }
     with(run, &id.frame, |f| {
         if let Some(slot) = f.slot_mut(id) {
             slot.state = SlotState::Done(vote);
@@ -506,7 +528,14 @@ fn receive(
                 f.feedback.clear();
             }
             Submission::Verdict(v) => {
-                f.log.judged(&id.step, v);
+                let role = f
+                    .slots
+                    .get(id.slot as usize)
+                    .and_then(|slot| match &slot.work {
+                        Work::Role(role) => Some(role.as_str()),
+                        _ => None,
+                    });
+                f.log.judged(role.unwrap_or(id.step.as_str()), v);
                 f.reasons.insert(id.slot, v.reason.clone());
             }
             Submission::Plan(_) => {
@@ -519,8 +548,79 @@ fn receive(
             f.seen.record(&id.step, &change.patch, f.round);
             f.tree = tree.clone();
             f.change = Some(change.clone());
+            f.record.made = f.round;
         }
     });
+}
+
+/// The round of what is judged: a change belongs to the round it was made in.
+fn judged_round(frame: &Frame) -> u32 {
+    match frame.change {
+        Some(_) => frame.record.made,
+        None => frame.round,
+    }
+}
+
+/// Keeps what a gatekeeper said, for reports.
+fn record_vote(run: &mut Run, id: &AttemptId, vote: Option<bool>, reason: &str) {
+    let roles = Arc::clone(&run.roles);
+    with(run, &id.frame, |f| {
+        let work = f.slot(id).map(|slot| &slot.work);
+        let Some(Work::Role(role)) = work else {
+            return;
+        };
+        let known = roles.get(role);
+        if known.is_none_or(|known| known.kind != Kind::Gatekeeper) {
+            return;
+        }
+        let patch = f.change.as_ref().map(|change| change.patch.clone());
+        let ballot = Ballot {
+            role: role.clone(),
+            slot: id.slot,
+            generation: id.generation,
+            round: judged_round(f),
+            vote,
+            reason: reason.to_owned(),
+            tree: f.tree.clone(),
+            patch,
+        };
+        f.record.vote(&id.step, ballot);
+    });
+}
+
+/// Keeps what a person decided, for reports. Questions of roles are not about a change.
+fn record_decision(f: &mut Frame, event: &Event) {
+    let Stage::Asking(question) = &f.stage else {
+        return;
+    };
+    let Event::Answered {
+        answer,
+        note,
+        by,
+        rejects,
+        ..
+    } = event
+    else {
+        return;
+    };
+    if matches!(question.kind, QuestionKind::Analyst | QuestionKind::Message) {
+        return;
+    }
+    let patch = f.change.as_ref().map(|change| change.patch.clone());
+    let approved = |step: &StepId| {
+        let judged = f.verdicts.get(step);
+        judged.is_some_and(|v| v.approved && v.patch == patch)
+    };
+    let decided = Decided {
+        step: f.step.clone(),
+        answer: answer.clone(),
+        note: note.clone(),
+        by: by.clone(),
+        rejects: *rejects,
+        over: f.record.against(patch.as_ref(), approved),
+        patch,
+    };
+    f.record.decide(judged_round(f), decided);
 }
 
 /// What a person says when they want the plan and no more questions.
@@ -590,6 +690,7 @@ fn answered(f: &mut Frame, event: &Event) {
         f.seen.record(&f.step, &change.patch, f.round);
         f.tree = tree.clone();
         f.change = Some(change.clone());
+        f.record.made = f.round;
         f.outputs.text = None;
         f.accepted_by = None;
         f.feedback.clear();
@@ -597,6 +698,7 @@ fn answered(f: &mut Frame, event: &Event) {
     if *reverts {
         f.tree = f.base.tree.clone();
         f.change = None;
+        f.accepted_by = None;
     }
     if !note.trim().is_empty() {
         let feedback = Feedback {

@@ -156,6 +156,73 @@ pub struct Verification {
     pub test_paths: Vec<String>,
     /// Limits for what a change touches. What was above one before may stay, and may not grow.
     pub metrics: Metrics,
+    /// How it is found out whether the tests of a change prove anything: without the rest of it they
+    /// must fail.
+    pub proof: Proving,
+    /// What a change must not do to get past the checks. Each rule fails the gate (`fail`), is told
+    /// in the report and nothing more (`report`), or is not looked for (`off`).
+    pub honesty: Honesty,
+}
+
+/// How it is found out whether tests prove anything.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Proving {
+    /// The commands that run the tests; `{files}` stands for the test files that changed. If left
+    /// out, those of `verification.commands` that look as if they ran tests, by their name
+    /// (`Unit tests`) or what they run (`pytest`, `cargo test`, `npm test`, `go test`, `make check`,
+    /// `sh tests/run.sh`, …).
+    pub commands: Vec<String>,
+    /// What becomes of tests that prove nothing: they fail the gate (`require`, which is meant if
+    /// left out), are told (`report`), or nobody looks (`off`).
+    pub mode: ProofMode,
+}
+
+/// What becomes of tests that prove nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ProofMode {
+    /// They fail the gate.
+    #[default]
+    Require,
+    /// They are told.
+    Report,
+    /// Nobody looks.
+    Off,
+}
+
+/// What a change must not do to get past the checks.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Honesty {
+    /// It touches only the files of its task, if that names any. New tests are no trespass.
+    pub scope: Option<Judging>,
+    /// Tests that were there are as they were: none gone, skipped or weakened.
+    pub tests_kept: Option<Judging>,
+    /// What the checks go by is as it was: their configuration, scripts and programs.
+    pub gate_kept: Option<Judging>,
+    /// It has no secret in it.
+    pub secrets: Option<Judging>,
+    /// It has nothing in it that is left to be done.
+    pub stubs: Option<Judging>,
+    /// It has no answer made for one test only.
+    pub hard_coded: Option<Judging>,
+    /// It is not another task's change.
+    pub own_work: Option<Judging>,
+    /// It has what its author says it has.
+    pub claims: Option<Judging>,
+}
+
+/// What becomes of what a rule finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Judging {
+    /// It fails the gate.
+    Fail,
+    /// It is told.
+    Report,
+    /// Nobody looks.
+    Off,
 }
 
 /// Limits for what a change touches.

@@ -32,32 +32,42 @@ impl Engine {
     }
 
     /// The next number of a plan, `feature-0021`, with its folder: of two runs that start at the
-    /// same moment only one can make it. `before` is what stands before the number.
+    /// same moment only one can make it. `before` is what stands before the number. A run that has
+    /// not ended keeps its number, whatever became of the folder.
     pub(super) fn new_plan_id(&self, before: &str) -> Result<String, Error> {
-        let number = |entry: fs::DirEntry| -> Option<u32> {
-            let name = entry.file_name();
-            let name = name.to_str()?.strip_prefix(before)?;
-            name.trim_end_matches(".json").parse().ok()
-        };
         let folder = self.folder.join("planning");
         // Snapshots of plans that came with the repository have their numbers too.
-        let runs = self
+        let snapshots = self
             .config
             .layout
             .map(|_| self.repo.top_level().join(layout::RUNS));
-        let entries = [Some(folder.clone()), runs].into_iter().flatten();
-        let entries = entries
-            .filter_map(|folder| fs::read_dir(folder).ok())
-            .flatten()
-            .filter_map(Result::ok);
-        let mut next = entries.filter_map(number).max().unwrap_or(0);
-        loop {
-            next = next.saturating_add(1);
+        let folders = [Some(folder.clone()), snapshots].into_iter().flatten();
+        let entries = folders.filter_map(|folder| fs::read_dir(folder).ok());
+        let entries = entries.flatten().flatten();
+        let used = entries.filter_map(|entry| number(entry.file_name().to_str()?, before));
+        let runs = self.plans_under_way()?;
+        let runs = runs.iter().filter_map(|id| number(id, before));
+        let last = used.chain(runs).max();
+        for next in last.unwrap_or(0) + 1.. {
             let id = format!("{before}{next:04}");
             if claim(&folder, &id)? {
                 return Ok(id);
             }
         }
+        Err(Error::Ambiguous(before.to_owned()))
+    }
+
+    /// The names of the plans of runs that have not ended.
+    fn plans_under_way(&self) -> Result<Vec<String>, Error> {
+        let mut plans = Vec::new();
+        for row in self.store.runs()? {
+            if matches!(row.status.as_str(), "completed" | "failed" | "aborted") {
+                continue;
+            }
+            let run = self.load(&RunId(row.id))?;
+            plans.push(run.plan.as_ref().map_or(run.plan_id, |p| p.plan_id.clone()));
+        }
+        Ok(plans)
     }
 
     /// Git keeps branches as files: beside `a` there can be no `a/b`. Said now, and not when the
@@ -77,6 +87,12 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// The number of a plan that codeteam has named. Nobody has come to a billion.
+fn number(plan: &str, before: &str) -> Option<u32> {
+    let digits = plan.strip_prefix(before)?.trim_end_matches(".json");
+    Some(digits).filter(|d| d.len() <= 9)?.parse().ok()
 }
 
 /// Makes a folder that must not exist yet; says whether it was this call that made it.
@@ -131,6 +147,20 @@ pub(super) fn slug(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_numbers_that_can_be_counted_on_count() {
+        assert_eq!(number("feature-0021", "feature-"), Some(21));
+        for other in [
+            "feature-",
+            "feature-4294967295",
+            "feature-+1x",
+            "bug-0001",
+            "0021",
+        ] {
+            assert_eq!(number(other, "feature-"), None, "{other}");
+        }
+    }
 
     #[test]
     fn slugs_are_short_and_plain() {

@@ -1,5 +1,6 @@
 //! Making commits, and finding them again by their trailers.
 
+use super::command::Call;
 use super::repo::oid;
 use super::{Error, Oid, Repo};
 
@@ -109,6 +110,16 @@ impl Repo {
 
     /// The commits of `tip` that `base` has not, newest first. One process.
     pub fn commits_since(&self, base: &Oid, tip: &Oid) -> Result<Vec<CommitInfo>, Error> {
+        self.log_of(|call| call.arg("--end-of-options").arg(format!("{base}..{tip}")))
+    }
+
+    /// The newest commits of `tip`, at most so many, newest first. One process.
+    pub fn newest_commits(&self, tip: &Oid, most: usize) -> Result<Vec<CommitInfo>, Error> {
+        let most = format!("--max-count={most}");
+        self.log_of(|call| call.arg(most).arg("--end-of-options").arg(tip))
+    }
+
+    fn log_of(&self, which: impl FnOnce(Call) -> Call) -> Result<Vec<CommitInfo>, Error> {
         const FORMAT: &str = "--format=%H%x00%T%x00%P%x00%s%x00%(trailers:only=true,unfold=true)";
         let call = self
             .plumbing()
@@ -120,8 +131,8 @@ impl Repo {
                 "--no-mailmap",
                 "--no-show-signature",
             ])
-            .args([FORMAT, "--end-of-options"])
-            .arg(format!("{base}..{tip}"));
+            .arg(FORMAT);
+        let call = which(call);
         let output = self.git.run(&call)?;
         let text = String::from_utf8_lossy(&output);
         // A message cannot contain NUL, so every commit is exactly five fields.

@@ -46,6 +46,56 @@ impl Repo {
         commits(&output).ok_or_else(|| call.unexpected("a garbled commit"))
     }
 
+    /// The patches of the newest commits that touch some of these files, among the last `depth` of
+    /// `tip`, with their ids. Two processes.
+    pub fn patches(
+        &self,
+        tip: &Oid,
+        files: &[&str],
+        depth: usize,
+    ) -> Result<Vec<(String, Vec<u8>)>, Error> {
+        let call = self
+            .plumbing()
+            .args(["rev-list", "--max-count=1"])
+            .arg(format!("--skip={depth}"))
+            .arg(tip);
+        let oldest = String::from_utf8_lossy(&self.git.run(&call)?)
+            .trim()
+            .to_owned();
+        let range = if oldest.is_empty() {
+            tip.to_string()
+        } else {
+            format!("{oldest}..{tip}")
+        };
+        let call = self
+            .plumbing()
+            .args([
+                "log",
+                "--no-merges",
+                "--patch",
+                "--no-renames",
+                "--format=%x00%H",
+            ])
+            .args([
+                "--no-color",
+                "--no-notes",
+                "--no-mailmap",
+                "--no-show-signature",
+            ])
+            .args(["--no-ext-diff", "--no-textconv", "--max-count=50"])
+            .args(["--src-prefix=a/", "--dst-prefix=b/", "--end-of-options"])
+            .arg(range)
+            .arg("--")
+            .args(files);
+        let output = self.git.run(&call)?;
+        let commits = output.split(|byte| *byte == 0).filter_map(|part| {
+            let end = part.iter().position(|byte| *byte == b'\n')?;
+            let id = String::from_utf8_lossy(&part[..end]).into_owned();
+            Oid::parse(&id).map(|_| (id, part[end..].to_vec()))
+        });
+        Ok(commits.collect())
+    }
+
     /// Whether a commit is the other, or comes before it. One that there is not does not. One
     /// process.
     pub fn is_ancestor(&self, one: &Oid, other: &Oid) -> Result<bool, Error> {

@@ -1,6 +1,8 @@
 //! Runs the orchestrator's own checks on a tree, and commands on the host.
 
+mod honest;
 mod look;
+mod prove;
 
 use std::collections::VecDeque;
 use std::fs;
@@ -15,11 +17,12 @@ use codeteam_core::workflow::{Check, CheckKind, Metric, glob_matches};
 use codeteam_sandbox::Access;
 
 use self::look::Look;
-use super::{Context, Error, Job, What, caches, now, setup, view};
+use super::{About, Context, Error, Job, What, caches, now, setup, view};
 use crate::dialect::OVER_DISK;
 use crate::engine::Engine;
 use crate::process::{self, CommandSpec, Disk, Exit, Launcher, Limits, Profile, Status, View};
 use crate::verify::metrics;
+use crate::workspace::Workspace;
 
 /// How many lines of a check's output go into reports and feedback.
 const SUMMARY_LINES: usize = 40;
@@ -32,16 +35,27 @@ pub(super) fn check(
     job: &Job,
     tree: &Tree,
     checks: &[Check],
+    about: &About,
     context: &Context<'_>,
 ) -> Result<Input, Error> {
     let workspace = job.prepare_gate(context.engine, tree)?;
     setup::ready(job, &workspace, context)?;
-    let look = Look::new(job, context.engine, &workspace, tree);
-    let mut results = Vec::new();
+    let look = Look::new(job, context, &workspace, tree);
+    let mut gate = Gate {
+        look: &look,
+        checks,
+        about,
+        results: Vec::new(),
+    };
     for check in checks {
-        (context.lines)(&job.id, &format!("checking: {}", check.name));
-        results.push(run_check(job, check, &look, context)?);
+        // The others take no time.
+        if matches!(check.what, CheckKind::Command(_) | CheckKind::Proved(_)) {
+            (context.lines)(&job.id, &format!("checking: {}", check.name));
+        }
+        let result = gate.run(check)?;
+        gate.results.push(result);
     }
+    let results = gate.results;
     let id = job.id.clone();
     Ok(Input::GateFinished {
         at: now(),
@@ -51,89 +65,114 @@ pub(super) fn check(
     })
 }
 
-fn run_check(
-    job: &Job,
-    check: &Check,
+/// The checks of a gate, one after the other: some ask what the others found.
+struct Gate<'a> {
+    look: &'a Look<'a>,
+    checks: &'a [Check],
+    about: &'a About,
+    results: Vec<CheckResult>,
+}
+
+impl Gate<'_> {
+    fn run(&self, check: &Check) -> Result<CheckResult, Error> {
+        let Look { job, workspace, .. } = *self.look;
+        let root = &workspace.tree_dir();
+        let plain = |passed: bool, summary: String| CheckResult {
+            name: check.name.clone(),
+            class: check.what.class(),
+            passed,
+            summary,
+            ..CheckResult::default()
+        };
+        let because =
+            |passed: bool, said: String| plain(passed, if passed { String::new() } else { said });
+        Ok(match &check.what {
+            CheckKind::Command(command) => {
+                let ended = run(self.look, workspace, command, check.timeout_ms)?;
+                let tree = self.look.tree.as_str();
+                let known = &self.look.context.engine.tried;
+                known.note(tree, command, ended.passed);
+                CheckResult {
+                    output: Some(ended.output),
+                    exit: Some(ended.exit),
+                    ..because(ended.passed, ended.said)
+                }
+            }
+            CheckKind::Exists(path) => {
+                let there = inside(root, path).is_some_and(|path| path.exists());
+                because(there, format!("`{path}` does not exist"))
+            }
+            CheckKind::Contains { file, text } => match read(root, file) {
+                None => plain(false, format!("`{file}` cannot be read")),
+                Some(found) => because(
+                    found.contains(text.as_str()),
+                    format!("`{file}` does not contain `{text}`"),
+                ),
+            },
+            CheckKind::Lacks { file, text } => {
+                let has = read(root, file).is_some_and(|found| found.contains(text.as_str()));
+                because(!has, format!("`{file}` contains `{text}`"))
+            }
+            CheckKind::Changed { paths } => {
+                let touched = |file: &String| paths.iter().any(|path| glob_matches(path, file));
+                let said = format!(
+                    "the change touches nothing that matches {}",
+                    paths.join(", ")
+                );
+                because(job.changed.iter().any(touched), said)
+            }
+            CheckKind::Metric { of, max } => {
+                let found = match of {
+                    Metric::FileLines => metrics::file_lines(self.look.change()?, *max),
+                    Metric::FunctionLines => metrics::function_lines(self.look.change()?, *max),
+                    Metric::ImportCycles => self.look.cycles(*max)?,
+                };
+                found.result(check, false)
+            }
+            CheckKind::Proved(proof) => self.prove(check, proof)?,
+            CheckKind::Honest { rule, told_only } => self.honest(*rule)?.result(check, *told_only),
+        })
+    }
+}
+
+/// How a command has ended.
+struct Ended {
+    passed: bool,
+    /// As a shell would tell it.
+    exit: i32,
+    /// What it said last, and how it ended.
+    said: String,
+    /// Why it says nothing about the tree, if that is so: it took too long, or was killed.
+    unclear: Option<String>,
+    output: BodyId,
+}
+
+/// Runs a command of the gate in a work tree.
+fn run(
     look: &Look<'_>,
-    context: &Context<'_>,
-) -> Result<CheckResult, Error> {
-    let workspace = look.workspace;
-    let root = &workspace.tree_dir();
-    let plain = |passed: bool, summary: String| CheckResult {
-        name: check.name.clone(),
-        class: check.what.class(),
-        passed,
-        summary,
-        ..CheckResult::default()
+    workspace: &Workspace,
+    command: &str,
+    timeout_ms: u64,
+) -> Result<Ended, Error> {
+    let Look { job, context, .. } = look;
+    let mut view = view::of(workspace, Access::Writable)?;
+    caches::show(&mut view, job, context.engine)?;
+    let shell = Shell {
+        command,
+        cwd: workspace.tree_dir(),
+        view,
+        launcher: &*job.launcher(context.engine)?,
+        profile: Profile::Executor,
+        disk: Some(context.engine.disk(workspace)),
     };
-    Ok(match &check.what {
-        CheckKind::Command(command) => {
-            let limits = limits(check.timeout_ms);
-            let mut view = view::of(workspace, Access::Writable)?;
-            caches::show(&mut view, job, context.engine)?;
-            let shell = Shell {
-                command,
-                cwd: root.clone(),
-                view,
-                launcher: &*job.launcher(context.engine)?,
-                profile: Profile::Executor,
-                disk: Some(context.engine.disk(workspace)),
-            };
-            let (exit, output) = shell.run(job, &limits, context)?;
-            let passed = exit.status == Status::Exited(0);
-            let said = how_it_ended(&exit, check.timeout_ms);
-            let summary = if passed {
-                String::new()
-            } else {
-                summary(&output.tail, &said)
-            };
-            let body = BodyId(context.engine.bodies.put(&output.all)?);
-            CheckResult {
-                output: Some(body),
-                exit: Some(exit_code(&exit)),
-                ..plain(passed, summary)
-            }
-        }
-        CheckKind::Exists(path) => {
-            let there = inside(root, path).is_some_and(|path| path.exists());
-            plain(
-                there,
-                if there {
-                    String::new()
-                } else {
-                    format!("`{path}` does not exist")
-                },
-            )
-        }
-        CheckKind::Contains { file, text } => match read(root, file) {
-            None => plain(false, format!("`{file}` cannot be read")),
-            Some(found) if found.contains(text.as_str()) => plain(true, String::new()),
-            Some(_) => plain(false, format!("`{file}` does not contain `{text}`")),
-        },
-        CheckKind::Changed { paths } => {
-            let touched = |file: &String| paths.iter().any(|path| glob_matches(path, file));
-            let there = job.changed.iter().any(touched);
-            let said = format!(
-                "the change touches nothing that matches {}",
-                paths.join(", ")
-            );
-            plain(there, if there { String::new() } else { said })
-        }
-        CheckKind::Metric { of, max } => {
-            let found = match of {
-                Metric::FileLines => metrics::file_lines(look.change()?, *max),
-                Metric::FunctionLines => metrics::function_lines(look.change()?, *max),
-                Metric::ImportCycles => look.cycles(*max)?,
-            };
-            found.result(check, false)
-        }
-        CheckKind::Proved(_) | CheckKind::Honest { .. } => plain(true, String::new()),
-        CheckKind::Lacks { file, text } => match read(root, file) {
-            Some(found) if found.contains(text.as_str()) => {
-                plain(false, format!("`{file}` contains `{text}`"))
-            }
-            _ => plain(true, String::new()),
-        },
+    let (exit, output) = shell.run(job, &limits(timeout_ms), context)?;
+    let how = how_it_ended(&exit, timeout_ms);
+    Ok(Ended {
+        passed: exit.status == Status::Exited(0),
+        exit: exit_code(&exit),
+        said: summary(&output.tail, &how),
+        unclear: (!matches!(exit.status, Status::Exited(_))).then_some(how),
+        output: BodyId(context.engine.bodies.put(&output.all)?),
     })
 }
 

@@ -23,6 +23,7 @@ use codeteam_core::role::{Contract, Kind, Mode};
 use codeteam_core::submission::strict;
 use codeteam_sandbox::{Access, Entry, policy};
 
+pub(super) use self::files::retold;
 use self::files::{Files, Transcript, failed, lock};
 pub(crate) use self::files::{replayed, spent};
 use super::reach::Reach;

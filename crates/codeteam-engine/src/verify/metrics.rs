@@ -216,14 +216,15 @@ mod tests {
     use super::*;
 
     fn lines(n: usize) -> String {
-        (0..n).map(|n| format!("x{n} = {n}\n")).collect()
+        let lines: Vec<String> = (0..n).map(|n| format!("x{n} = {n}\n")).collect();
+        lines.concat()
     }
 
     fn function(name: &str, lines: usize) -> String {
-        let body: String = (0..lines - 1)
+        let body: Vec<String> = (0..lines - 1)
             .map(|n| format!("    x{n} = {n}\n"))
             .collect();
-        format!("def {name}():\n{body}")
+        format!("def {name}():\n{}", body.concat())
     }
 
     fn measures(found: &Found) -> Vec<String> {
@@ -294,8 +295,10 @@ mod tests {
     fn a_function_that_moved_or_shrank_is_not_new() {
         let class = |name: &str, lines: usize| {
             let function = function(name, lines);
-            let method: String = function.lines().map(|l| format!("    {l}\n")).collect();
-            format!("class A:\n{method}")
+            format!(
+                "class A:\n    {}\n",
+                function.trim_end().replace('\n', "\n    ")
+            )
         };
         let (before, after) = (function("f", 90), class("f", 90));
         let moved = Change::between(&[("a.py", Some(&before), None), ("b.py", None, Some(&after))]);

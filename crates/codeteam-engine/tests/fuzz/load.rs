@@ -63,7 +63,7 @@ impl Loaders {
             if let Ok(loaded) = plan::from_yaml("plan.yml", text, 1_000) {
                 self.tally.plans += 1;
                 let pending = |_: &_| codeteam_core::schedule::Status::Pending;
-                let again = plan::to_yaml(&loaded.plan, &loaded.runs, pending);
+                let again = plan::to_yaml(&loaded.plan, loaded.accepted, &loaded.runs, pending);
                 let again = plan::from_yaml("plan.yml", &again, 1_000);
                 assert_eq!(again.map(|again| again.plan), Ok(loaded.plan));
             }

@@ -219,6 +219,7 @@ fn gate(bench: &Bench, command: &str) -> String {
         what: What::Check {
             tree: tip.tree,
             checks: vec![check],
+            about: Box::default(),
         },
     };
     let context = Context {

@@ -1,11 +1,16 @@
 //! `codeteam status`: the runs of a project, or one of them.
 
+use codeteam_core::Run;
+use codeteam_core::frame::Frame;
+use codeteam_core::ids::RunId;
 use codeteam_core::schedule::Status;
+use codeteam_core::views::{self, Twelve};
 use codeteam_engine::engine::Engine;
+use codeteam_engine::store::RunRow;
 use codeteam_engine::{rebuild, tell};
 use serde_json::json;
 
-use crate::cli::{RunName, Scene, drive, show};
+use crate::cli::{RunName, Scene, decide, drive, show};
 use crate::exit::Exit;
 use crate::output::{self, Style, out_line, say};
 use crate::problem::Problem;
@@ -31,37 +36,102 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         return Ok(Exit::Done);
     }
     let runs = engine.store.runs()?;
+    let rows = runs
+        .iter()
+        .map(|row| Row::of(&engine, row))
+        .collect::<Result<Vec<_>, _>>()?;
     if scene.json {
-        let rows: Vec<serde_json::Value> = runs
-            .iter()
-            .map(|r| {
-                json!({
-                    "run": r.id, "goal": r.goal, "status": r.status, "headline": r.headline,
-                    "created_at": r.created_at, "updated_at": r.updated_at, "events": r.seq,
-                })
-            })
-            .collect();
+        let rows: Vec<serde_json::Value> = rows.iter().map(Row::value).collect();
         output::json(&rows)?;
         return Ok(Exit::Done);
     }
     if runs.is_empty() {
         say("no runs yet; `codeteam run \"what you want\"` starts one");
     }
-    let own = codeteam_engine::store::Owner::this_process("");
-    for run in &runs {
-        let holder = engine.store.holder(&run.id)?;
-        let driven = holder.is_some_and(|h| !h.owner.is_gone(&own));
-        let ended = matches!(run.status.as_str(), "completed" | "failed" | "aborted");
-        let status = match (ended, driven, run.status.as_str()) {
+    for row in &rows {
+        row.print()?;
+    }
+    if rows.iter().all(|row| row.run.is_none()) {
+        out_line(&format!(
+            "{}  nothing is under way",
+            paint(Twelve::Idle.as_str())
+        ))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// A run in the list.
+struct Row<'a> {
+    known: &'a RunRow,
+    /// The word for where it stands.
+    status: &'a str,
+    /// The run itself, if it has not ended.
+    run: Option<Run>,
+}
+
+impl<'a> Row<'a> {
+    fn of(engine: &Engine, row: &'a RunRow) -> Result<Self, Problem> {
+        let ended = matches!(row.status.as_str(), "completed" | "failed" | "aborted");
+        let id = RunId(row.id.clone());
+        let driven = !ended && decide::driven(engine, &id)?;
+        let status = match (ended, driven, row.status.as_str()) {
             (false, false, "running" | "paused") => "stopped",
             (_, _, status) => status,
         };
-        out_line(&format!("{}  {}  {}", paint(status), run.id, run.headline))?;
-        if status == "stopped" {
-            say(&format!("           go on: codeteam resume {}", run.id));
-        }
+        let run = if ended { None } else { Some(engine.load(&id)?) };
+        Ok(Self {
+            known: row,
+            status,
+            run,
+        })
     }
-    Ok(Exit::Done)
+
+    /// The frames that are at something, each with its state.
+    fn frames(&self) -> impl Iterator<Item = (&Frame, &'static str)> {
+        let run = self.run.iter();
+        run.flat_map(|run| {
+            let frames = run.frames.values().filter(|f| !f.is_ended());
+            frames.map(|f| (f, views::twelve(run, f).as_str()))
+        })
+    }
+
+    fn value(&self) -> serde_json::Value {
+        let row = self.known;
+        let frames = self
+            .frames()
+            .map(|(frame, state)| json!({ "frame": frame.path, "step": frame.step, "state": state, "round": frame.round }));
+        json!({
+            "run": row.id, "goal": row.goal, "status": row.status, "headline": row.headline,
+            "created_at": row.created_at, "updated_at": row.updated_at, "events": row.seq,
+            "frames": frames.collect::<Vec<_>>(),
+        })
+    }
+
+    fn print(&self) -> Result<(), Problem> {
+        let (id, status) = (&self.known.id, paint(self.status));
+        out_line(&format!("{status}  {id}  {}", self.known.headline))?;
+        for (frame, state) in self.frames() {
+            let (name, step) = (frame.path.name(), &frame.step);
+            out_line(&format!(
+                "           {state}  {name} at {step}, round {}",
+                frame.round
+            ))?;
+        }
+        let Some(run) = &self.run else { return Ok(()) };
+        for question in drive::open_questions(run) {
+            let offered = if question.answers.is_empty() {
+                "any text".to_owned()
+            } else {
+                question.answers.join(", ")
+            };
+            let (place, text) = (question.id.frame.name(), tell::first_line(&question.text));
+            out_line(&format!("           asks ({place}): {text} [{offered}]"))?;
+        }
+        if self.status == "stopped" {
+            say(&format!("           go on: codeteam resume {id}"));
+        }
+        Ok(())
+    }
 }
 
 fn paint(status: &str) -> String {
@@ -86,6 +156,10 @@ fn rebuilt(scene: &Scene) -> Result<Exit, Problem> {
                 json!({
                     "rebuilt": true, "plan": p.path, "description": p.plan.description,
                     "branch": p.branch.as_ref().map(|(name, _)| name), "tasks": p.statuses, "problem": p.problem,
+                    "state": p.state().as_str(), "accepted": p.accepted, "runs": p.runs,
+                    "reports": p.reports.iter().map(|(task, report)| (task.0.clone(), json!({
+                        "result": report.result, "file": report.path,
+                    }))).collect::<serde_json::Map<_, _>>(),
                 })
             })
             .collect();
@@ -97,41 +171,48 @@ fn rebuilt(scene: &Scene) -> Result<Exit, Problem> {
         return Ok(Exit::Done);
     }
     say(
-        "the log (`.codeteam/state.db`) is gone; this is rebuilt from the plans and from commit trailers",
+        "the log (`.codeteam/state.db`) is gone; this is rebuilt from the plans, the reports and commit trailers",
     );
     for found in &plans {
-        let done = found
-            .statuses
-            .values()
-            .filter(|s| **s == Status::Completed)
-            .count();
-        let total = found.plan.tasks.len();
-        out_line(&format!(
-            "{done} of {total} tasks done  {}",
-            found.path.display()
-        ))?;
-        if let Some(problem) = &found.problem {
-            out_line(&format!("  cannot be read: {}", tell::first_line(problem)))?;
-            continue;
-        }
-        for task in &found.plan.tasks {
-            let status = found.statuses.get(&task.id).copied().unwrap_or_default();
-            out_line(&format!(
-                "  {:<10} {}  {}",
-                status.as_str(),
-                task.id,
-                task.headline()
-            ))?;
-        }
-        if let Some((branch, _)) = &found.branch {
-            out_line(&format!("  branch     {branch}"))?;
-        }
-        if done < total {
-            say(&format!(
-                "  go on: codeteam run --plan {}",
-                found.path.display()
-            ));
-        }
+        plan(found)?;
     }
     Ok(Exit::Done)
+}
+
+/// A plan as files tell it.
+fn plan(found: &rebuild::Found) -> Result<(), Problem> {
+    let (done, total) = (found.done(), found.plan.tasks.len());
+    let path = found.path.display();
+    out_line(&format!("{done} of {total} tasks done  {path}"))?;
+    out_line(&format!("  state      {}", found.state().as_str()))?;
+    if let Some(problem) = &found.problem {
+        return out_line(&format!("  cannot be read: {}", tell::first_line(problem)));
+    }
+    for task in &found.plan.tasks {
+        let status = found.statuses.get(&task.id).copied().unwrap_or_default();
+        let judged = found
+            .reports
+            .get(&task.id)
+            .filter(|_| status != Status::Completed);
+        let judged = judged.map(|report| format!("  (last judged: {})", report.result));
+        out_line(&format!(
+            "  {:<10} {}  {}{}",
+            status.as_str(),
+            task.id,
+            task.headline(),
+            judged.unwrap_or_default()
+        ))?;
+    }
+    if let Some((branch, _)) = &found.branch {
+        out_line(&format!("  branch     {branch}"))?;
+    }
+    if !found.is_finished() {
+        let what = if found.accepted {
+            "go on"
+        } else {
+            "accept and carry out"
+        };
+        say(&format!("  {what}: codeteam run --plan {path}"));
+    }
+    Ok(())
 }

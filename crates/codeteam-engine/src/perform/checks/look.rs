@@ -11,9 +11,8 @@ use codeteam_context::index::Index;
 use codeteam_context::language::Language;
 use codeteam_core::ids::Tree;
 
-use crate::engine::Engine;
 use crate::git::{Diff, Oid};
-use crate::perform::{Error, Job, oid};
+use crate::perform::{Context, Error, Job, oid};
 use crate::verify::change::LONGEST;
 use crate::verify::{Change, Found, Side, cycles};
 use crate::workspace::Workspace;
@@ -24,7 +23,7 @@ const PLAIN: [u32; 2] = [0o100_644, 0o100_755];
 /// What a gate judges.
 pub(super) struct Look<'a> {
     pub(super) job: &'a Job,
-    pub(super) engine: &'a Engine,
+    pub(super) context: &'a Context<'a>,
     /// The gate's own, which has the objects.
     pub(super) workspace: &'a Workspace,
     pub(super) tree: &'a Tree,
@@ -35,13 +34,13 @@ pub(super) struct Look<'a> {
 impl<'a> Look<'a> {
     pub(super) fn new(
         job: &'a Job,
-        engine: &'a Engine,
+        context: &'a Context<'a>,
         workspace: &'a Workspace,
         tree: &'a Tree,
     ) -> Self {
         Self {
             job,
-            engine,
+            context,
             workspace,
             tree,
             diff: OnceCell::new(),
@@ -69,6 +68,29 @@ impl<'a> Look<'a> {
         Ok(self.change.get_or_init(|| change))
     }
 
+    /// The texts of the tree's files of a kind, those that can be read, by their paths.
+    pub(super) fn texts(
+        &self,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<Vec<(String, String)>, Error> {
+        const LONGEST: u64 = 1 << 18;
+        const MOST: usize = 2_000;
+        let all = self.workspace.files_of(&oid(&self.tree.0)?)?.into_iter();
+        let files: Vec<(String, Oid)> = all
+            .filter(|file| file.bytes < LONGEST)
+            .filter_map(|file| Some((file.path.to_str()?.to_owned(), file.id)))
+            .filter(|(path, _)| wanted(path))
+            .take(MOST)
+            .collect();
+        let ids: Vec<&Oid> = files.iter().map(|(_, id)| id).collect();
+        let found = self.workspace.blobs(&ids)?;
+        let texts = files.into_iter().filter_map(|(path, id)| {
+            let text = Side::of(found.get(&id).map(Vec::as_slice));
+            Some((path, text.text()?.to_owned()))
+        });
+        Ok(texts.collect())
+    }
+
     /// The rings of imports that the change has made.
     pub(super) fn cycles(&self, max: u64) -> Result<Found, Error> {
         let change = self.change()?;
@@ -76,7 +98,8 @@ impl<'a> Look<'a> {
             return Ok(Found::default());
         };
         let files = Sources::of(self.workspace, &oid(&self.tree.0)?)?;
-        let cache = self.engine.env.context_cache(self.engine.repo.top_level());
+        let engine = self.context.engine;
+        let cache = engine.env.context_cache(engine.repo.top_level());
         // By itself: the other one goes by when files were touched.
         let cache = cache.map(|folder| folder.join("judged"));
         let index = Index::build(&files, cache.as_deref(), &|_, _| {});

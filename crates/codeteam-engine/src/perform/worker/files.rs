@@ -14,7 +14,7 @@ use codeteam_core::ids::{BodyId, RunId};
 use codeteam_core::role::Mode;
 use serde::{Deserialize, Serialize};
 
-use crate::dialect::{self, Clock, Fold, Listening};
+use crate::dialect::{self, Clock, Fold, Listening, Told};
 use crate::engine::Engine;
 use crate::perform::{Error, Job, homes};
 use crate::process::{Line, Stream};
@@ -229,6 +229,12 @@ pub(crate) fn spent(engine: &Engine, run: &RunId, fence: u64) -> Option<Usage> {
 
 /// What a worker said, heard once more from its transcript.
 pub(crate) fn replayed(transcript: &str) -> Option<Box<dyn Fold>> {
+    retold(transcript).map(|(fold, _)| fold)
+}
+
+/// The same, with all that it told.
+pub(crate) fn retold(transcript: &str) -> Option<(Box<dyn Fold>, Vec<Told>)> {
+    let mut told = Vec::new();
     let mut lines = transcript
         .lines()
         .filter_map(|line| serde_json::from_str::<Said<'_>>(line).ok());
@@ -248,12 +254,12 @@ pub(crate) fn replayed(transcript: &str) -> Option<Box<dyn Fold>> {
             _ => continue,
         };
         let raw = said.text.as_bytes().to_vec();
-        fold.line(&Line {
+        told.extend(fold.line(&Line {
             stream,
             raw: &raw,
             text: said.text,
             truncated: false,
-        });
+        }));
     }
-    Some(fold)
+    Some((fold, told))
 }

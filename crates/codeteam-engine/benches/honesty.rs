@@ -1,0 +1,159 @@
+//! How often the rules of honesty fire on honest work: over the newest commits of real repositories,
+//! each as if it were the change of a task that names no files.
+//!
+//! `cargo bench -p codeteam-engine --bench honesty -- REPOSITORY…` prints, by rule, how many commits
+//! would fail and how many would only be told. `--show RULE` prints what is found.
+
+#![expect(clippy::print_stdout, reason = "a program for people")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use codeteam_context::redact::Redactor;
+use codeteam_core::workflow::Rule;
+use codeteam_engine::config::{Config, Origins};
+use codeteam_engine::git::{Diff, Environment, Git, Oid, Repo};
+use codeteam_engine::verify::honest::{Pairs, Subject, hard_coded, look};
+use codeteam_engine::verify::proof::Tests;
+use codeteam_engine::verify::{Change, Found, Side};
+
+/// How many commits of each repository.
+const COMMITS: usize = 200;
+/// The rules that need nothing but a change.
+const RULES: [Rule; 5] = [
+    Rule::TestsKept,
+    Rule::GateKept,
+    Rule::Secrets,
+    Rule::Stubs,
+    Rule::HardCoded,
+];
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> Result<(), Failure> {
+    let mut arguments = std::env::args().skip(1).filter(|word| word != "--bench");
+    let (mut repositories, mut shown) = (Vec::new(), None);
+    while let Some(word) = arguments.next() {
+        if word == "--show" {
+            shown = arguments.next();
+        } else {
+            repositories.push(PathBuf::from(word));
+        }
+    }
+    let tests = Config::load(&Origins::default())?.verification.test_paths;
+    for repository in repositories {
+        measure(&repository, &tests, shown.as_deref())?;
+    }
+    Ok(())
+}
+
+fn measure(path: &Path, tests: &[String], shown: Option<&str>) -> Result<(), Failure> {
+    let environment = Environment {
+        path: "/usr/local/bin:/usr/bin:/bin".into(),
+        home: None,
+        xdg_config_home: None,
+    };
+    let repo = Repo::find(&Git::new(environment)?, path)?;
+    let tip = repo.resolve("HEAD")?;
+    let redactor = Redactor::new([]);
+    let commands = commands(path);
+    let mut counts: BTreeMap<Rule, (usize, usize)> = BTreeMap::new();
+    let mut judged = 0;
+    for commit in repo.history(&tip, None, COMMITS)? {
+        let [parent] = &commit.parents[..] else {
+            continue;
+        };
+        let (Some(from), Some(to)) = (Oid::parse(parent), Oid::parse(&commit.id)) else {
+            continue;
+        };
+        let change = change(&repo, &repo.diff(&from, &to)?)?;
+        judged += 1;
+        let subject = Subject {
+            change: &change,
+            tests: Tests(tests),
+            files: &[],
+            commands: &commands,
+            redactor: &redactor,
+        };
+        for rule in RULES {
+            let found = match rule {
+                Rule::HardCoded => answers(&repo, &to, &subject)?,
+                rule => look(rule, &subject),
+            };
+            let count = counts.entry(rule).or_default();
+            count.0 += usize::from(!found.wrong.is_empty());
+            count.1 += usize::from(found.wrong.is_empty() && !found.told.is_empty());
+            if shown == Some(rule.as_str()) {
+                for line in found.wrong.iter().chain(&found.told) {
+                    println!("  {} {}: {line}", &commit.id[..9], commit.subject);
+                }
+            }
+        }
+    }
+    println!("{} ({judged} commits)", path.display());
+    for (rule, (wrong, told)) in counts {
+        println!("  {:<12} fails {wrong:>3}  told {told:>3}", rule.as_str());
+    }
+    Ok(())
+}
+
+/// What a project of this kind has for a gate.
+fn commands(path: &Path) -> Vec<String> {
+    let is_there = |name: &str| path.join(name).exists();
+    let mut commands: Vec<&str> = Vec::new();
+    if is_there("pyproject.toml") || is_there("setup.py") {
+        commands.extend(["pytest", "ruff check ."]);
+    }
+    if is_there("Cargo.toml") {
+        commands.extend(["cargo test", "cargo clippy"]);
+    }
+    if is_there("package.json") {
+        commands.extend(["npm test", "npm run lint"]);
+    }
+    commands.into_iter().map(str::to_owned).collect()
+}
+
+fn answers(repo: &Repo, tree: &Oid, subject: &Subject<'_>) -> Result<Found, Failure> {
+    let pairs = Pairs::of(subject);
+    if pairs.is_empty() {
+        return Ok(Found::default());
+    }
+    let files: Vec<(String, Oid)> = repo
+        .all_files_of(tree)?
+        .into_iter()
+        .filter_map(|file| Some((file.path.to_str()?.to_owned(), file.id)))
+        .filter(|(path, _)| subject.tests.has(path))
+        .collect();
+    let ids: Vec<&Oid> = files.iter().map(|(_, id)| id).collect();
+    let blobs = repo.blobs(&ids)?;
+    let texts: Vec<(String, String)> = files
+        .into_iter()
+        .filter_map(|(path, id)| {
+            let text = Side::of(blobs.get(&id).map(Vec::as_slice));
+            Some((path, text.text()?.to_owned()))
+        })
+        .collect();
+    let texts = texts
+        .iter()
+        .map(|(path, text)| (path.as_str(), text.as_str()));
+    Ok(hard_coded(&pairs, texts))
+}
+
+fn change(repo: &Repo, diff: &Diff) -> Result<Change, Failure> {
+    let ends = |file: &codeteam_engine::git::Changed| [file.old.clone(), file.new.clone()];
+    let ids: Vec<Oid> = diff.files.iter().flat_map(ends).flatten().collect();
+    let asked: Vec<&Oid> = ids.iter().collect();
+    let blobs = repo.blobs(&asked)?;
+    let side = |id: &Option<Oid>| match id {
+        None => Side::Absent,
+        Some(id) => match blobs.get(id) {
+            Some(bytes) => Side::of(Some(bytes)),
+            None => Side::Other,
+        },
+    };
+    let files = diff.files.iter().map(|file| {
+        let path = file.path.to_string_lossy().into_owned();
+        (path, side(&file.old), side(&file.new))
+    });
+    Ok(Change::new(files, &diff.text))
+}

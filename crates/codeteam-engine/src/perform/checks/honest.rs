@@ -1,0 +1,211 @@
+//! Gathers what the rules of honesty judge by: beside the change itself its author's words, other
+//! changes, and the tests.
+
+use codeteam_core::Event;
+use codeteam_core::ids::BodyId;
+use codeteam_core::workflow::{CheckKind, Rule};
+
+use super::Gate;
+use crate::dialect::Told;
+use crate::perform::worker::retold;
+use crate::perform::{Error, oid};
+use crate::store;
+use crate::verify::Found;
+use crate::verify::honest::{
+    Claimed, Other, Pairs, Ran, Subject, claims, hard_coded, look, own_work, repeats,
+};
+use crate::verify::proof::Tests;
+
+/// How many commits back a change is compared with.
+const DEPTH: usize = 300;
+
+/// Tools that read and write files and run nothing, by all their names.
+const QUIET: &[&str] = &[
+    "read",
+    "write",
+    "append",
+    "delete",
+    "chmod",
+    "edit",
+    "search",
+    "list",
+    "glob",
+    "replace",
+    "read_file",
+    "read_many_files",
+    "write_file",
+    "edit_file",
+    "list_files",
+    "list_directory",
+    "grep_search",
+    "search_file_content",
+    "web",
+    "web_search",
+    "google_web_search",
+    "web_fetch",
+    "save_memory",
+    "write_todos",
+    "Read",
+    "Write",
+    "Edit",
+    "MultiEdit",
+    "NotebookEdit",
+    "Glob",
+    "Grep",
+    "LS",
+    "TodoWrite",
+    "WebSearch",
+    "WebFetch",
+    "plan",
+    "update_plan",
+    "submit",
+];
+
+impl Gate<'_> {
+    /// What a rule finds in the change.
+    pub(super) fn honest(&self, rule: Rule) -> Result<Found, Error> {
+        let engine = self.look.context.engine;
+        let change = self.look.change()?;
+        let pinned = self.checks.iter().find_map(|check| match &check.what {
+            CheckKind::Proved(proof) => Some(&proof.tests),
+            _ => None,
+        });
+        let commands: Vec<String> = self.checks.iter().flat_map(|c| commands(&c.what)).collect();
+        let subject = Subject {
+            change,
+            tests: Tests(pinned.unwrap_or(&engine.config.verification.test_paths)),
+            files: &self.about.files,
+            commands: &commands,
+            redactor: &engine.redactor,
+        };
+        Ok(match rule {
+            Rule::TestsKept => {
+                let mut found = look(rule, &subject);
+                // What is plain to see need not be run.
+                if found.wrong.is_empty() {
+                    found.wrong.extend(self.weakened(&subject)?);
+                }
+                found
+            }
+            Rule::HardCoded => {
+                let pairs = Pairs::of(&subject);
+                if pairs.is_empty() {
+                    return Ok(Found::default());
+                }
+                let tests = self.look.texts(|path| subject.tests.has(path))?;
+                let all = tests.iter();
+                hard_coded(
+                    &pairs,
+                    all.map(|(path, text)| (path.as_str(), text.as_str())),
+                )
+            }
+            Rule::OwnWork => self.own_work(&subject)?,
+            Rule::Claims => self.claims(&subject)?,
+            Rule::Scope | Rule::GateKept | Rule::Secrets | Rule::Stubs => look(rule, &subject),
+        })
+    }
+
+    fn own_work(&self, subject: &Subject<'_>) -> Result<Found, Error> {
+        let engine = self.look.context.engine;
+        let mut others = Vec::new();
+        for (whose, patch, diff) in &self.about.others {
+            others.push(Other {
+                whose: whose.clone(),
+                same: self.about.patch.as_ref() == Some(patch),
+                patch: engine.bodies.get(diff.as_str())?,
+            });
+        }
+        let mut found = own_work(subject, &others);
+        let files: Vec<&str> = subject
+            .change
+            .files
+            .iter()
+            .map(|f| f.path.as_str())
+            .collect();
+        let lines: usize = subject.change.files.iter().map(|f| f.added.len()).sum();
+        // Few lines are the same by chance; what touches very much is nobody's single commit.
+        if found.wrong.is_empty() && lines > 10 && files.len() <= 100 {
+            let base = oid(&self.look.job.base.commit.0)?;
+            let commits = engine.repo.patches(&base, &files, DEPTH)?;
+            let again = commits
+                .iter()
+                .find_map(|(id, patch)| repeats(subject, id, patch));
+            found.told.extend(again);
+        }
+        Ok(found)
+    }
+
+    fn claims(&self, subject: &Subject<'_>) -> Result<Found, Error> {
+        let Some(claimed) = &self.about.claimed else {
+            return Ok(Found::default());
+        };
+        let is_command = |name: &str| {
+            let named = self.checks.iter().find(|check| check.name == name);
+            named.is_some_and(|check| matches!(check.what, CheckKind::Command(_)))
+        };
+        let failed: Vec<String> = self
+            .results
+            .iter()
+            .filter(|result| !result.passed && is_command(&result.name))
+            .map(|result| result.name.clone())
+            .collect();
+        let ran = if claimed.proof.is_empty() {
+            Ran::Unknown
+        } else {
+            self.ran()?
+        };
+        let claimed = Claimed {
+            files: &claimed.files,
+            proof: &claimed.proof,
+        };
+        Ok(claims(subject, &claimed, ran, &failed))
+    }
+
+    /// Whether the change's author has run anything, by its transcript.
+    fn ran(&self) -> Result<Ran, Error> {
+        let Some(transcript) = self.transcript() else {
+            return Ok(Ran::Unknown);
+        };
+        let body = self.look.context.engine.bodies.get(transcript.as_str())?;
+        let Some((_, told)) = retold(&String::from_utf8_lossy(&body)) else {
+            return Ok(Ran::Unknown);
+        };
+        let mut ran = Ran::Nothing;
+        for told in told {
+            match told {
+                Told::Tool { name, .. } if !QUIET.contains(&name.as_str()) => {
+                    return Ok(Ran::Something);
+                }
+                Told::Unknown { .. } => ran = Ran::Unknown,
+                _ => {}
+            }
+        }
+        Ok(ran)
+    }
+
+    /// What the change's author said and did, if it was kept.
+    fn transcript(&self) -> Option<BodyId> {
+        let (engine, run) = (self.look.context.engine, &self.look.job.run);
+        let mut found = None;
+        let read = engine.store.for_each_event(run.as_str(), 0, |stored| {
+            if stored.kind == "submission_received"
+                && let Ok(Event::SubmissionReceived { id, transcript, .. }) =
+                    Event::read(stored.version, &stored.data)
+                && id.lasting() == self.about.by
+            {
+                found = transcript;
+            }
+            Ok::<(), store::Error>(())
+        });
+        // What cannot be read is not held against anybody.
+        read.ok().and(found)
+    }
+}
+
+fn commands(what: &CheckKind) -> Vec<String> {
+    match what {
+        CheckKind::Command(command) => vec![command.clone()],
+        CheckKind::Proved(proof) => proof.commands.clone(),
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,237 @@
+//! Tries other trees than the one that is judged: the tests of a change without the rest of it, and
+//! the tests that were there with the new code.
+
+use codeteam_core::event::CheckResult;
+use codeteam_core::ids::BodyId;
+use codeteam_core::workflow::{Check, CheckKind, Proof};
+
+use super::{Gate, run};
+use crate::git::{Changed, Oid, Placed};
+use crate::perform::{Error, oid, setup};
+use crate::verify::Found;
+use crate::verify::honest::{Subject, in_question};
+use crate::verify::proof::{Plan, Tests, plan, with_files};
+
+/// What came of trying a tree.
+pub(super) enum Trial {
+    /// Every command passed.
+    Passed,
+    /// One failed: which, and all it said.
+    Failed(String, Option<BodyId>),
+    /// Nothing can be concluded, and why.
+    Unclear(String),
+}
+
+/// One end of a change.
+#[derive(Clone, Copy)]
+enum End {
+    Before,
+    After,
+}
+
+impl Gate<'_> {
+    /// Whether the tests of the change fail without the rest of it, and pass with it.
+    pub(super) fn prove(&self, check: &Check, proof: &Proof) -> Result<CheckResult, Error> {
+        let look = self.look;
+        let files = match plan(look.change()?, Tests(&proof.tests)) {
+            Plan::Nothing => return Ok(Found::default().result(check, proof.told_only)),
+            Plan::Inseparable(why) => {
+                return Ok(Found::unproved(why).result(check, proof.told_only));
+            }
+            Plan::Run(files) => files,
+        };
+        let commands: Vec<String> = proof
+            .commands
+            .iter()
+            .map(|command| with_files(command, &files))
+            .collect();
+        let (found, output) = self.proved(check, proof, &files, &commands)?;
+        Ok(CheckResult {
+            output,
+            ..found.result(check, proof.told_only)
+        })
+    }
+
+    fn proved(
+        &self,
+        check: &Check,
+        proof: &Proof,
+        files: &[String],
+        commands: &[String],
+    ) -> Result<(Found, Option<BodyId>), Error> {
+        let tree = oid(&self.look.tree.0)?;
+        match self.try_tree(&tree, commands, check.timeout_ms)? {
+            Trial::Passed => {}
+            Trial::Failed(command, output) => {
+                let is_checked = self.checks.iter().any(
+                    |check| matches!(&check.what, CheckKind::Command(known) if *known == command),
+                );
+                if is_checked {
+                    // It has failed the gate already.
+                    let why = format!("`{command}` fails with the change too");
+                    return Ok((Found::unproved(why), None));
+                }
+                let wrong = format!("`{command}` fails with the change");
+                let found = Found {
+                    wrong: vec![wrong],
+                    ..Found::default()
+                };
+                return Ok((found, output));
+            }
+            Trial::Unclear(why) => return Ok((Found::unproved(why), None)),
+        }
+        let base = oid(&self.look.job.base.tree.0)?;
+        let tests = Tests(&proof.tests);
+        let without = self.with_ends(&base, |file| tests.has(&name(file)), End::After)?;
+        Ok(match self.try_tree(&without, commands, check.timeout_ms)? {
+            Trial::Passed => {
+                let wrong = format!(
+                    "the changed tests pass without the rest of the change: they prove nothing \
+                     ({})\nmake them assert what is new, so that they fail without it, or leave \
+                     them as they were",
+                    files.join(", ")
+                );
+                let found = Found {
+                    wrong: vec![wrong],
+                    ..Found::default()
+                };
+                (found, None)
+            }
+            Trial::Unclear(why) => {
+                let why = format!("without the rest of the change, {why}");
+                (Found::unproved(why), None)
+            }
+            Trial::Failed(command, output) => {
+                // Unless it fails anyway, with or without the tests.
+                let base = self.try_tree(&base, &[command], check.timeout_ms)?;
+                match base {
+                    Trial::Passed => (Found::default(), output),
+                    // What is only for these files has nothing to fail at before.
+                    Trial::Failed(command, _) if !proof.commands.contains(&command) => {
+                        (Found::default(), output)
+                    }
+                    Trial::Failed(command, output) => {
+                        let why = format!(
+                            "`{command}` failed before the change already, so that failing without \
+                             it proves nothing"
+                        );
+                        (Found::unproved(why), output)
+                    }
+                    Trial::Unclear(why) => {
+                        (Found::unproved(format!("before the change, {why}")), None)
+                    }
+                }
+            }
+        })
+    }
+
+    /// Whether the tests that were there pass with the new code, where the change has touched them
+    /// and the task does not name them.
+    pub(super) fn weakened(&self, subject: &Subject<'_>) -> Result<Option<String>, Error> {
+        let proofs = self.checks.iter().find_map(|check| match &check.what {
+            CheckKind::Proved(proof) => Some((check, proof)),
+            _ => None,
+        });
+        let Some((check, proof)) = proofs else {
+            return Ok(None);
+        };
+        let touched: Vec<&str> = in_question(subject)
+            .into_iter()
+            .map(|file| file.path.as_str())
+            .collect();
+        // What is only for the files that changed has nothing to do with those that were there.
+        let commands: Vec<String> = proof
+            .commands
+            .iter()
+            .filter(|command| with_files(command, &[]) == **command)
+            .cloned()
+            .collect();
+        if touched.is_empty() || commands.is_empty() {
+            return Ok(None);
+        }
+        let tree = oid(&self.look.tree.0)?;
+        if !matches!(
+            self.try_tree(&tree, &commands, check.timeout_ms)?,
+            Trial::Passed
+        ) {
+            // The gate has failed already.
+            return Ok(None);
+        }
+        let restored = self.with_ends(
+            &tree,
+            |file| touched.contains(&name(file).as_str()),
+            End::Before,
+        )?;
+        Ok(
+            match self.try_tree(&restored, &commands, check.timeout_ms)? {
+                Trial::Failed(command, _) => Some(format!(
+                    "{}: as they were before, they fail with the change (`{command}`), so the change \
+                 passes because they were changed\nput them back as they were: what is wrong is \
+                 the code, or the task would name them in its `files`",
+                    touched.join(", ")
+                )),
+                Trial::Passed | Trial::Unclear(_) => None,
+            },
+        )
+    }
+
+    /// A tree with some of the change's files as they are at one end of it.
+    fn with_ends(
+        &self,
+        tree: &Oid,
+        wanted: impl Fn(&Changed) -> bool,
+        end: End,
+    ) -> Result<Oid, Error> {
+        let files = self.look.diff()?.files.iter().filter(|file| wanted(file));
+        let placed: Vec<Placed> = files
+            .map(|file| Placed {
+                path: file.path.clone(),
+                content: match end {
+                    End::Before => file.old.clone().map(|id| (file.old_mode, id)),
+                    End::After => file.new.clone().map(|id| (file.new_mode, id)),
+                },
+            })
+            .collect();
+        Ok(self.look.workspace.tree_with(tree, &placed)?)
+    }
+
+    /// Runs commands on a tree until one fails. What is known already is not run again.
+    fn try_tree(&self, tree: &Oid, commands: &[String], timeout_ms: u64) -> Result<Trial, Error> {
+        let look = self.look;
+        let engine = look.context.engine;
+        let known = |command: &String| engine.tried.get(tree.as_str(), command);
+        if let Some(failed) = commands
+            .iter()
+            .find(|command| known(command) == Some(false))
+        {
+            return Ok(Trial::Failed(failed.clone(), None));
+        }
+        let rest: Vec<&String> = commands.iter().filter(|c| known(c).is_none()).collect();
+        if rest.is_empty() {
+            return Ok(Trial::Passed);
+        }
+        let workspace = look.job.prepare_trial(engine, look.workspace, tree)?;
+        setup::ready(look.job, &workspace, look.context)?;
+        let mut trial = Trial::Passed;
+        for command in rest {
+            let ended = run(look, &workspace, command, timeout_ms)?;
+            if let Some(why) = ended.unclear {
+                trial = Trial::Unclear(format!("`{command}` {why}"));
+                break;
+            }
+            engine.tried.note(tree.as_str(), command, ended.passed);
+            if !ended.passed {
+                trial = Trial::Failed(command.clone(), Some(ended.output));
+                break;
+            }
+        }
+        if !engine.config.verification.keep_worktree {
+            workspace.remove()?;
+        }
+        Ok(trial)
+    }
+}
+
+fn name(file: &Changed) -> String {
+    file.path.to_string_lossy().into_owned()
+}

@@ -1,0 +1,470 @@
+//! A report as Markdown, in the form that the design documents lay down; what codeteam has to say
+//! beyond that has sections of its own in the same manner.
+
+use std::fmt::Write as _;
+
+use codeteam_core::event::{CheckResult, Measure, Outcome, Remark};
+use codeteam_core::findings::Finding;
+use codeteam_core::record::{Ballot, Decided, Rejection};
+use codeteam_core::workflow::Class;
+
+use super::text::{block, code, one_line, point, quote};
+use super::{Report, Review, Subject, Verifier, history};
+
+/// Measures that are fine and listed nevertheless.
+const MEASURES: usize = 100;
+/// Files that are listed.
+const FILES: usize = 40;
+/// Lines of output that are listed one by one; more of them are a block.
+const LINES: usize = 6;
+
+impl Report {
+    /// The whole report.
+    pub fn markdown(&self) -> String {
+        let mut out = self.head();
+        let mut sections = Vec::new();
+        let classes = [
+            ("Static Checks", Class::Static),
+            ("Metric Checks", Class::Metric),
+            ("Tests Proved", Class::Proof),
+            ("Honesty Checks", Class::Honesty),
+        ];
+        for (title, class) in classes {
+            let results = self.of_class(class);
+            if !results.is_empty() {
+                sections.push((title.to_owned(), checks(&results)));
+            }
+        }
+        for verifier in &self.verifiers {
+            let title = format!("Agent: {}", verifier.heading(&self.subject));
+            sections.push((title, verified(verifier)));
+        }
+        let history = history(self);
+        if !history.is_empty() {
+            sections.push(("Findings".to_owned(), findings(&history)));
+        }
+        if !self.earlier.is_empty() {
+            sections.push(("Earlier Rounds".to_owned(), earlier(&self.earlier)));
+        }
+        if let Some(decision) = self.decision() {
+            sections.push(("User Review".to_owned(), decision));
+        }
+        for (n, (title, body)) in (1..).zip(sections) {
+            let _ = write!(out, "\n---\n\n## {n}. {title}\n\n{}\n", body.trim_end());
+        }
+        out
+    }
+
+    /// What one verifier said, as a report of its own.
+    pub fn markdown_of(&self, verifier: &Verifier) -> String {
+        let mut out = self.title_line();
+        let _ = write!(
+            out,
+            "\n## Agent: {}\n\n{}\n",
+            verifier.heading(&self.subject),
+            verified(verifier).trim_end()
+        );
+        let own = history(self);
+        let own: Vec<&Finding> = own
+            .into_iter()
+            .filter(|f| f.step == verifier.step)
+            .filter(|f| verifier.ballots.iter().any(|b| b.slot == f.slot))
+            .collect();
+        if !own.is_empty() {
+            let _ = write!(out, "\n### Earlier Findings:\n{}", findings(&own));
+        }
+        let _ = write!(out, "\n---\n\n{}", self.about());
+        out
+    }
+
+    fn title_line(&self) -> String {
+        let name = one_line(self.name());
+        format!(
+            "# Verification Report for {}: {name}\n",
+            self.subject.kind()
+        )
+    }
+
+    fn head(&self) -> String {
+        let mut out = self.title_line();
+        let _ = write!(out, "\n**Overall Result:** {}\n\n", self.result.as_str());
+        if let Some(decided) = self.accepted_over() {
+            let _ = write!(out, "{}\n\n", over(decided));
+        }
+        out + &self.about()
+    }
+
+    /// What was judged, in points.
+    fn about(&self) -> String {
+        let mut out = String::new();
+        let _ = writeln!(out, "- **Run:** {}", code(self.run.as_str()));
+        if self.title != self.name() {
+            let _ = writeln!(out, "- **About:** {}", one_line(&self.title));
+        }
+        let _ = writeln!(out, "- **Round:** {}", self.round);
+        let _ = writeln!(out, "- **Tree:** {}", code(self.tree.as_str()));
+        if !self.files.is_empty() {
+            let mut files: Vec<String> = Vec::new();
+            for file in self.files.iter().take(FILES) {
+                let lines = file.lines.map(|(a, r)| format!(" (+{a} -{r})"));
+                files.push(format!("{}{}", code(&file.path), lines.unwrap_or_default()));
+            }
+            let more = match self.files.len().saturating_sub(FILES) {
+                0 => String::new(),
+                n => format!(", and {n} more"),
+            };
+            let _ = writeln!(out, "- **Files:** {}{more}", files.join(", "));
+        }
+        for commit in &self.commits {
+            let _ = writeln!(out, "- **Commit:** {}", code(commit.as_str()));
+        }
+        if let Some(Outcome::Failed(why) | Outcome::Aborted(why)) = &self.ended {
+            let _ = writeln!(out, "- **Given up:** {}", one_line(why));
+        }
+        out
+    }
+
+    fn decision(&self) -> Option<String> {
+        match (&self.decided, &self.review) {
+            (Some(decided), _) => Some(made(decided, self.accepted_over().is_some())),
+            (None, Some(review)) => Some(self.open(review)),
+            (None, None) => None,
+        }
+    }
+
+    /// The commands that decide.
+    fn open(&self, review: &Review) -> String {
+        let mut out = "**Your Decision:**\n".to_owned();
+        let task = match self.subject {
+            Subject::Task(_) | Subject::Phase(_) => format!(" --task {}", self.name()),
+            Subject::Plan(_) | Subject::Run(_) => String::new(),
+        };
+        let run = &self.run;
+        let by_command = review.accept.is_some() && review.reject.is_some();
+        if by_command && !matches!(self.subject, Subject::Plan(_)) {
+            out.push_str(
+                "- `/accept_changes` - Commits the current changes, ignoring any FAIL reports.\n\
+                 - `/reject_changes [Your feedback here]` - Reverts changes and sends the report back \
+                 to the Coder with your additional feedback.\n",
+            );
+            let _ = writeln!(
+                out,
+                "- `codeteam approve {run}{task}`, `codeteam reject {run}{task} -m \"…\"` - The same from \
+                 another terminal."
+            );
+        } else {
+            let _ = writeln!(out, "{}\n", quote(&review.question));
+            for answer in review.accept.iter().chain(&review.reject) {
+                let _ = writeln!(
+                    out,
+                    "- {}",
+                    code(&format!("codeteam answer {run} '{answer}'{task}"))
+                );
+            }
+        }
+        for answer in &review.others {
+            let _ = writeln!(
+                out,
+                "- {}",
+                code(&format!("codeteam answer {run} '{answer}'{task}"))
+            );
+        }
+        out
+    }
+}
+
+/// A decision that was made.
+fn made(decided: &Decided, over_failures: bool) -> String {
+    let mut out = format!(
+        "**Your Decision:** {}, by {}\n",
+        one_line(&decided.answer),
+        one_line(&decided.by)
+    );
+    if over_failures {
+        let _ = write!(out, "\n{}\n", over(decided));
+    }
+    if !decided.note.trim().is_empty() {
+        let _ = write!(out, "\n{}\n", quote(&decided.note));
+    }
+    out
+}
+
+fn over(decided: &Decided) -> String {
+    let names: Vec<String> = decided.over.iter().map(|n| one_line(n)).collect();
+    format!(
+        "**Accepted over failing checks by {}:** {}",
+        one_line(&decided.by),
+        names.join(", ")
+    )
+}
+
+/// The word for what a check found.
+pub(super) fn word(result: &CheckResult) -> &'static str {
+    match (result.passed, result.remark) {
+        (false, _) => "FAIL",
+        (true, None) => "PASS",
+        (true, Some(Remark::Noted)) => "PASS (noted)",
+        (true, Some(Remark::Unproved)) => "UNPROVED",
+    }
+}
+
+/// Whether a check has something to say beyond its word.
+pub(super) fn tells(result: &CheckResult) -> bool {
+    (!result.passed || result.remark.is_some()) && !result.summary.trim().is_empty()
+}
+
+fn checks(results: &[&CheckResult]) -> String {
+    let mut out = String::new();
+    for result in results {
+        if result.measures.is_empty() {
+            let _ = writeln!(out, "- **{}:** {}", one_line(&result.name), word(result));
+        } else {
+            measures(&mut out, result);
+        }
+    }
+    let telling: Vec<&&CheckResult> = results.iter().filter(|r| tells(r)).collect();
+    if telling.is_empty() {
+        return out;
+    }
+    out.push_str("\n### Details:\n");
+    for result in &telling {
+        details(&mut out, result, telling.len() > 1);
+    }
+    out
+}
+
+fn measures(out: &mut String, result: &CheckResult) {
+    let (fine, wrong): (Vec<&Measure>, Vec<&Measure>) =
+        result.measures.iter().partition(|m| m.passed);
+    if !result.passed && wrong.is_empty() {
+        let _ = writeln!(out, "- **{}:** {}", one_line(&result.name), word(result));
+    }
+    let listed = result
+        .measures
+        .iter()
+        .filter(|m| !m.passed || fine.len() <= MEASURES);
+    for measure in listed {
+        let word = if measure.passed { "PASS" } else { "FAIL" };
+        let (of, found) = (one_line(&measure.of), one_line(&measure.found));
+        let _ = writeln!(out, "- **{of}:** {word} ({found})");
+    }
+    if fine.len() > MEASURES {
+        let name = one_line(&result.name);
+        let _ = writeln!(
+            out,
+            "- **{name}:** {} more are within their limits",
+            fine.len()
+        );
+    }
+}
+
+/// What a check printed: a few lines as points, more of them as a block.
+fn details(out: &mut String, result: &CheckResult, named: bool) {
+    let lines = said(&result.summary);
+    let name = one_line(&result.name);
+    if lines.len() > LINES {
+        let _ = writeln!(out, "- **{name}:**\n\n{}\n", block(&lines.join("\n")));
+        return;
+    }
+    let indent = if named {
+        let _ = writeln!(out, "- **{name}:**");
+        "  "
+    } else {
+        ""
+    };
+    for line in lines {
+        // What a command printed is code; what codeteam's own checks say is not.
+        let line = match result.class {
+            Class::Static => code(line),
+            Class::Metric | Class::Proof | Class::Honesty => one_line(line),
+        };
+        let _ = writeln!(out, "{indent}- {line}");
+    }
+}
+
+/// The lines of a summary, without an exit code that says no more than FAIL does.
+pub(super) fn said(summary: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = summary.lines().filter(|l| !l.trim().is_empty()).collect();
+    let exit = |line: &&str| line.starts_with("(exit code ") && line.ends_with(')');
+    if lines.len() > 1 && lines.last().is_some_and(exit) {
+        lines.pop();
+    }
+    lines
+}
+
+fn verified(verifier: &Verifier) -> String {
+    let votes = match (verifier.of, verifier.ballots.len()) {
+        (1, _) => String::new(),
+        (of, spoken) if spoken < of => {
+            format!(
+                " ({} of {of} approve, {} to come)",
+                verifier.approve,
+                of - spoken
+            )
+        }
+        (of, _) => format!(" ({} of {of} approve)", verifier.approve),
+    };
+    let mut out = format!("**Result:** {}{votes}\n", verifier.result.as_str());
+    if !verifier.findings.is_empty() {
+        out.push_str("\n### Feedback:\n");
+        for (i, found) in verifier.findings.iter().enumerate() {
+            if i > 0 {
+                out.push('\n');
+            }
+            out.push_str(&feedback(found));
+        }
+    }
+    match verifier.ballots.as_slice() {
+        [] => {}
+        [one] if verifier.of == 1 => {
+            let _ = write!(out, "\n### Reason:\n{}\n", reason(one));
+        }
+        several => {
+            out.push_str("\n### Reasons:\n");
+            for ballot in several {
+                let vote = match ballot.vote {
+                    Some(true) => "PASS",
+                    Some(false) => "FAIL",
+                    None => "no verdict",
+                };
+                let _ = writeln!(out, "- **{}:** {vote}\n", ballot.slot + 1);
+                for line in reason(ballot).lines() {
+                    let _ = writeln!(out, "  {line}");
+                }
+                out.push('\n');
+            }
+        }
+    }
+    out
+}
+
+fn reason(ballot: &Ballot) -> String {
+    let reason = ballot.reason.trim();
+    match (ballot.vote, reason) {
+        (_, "") => "> no reason was given".to_owned(),
+        (None, why) => quote(&format!("gave up: {why}")),
+        (Some(_), why) => quote(why),
+    }
+}
+
+/// A finding, in points.
+fn feedback(finding: &Finding) -> String {
+    let report = &finding.report;
+    let mut out = String::new();
+    if let Some(file) = &report.file {
+        let line = report.line.map(|n| format!(":{n}")).unwrap_or_default();
+        let _ = writeln!(out, "- **File:** {}", code(&format!("{file}{line}")));
+    }
+    let _ = writeln!(out, "- **Issue:** {}", one_line(&report.title));
+    let Parts {
+        violation,
+        recommendation,
+    } = parts(&report.detail);
+    if !violation.is_empty() {
+        let _ = writeln!(out, "- **Violation:** {}", point(&violation));
+    }
+    if !recommendation.is_empty() {
+        let _ = writeln!(out, "- **Recommendation:** {}", point(&recommendation));
+    }
+    let _ = writeln!(
+        out,
+        "- **Finding:** {} ({}, round {})",
+        finding.id,
+        lower(finding.report.severity),
+        finding.round
+    );
+    out
+}
+
+/// What a finding's detail says: what is wrong, and what to do.
+#[derive(Default)]
+struct Parts {
+    violation: String,
+    recommendation: String,
+}
+
+/// A detail whose parts have labels is taken by them; else its last paragraph is what to do, if it
+/// has several.
+fn parts(detail: &str) -> Parts {
+    const WRONG: [&str; 3] = ["violation:", "why:", "problem:"];
+    const REMEDY: [&str; 5] = ["recommendation:", "remedy:", "fix:", "suggestion:", "do:"];
+    let detail = detail.trim();
+    let mut found = Parts::default();
+    let (mut labelled, mut to_remedy) = (false, false);
+    for line in detail.lines() {
+        let bare = line.trim_start().trim_start_matches(['-', '*', ' ']);
+        let lower = bare.to_lowercase();
+        let label = |labels: &[&str]| {
+            labels
+                .iter()
+                .find(|l| lower.starts_with(*l))
+                .map(|l| l.len())
+        };
+        let (text, remedy) = match (label(&WRONG), label(&REMEDY)) {
+            (Some(len), _) => (bare.get(len..), Some(false)),
+            (_, Some(len)) => (bare.get(len..), Some(true)),
+            _ => (None, None),
+        };
+        labelled |= remedy.is_some();
+        to_remedy = remedy.unwrap_or(to_remedy);
+        let part = if to_remedy {
+            &mut found.recommendation
+        } else {
+            &mut found.violation
+        };
+        let text = text.map_or(line, |t| t.trim_start_matches(['*', ' ']));
+        part.push_str(text);
+        part.push('\n');
+    }
+    if !labelled {
+        let (wrong, remedy) = detail.rsplit_once("\n\n").unwrap_or((detail, ""));
+        found = Parts {
+            violation: wrong.to_owned(),
+            recommendation: remedy.to_owned(),
+        };
+    }
+    found.violation = found.violation.trim().to_owned();
+    found.recommendation = found.recommendation.trim().to_owned();
+    found
+}
+
+fn findings(findings: &[&Finding]) -> String {
+    let mut out = String::new();
+    for finding in findings {
+        let place = match (&finding.report.file, finding.report.line) {
+            (Some(file), Some(line)) => format!("{}: ", code(&format!("{file}:{line}"))),
+            (Some(file), None) => format!("{}: ", code(file)),
+            _ => String::new(),
+        };
+        let _ = writeln!(
+            out,
+            "- **{}** ({}, {}, round {}): {place}{}",
+            finding.id,
+            lower(finding.report.severity),
+            lower(finding.state),
+            finding.round,
+            one_line(&finding.report.title)
+        );
+    }
+    out
+}
+
+fn earlier(rejections: &[Rejection]) -> String {
+    let mut out = String::new();
+    for rejection in rejections {
+        let by = match &rejection.by {
+            Some(by) => format!("{} ({})", one_line(by), rejection.step),
+            None => rejection.step.0.clone(),
+        };
+        let _ = writeln!(out, "- **Round {}:** sent back by {by}", rejection.round);
+        for why in &rejection.why {
+            let _ = writeln!(out, "  - {}", one_line(why));
+        }
+    }
+    out
+}
+
+/// The word for a severity or a state.
+pub(super) fn lower(value: impl std::fmt::Debug) -> String {
+    format!("{value:?}").to_lowercase()
+}

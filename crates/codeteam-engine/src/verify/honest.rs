@@ -1,0 +1,88 @@
+//! Whether a change plays fair: one rule a file, each of which says what it found and where.
+//!
+//! A rule sees texts, never the worker's word for them. What a rule cannot know it does not claim:
+//! each says in its file what it lets pass. What the task names in its `files` it may change.
+
+mod claims;
+mod gate_kept;
+mod hard_coded;
+mod own_work;
+mod scope;
+mod secrets;
+mod skips;
+mod stubs;
+mod tests_kept;
+
+pub use self::claims::{Claimed, Ran, claims};
+pub use self::hard_coded::{Pairs, hard_coded};
+pub use self::own_work::{Other, own_work, repeats};
+pub use self::tests_kept::{in_question, tests_kept};
+
+use codeteam_context::redact::Redactor;
+use codeteam_core::workflow::Rule;
+
+use super::Found;
+use super::change::Change;
+use super::proof::{Tests, meets};
+
+/// A change, and what it is judged by.
+#[derive(Clone, Copy)]
+pub struct Subject<'a> {
+    /// The change.
+    pub change: &'a Change,
+    /// Which files are tests.
+    pub tests: Tests<'a>,
+    /// The files of the task: paths, folders, patterns. Without any there is no limit.
+    pub files: &'a [String],
+    /// The commands of the gate.
+    pub commands: &'a [String],
+    /// What knows secrets.
+    pub redactor: &'a Redactor,
+}
+
+impl Subject<'_> {
+    /// Whether the task names a file.
+    pub fn names(&self, path: &str) -> bool {
+        self.files.iter().any(|pattern| meets(pattern, path))
+    }
+}
+
+/// Looks for what the rule forbids, as far as that needs nothing but the change. The rules that need
+/// more find nothing here.
+pub fn look(rule: Rule, subject: &Subject<'_>) -> Found {
+    match rule {
+        Rule::Scope => scope::scope(subject),
+        Rule::TestsKept => tests_kept::tests_kept(subject),
+        Rule::GateKept => gate_kept::gate_kept(subject),
+        Rule::Secrets => secrets::secrets(subject),
+        Rule::Stubs => stubs::stubs(subject),
+        Rule::HardCoded | Rule::OwnWork | Rule::Claims => Found::default(),
+    }
+}
+
+/// The beginning of a line of code, to be told.
+fn brief(text: &str) -> String {
+    let text = text.trim();
+    match text.char_indices().nth(80) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Some names as one text.
+fn names(all: &[String]) -> String {
+    const SHOWN: usize = 6;
+    let quoted: Vec<String> = all
+        .iter()
+        .take(SHOWN)
+        .map(|name| format!("`{name}`"))
+        .collect();
+    let more = all.len().saturating_sub(SHOWN);
+    match more {
+        0 => quoted.join(", "),
+        _ => format!("{} and {more} more", quoted.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

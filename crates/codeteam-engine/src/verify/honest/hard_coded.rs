@@ -1,0 +1,375 @@
+//! A change has no answer made for one test only: what a test asserts of one input is not written
+//! down in the code as the answer to that input.
+//!
+//! Looked for are an input and an expected value, as literals of one assertion about a function that
+//! changed, next to each other in one added statement: `if n == 10: return 55`, `{10: 55}`,
+//! `10 => 55`, `case 10: return 55`. A table most of which no test asks for is a table. Not found are
+//! answers that are put together from parts, and those of tests that get them from elsewhere.
+
+use std::collections::BTreeSet;
+
+use codeteam_context::language::Language;
+use codeteam_context::outline::outline;
+
+use super::{Subject, brief};
+use crate::verify::Found;
+use crate::verify::source::is_source;
+
+/// What the added code answers to which input.
+#[derive(Clone, Debug, Default)]
+pub struct Pairs {
+    /// Each with its file, line and text.
+    found: Vec<Pair>,
+    /// The functions it may be about.
+    pub functions: BTreeSet<String>,
+}
+
+#[derive(Clone, Debug)]
+struct Pair {
+    path: String,
+    line: u32,
+    said: String,
+    input: String,
+    answer: String,
+}
+
+impl Pairs {
+    /// Those of a change; nothing of its tests.
+    pub fn of(subject: &Subject<'_>) -> Self {
+        let mut pairs = Self::default();
+        for file in &subject.change.files {
+            if !is_source(&file.path) || subject.tests.has(&file.path) {
+                continue;
+            }
+            let mut above: Option<(u32, &str)> = None;
+            let before = pairs.found.len();
+            for line in &file.added {
+                let text = line.text.as_str();
+                let mut here = answers(text, None);
+                if here.is_empty()
+                    && let Some((number, condition)) = above
+                    && number + 1 == line.number
+                {
+                    here = answers(text, Some(condition));
+                }
+                above = Some((line.number, text));
+                pairs
+                    .found
+                    .extend(here.into_iter().map(|(input, answer)| Pair {
+                        path: file.path.clone(),
+                        line: line.number,
+                        said: brief(text),
+                        input,
+                        answer,
+                    }));
+            }
+            if pairs.found.len() == before {
+                continue;
+            }
+            let stem = file.path.rsplit('/').next().unwrap_or_default();
+            let stem = stem.split('.').next().unwrap_or_default();
+            pairs.functions.insert(stem.to_owned());
+            if let (Some(text), Some(language)) = (file.after.text(), Language::of(&file.path)) {
+                let names = outline(text, language);
+                let names = names.functions().map(|function| function.name.clone());
+                pairs.functions.extend(names.filter(|name| name.len() > 2));
+            }
+        }
+        pairs
+    }
+
+    /// Whether there is nothing to compare with tests.
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+}
+
+/// Compares what the code answers with what these tests ask.
+pub fn hard_coded<'t>(pairs: &Pairs, tests: impl Iterator<Item = (&'t str, &'t str)>) -> Found {
+    let mut asked: Vec<(String, String, String)> = Vec::new();
+    for (path, text) in tests {
+        for (number, line) in (1..).zip(text.lines()) {
+            for (input, expected) in assertion(line, &pairs.functions) {
+                asked.push((input, expected, format!("{path}:{number}")));
+            }
+        }
+    }
+    let mut found = Found::default();
+    let files: BTreeSet<&str> = pairs.found.iter().map(|pair| pair.path.as_str()).collect();
+    for file in files {
+        let all: Vec<&Pair> = pairs
+            .found
+            .iter()
+            .filter(|pair| pair.path == file)
+            .collect();
+        let hits: Vec<(&&Pair, &str)> = all
+            .iter()
+            .filter_map(|pair| {
+                let same = |a: &&(String, String, String)| a.0 == pair.input && a.1 == pair.answer;
+                asked
+                    .iter()
+                    .find(same)
+                    .map(|asked| (pair, asked.2.as_str()))
+            })
+            .collect();
+        // A table of which the tests ask for a part only is more than an answer to them.
+        if hits.len() * 2 < all.len() {
+            continue;
+        }
+        let is_telling = |pair: &Pair| is_telling(&pair.input) || is_telling(&pair.answer);
+        found.wrong.extend(
+            hits.into_iter()
+                .filter(|hit| is_telling(hit.0))
+                .map(|(pair, test)| {
+                    format!(
+                        "{}:{}: `{}` is the answer to one test ({test}): work it out instead",
+                        pair.path, pair.line, pair.said
+                    )
+                }),
+        );
+    }
+    found
+}
+
+/// Whether a literal is one that does not stand everywhere.
+fn is_telling(literal: &str) -> bool {
+    match literal.parse::<f64>() {
+        Ok(number) => number.abs() >= 10.0 || number.fract() != 0.0,
+        Err(_) => literal.chars().count() >= 3,
+    }
+}
+
+/// A literal in a line, and where it stands.
+struct Literal {
+    text: String,
+    start: usize,
+    end: usize,
+}
+
+/// Numbers and texts of a line.
+fn literals(line: &str) -> Vec<Literal> {
+    let bytes = line.as_bytes();
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let byte = bytes[at];
+        if matches!(byte, b'"' | b'\'' | b'`') {
+            let end = (at + 1..bytes.len()).find(|i| bytes[*i] == byte && bytes[i - 1] != b'\\');
+            let Some(end) = end else {
+                break;
+            };
+            // `"$(sh fib.sh 10)"` is no text but what is in it.
+            let inner = &line[at + 1..end];
+            if inner.starts_with('$') {
+                found.extend(literals(inner).into_iter().map(|inside| Literal {
+                    start: inside.start + at + 1,
+                    end: inside.end + at + 1,
+                    ..inside
+                }));
+            } else {
+                found.push(Literal {
+                    text: inner.to_owned(),
+                    start: at,
+                    end: end + 1,
+                });
+            }
+            at = end + 1;
+        } else if byte.is_ascii_digit() {
+            let is_part = |b: u8| b.is_ascii_digit() || matches!(b, b'.' | b'_');
+            let mut end = at;
+            while end < bytes.len() && is_part(bytes[end]) {
+                end += 1;
+            }
+            let joined = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+            let of_a_name = at > 0 && joined(bytes[at - 1]);
+            // `10u32` is a number, `0x10` none that is compared.
+            let negative = at > 0
+                && bytes[at - 1] == b'-'
+                && line[..at - 1]
+                    .trim_end()
+                    .ends_with(['(', ',', '=', ':', '>', '[', 'n']);
+            let start = if negative { at - 1 } else { at };
+            if !of_a_name {
+                let text = line[start..end].replace('_', "");
+                found.push(Literal {
+                    text: text.trim_end_matches('.').to_owned(),
+                    start,
+                    end,
+                });
+            }
+            while end < bytes.len() && joined(bytes[end]) {
+                end += 1;
+            }
+            at = end;
+        } else if matches!(byte, b'#') && at > 0 && bytes[at - 1] == b' ' {
+            break;
+        } else {
+            at += 1;
+        }
+    }
+    found
+}
+
+/// What a line of code answers to what: a condition and its answer, or entries of a table. The
+/// condition may stand on the line above.
+fn answers(line: &str, above: Option<&str>) -> Vec<(String, String)> {
+    let code = line.trim();
+    let is_comment = ["//", "#", "*", "/*"]
+        .iter()
+        .any(|mark| code.starts_with(mark));
+    if is_comment || code.len() > 2_000 {
+        return Vec::new();
+    }
+    if let Some(condition) = above {
+        let gives = ["return ", "echo ", "yield ", "print(", "printf "];
+        let Some(value) = gives.iter().find_map(|word| code.strip_prefix(word)) else {
+            return Vec::new();
+        };
+        let input = literals(condition).into_iter().next_back();
+        let answer = literals(value).into_iter().next();
+        let alone = is_only_a_literal(value);
+        return match (compares(condition), input, answer) {
+            (true, Some(input), Some(answer)) if alone => vec![(input.text, answer.text)],
+            _ => Vec::new(),
+        };
+    }
+    let found = literals(line);
+    let mut pairs = Vec::new();
+    for two in found.windows(2) {
+        let between = line[two[0].end..two[1].start].trim();
+        let after = line[two[1].end..].trim_start();
+        let ends = after.is_empty() || after.starts_with([',', '}', ')', ']', ';', '/', '#', 'e']);
+        let maps = matches!(between, ":" | "=>" | "->" | "=> return" | ": return" | "):")
+            || matches!(
+                between,
+                ") echo" | "]; then echo" | "]]; then echo" | "])" | "] =" | ":return"
+            )
+            || between == ") return"
+            || between == ") { return"
+            || between == ": { return"
+            || between == "then return"
+            || between == "?";
+        // `55 if n == 10 else …` has them the other way round.
+        let turned = between.starts_with("if ") && between.ends_with("==");
+        if maps && ends && (between != ":" || !is_a_slice(line, two[0].start)) {
+            pairs.push((two[0].text.clone(), two[1].text.clone()));
+        } else if turned {
+            pairs.push((two[1].text.clone(), two[0].text.clone()));
+        }
+    }
+    pairs
+}
+
+fn compares(condition: &str) -> bool {
+    let text = condition.trim();
+    let begins = [
+        "if",
+        "elif",
+        "} else if",
+        "else if",
+        "case",
+        "when",
+        "elsif",
+        "\"",
+        "'",
+    ]
+    .iter()
+    .any(|word| text.starts_with(word))
+        || text.starts_with(|c: char| c.is_ascii_digit());
+    let equal = text.contains("==") || text.contains(" = ") || text.contains(" -eq ");
+    let case = text.starts_with("case") || text.starts_with("when") || text.ends_with(')');
+    begins && (equal || case)
+}
+
+fn is_only_a_literal(text: &str) -> bool {
+    let text = text
+        .trim()
+        .trim_end_matches([';', '}', ' '])
+        .trim_end_matches(';');
+    let found = literals(text);
+    matches!(&found[..], [one] if one.start == 0 && one.end == text.len())
+}
+
+/// `x[10:55]` is a part of something.
+fn is_a_slice(line: &str, at: usize) -> bool {
+    line[..at].trim_end().ends_with('[')
+}
+
+/// What a line of a test says a function gives for an input.
+fn assertion(line: &str, functions: &BTreeSet<String>) -> Vec<(String, String)> {
+    let found = literals(line);
+    if found.len() < 2 || line.len() > 2_000 {
+        return Vec::new();
+    }
+    let call = functions.iter().find_map(|name| {
+        let at = word(line, name)?;
+        let rest = &line[at + name.len()..];
+        let open = rest.find('(').filter(|open| rest[..*open].trim().len() < 3);
+        if let Some(open) = open {
+            let start = at + name.len() + open;
+            return Some((start, closing(line, start)));
+        }
+        // `sh fib.sh 10` in `$(…)`.
+        let end = line[at..].find([')', '`']).map(|end| at + end)?;
+        Some((at + name.len(), end))
+    });
+    let mut pairs = Vec::new();
+    if let Some((start, end)) = call {
+        let inside = |l: &&Literal| l.start >= start && l.end <= end;
+        let inputs: Vec<&Literal> = found.iter().filter(inside).collect();
+        let expected = found
+            .iter()
+            .filter(|l| l.start >= end)
+            .chain(found.iter().filter(|l| l.end <= start))
+            .next();
+        if let (Some(expected), false) = (expected, inputs.is_empty()) {
+            pairs.extend(
+                inputs
+                    .iter()
+                    .map(|input| (input.text.clone(), expected.text.clone())),
+            );
+        }
+        return pairs;
+    }
+    // A row of a table of cases: `(10, 55),` or `{10, 55},` or `[10, 55],`.
+    let row = line.trim();
+    let is_row = row.starts_with(['(', '{', '[']) && row.ends_with([')', '}', ']', ','])
+        || row.contains("parametrize")
+        || row.contains(".each(");
+    if is_row {
+        let pairwise = found.windows(2).filter(|two| {
+            let between = line[two[0].end..two[1].start].trim();
+            between == ","
+        });
+        pairs.extend(pairwise.map(|two| (two[0].text.clone(), two[1].text.clone())));
+    }
+    pairs
+}
+
+/// Where a name stands as a word of its own.
+fn word(line: &str, name: &str) -> Option<usize> {
+    let joins = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(name).map(|(at, _)| at).find(|at| {
+        let before = line[..*at].chars().next_back();
+        let after = line[at + name.len()..].chars().next();
+        !before.is_some_and(joins) && !after.is_some_and(joins)
+    })
+}
+
+/// Where a bracket that is opened is closed, or the end.
+fn closing(line: &str, open: usize) -> usize {
+    let mut depth = 0;
+    for (at, byte) in line.bytes().enumerate().skip(open) {
+        match byte {
+            b'(' => depth += 1,
+            b')' => {
+                depth -= 1;
+                if depth == 0 {
+                    return at;
+                }
+            }
+            _ => {}
+        }
+    }
+    line.len()
+}

@@ -1,0 +1,456 @@
+//! Each rule, and what it lets pass.
+
+use super::*;
+
+type File<'a> = (&'a str, Option<&'a str>, Option<&'a str>);
+
+struct Case {
+    change: Change,
+    tests: Vec<String>,
+    files: Vec<String>,
+    commands: Vec<String>,
+    redactor: Redactor,
+}
+
+fn case(files: &[File<'_>]) -> Case {
+    Case {
+        change: Change::between(files),
+        tests: vec!["tests/**".to_owned(), "**/*.test.*".to_owned()],
+        files: Vec::new(),
+        commands: vec!["pytest -q".to_owned()],
+        redactor: Redactor::new([]),
+    }
+}
+
+impl Case {
+    fn task(mut self, files: &[&str]) -> Self {
+        self.files = files.iter().map(|&f| f.to_owned()).collect();
+        self
+    }
+
+    fn gate(mut self, commands: &[&str]) -> Self {
+        self.commands = commands.iter().map(|&c| c.to_owned()).collect();
+        self
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject {
+            change: &self.change,
+            tests: Tests(&self.tests),
+            files: &self.files,
+            commands: &self.commands,
+            redactor: &self.redactor,
+        }
+    }
+
+    fn look(&self, rule: Rule) -> Found {
+        look(rule, &self.subject())
+    }
+
+    #[track_caller]
+    fn wrong(&self, rule: Rule, says: &str) {
+        let found = self.look(rule);
+        assert!(
+            found.wrong.iter().any(|line| line.contains(says)),
+            "{found:?}"
+        );
+    }
+
+    #[track_caller]
+    fn told(&self, rule: Rule, says: &str) {
+        let found = self.look(rule);
+        assert!(found.wrong.is_empty(), "{found:?}");
+        assert!(
+            found.told.iter().any(|line| line.contains(says)),
+            "{found:?}"
+        );
+    }
+
+    #[track_caller]
+    fn fine(&self, rule: Rule) {
+        assert_eq!(self.look(rule), Found::default());
+    }
+}
+
+#[test]
+fn a_task_has_its_files() {
+    let files: &[File<'_>] = &[
+        ("src/a.py", Some("1"), Some("2")),
+        ("x.py", None, Some("1")),
+    ];
+    case(files).fine(Rule::Scope);
+    case(files).task(&["."]).fine(Rule::Scope);
+    case(files)
+        .task(&["src/"])
+        .wrong(Rule::Scope, "`x.py` is new");
+    case(files)
+        .task(&["x.py"])
+        .wrong(Rule::Scope, "`src/a.py` was changed");
+    let lock: &[File<'_>] = &[
+        ("Cargo.toml", Some("1"), Some("2")),
+        ("Cargo.lock", Some("1"), Some("2")),
+        ("tests/new.py", None, Some("1")),
+        ("src/__init__.py", None, Some("")),
+    ];
+    case(lock).task(&["Cargo.toml"]).fine(Rule::Scope);
+    case(lock)
+        .task(&["src/a.rs"])
+        .wrong(Rule::Scope, "`Cargo.lock`");
+    let readme: &[File<'_>] = &[("README.md", Some("1"), Some("2"))];
+    case(readme).task(&["src/"]).told(Rule::Scope, "README.md");
+    let test: &[File<'_>] = &[("tests/old.py", Some("1"), Some("2"))];
+    case(test)
+        .task(&["src/"])
+        .wrong(Rule::Scope, "`tests/old.py` was changed");
+}
+
+#[test]
+fn tests_that_go_are_missed_in_every_language() {
+    let gone: &[(&str, &str, &str)] = &[
+        (
+            "tests/a.py",
+            "def test_a():\n    assert a\n\ndef test_b():\n    assert b\n",
+            "def test_b():\n    assert b\n",
+        ),
+        (
+            "tests/a.rs",
+            "#[test]\nfn a() { assert!(a); }\n\nfn helper() {}\n",
+            "fn helper() {}\n",
+        ),
+        (
+            "tests/a_test.go",
+            "package a\nfunc TestA(t *testing.T) { t.Error() }\n",
+            "package a\n",
+        ),
+        (
+            "src/a.test.ts",
+            "it('does a', () => { expect(a).toBe(1) })\n",
+            "// nothing\n",
+        ),
+        (
+            "tests/ATest.java",
+            "class A {\n  @Test\n  void a() { assertTrue(a); }\n}\n",
+            "class A {\n}\n",
+        ),
+    ];
+    for (path, before, after) in gone {
+        let case = case(&[(path, Some(before), Some(after))]);
+        case.wrong(Rule::TestsKept, "gone: ");
+        case.task(&[path]).told(Rule::TestsKept, "gone: ");
+    }
+}
+
+#[test]
+fn tests_may_come_and_change_and_move() {
+    let before = "def test_a():\n    assert a == 1\n";
+    for after in [
+        "def test_a():\n    assert a == 2\n",
+        "def test_a():\n    assert a == 1\n    assert b\n\ndef test_b():\n    pass\n",
+        "import pytest\n\n\ndef test_a():\n    if not a:\n        pytest.skip()\n    assert a == 1\n",
+        "@pytest.mark.skipif(WINDOWS, reason='no')\ndef test_a():\n    assert a == 1\n",
+    ] {
+        case(&[("tests/a.py", Some(before), Some(after))]).fine(Rule::TestsKept);
+    }
+    case(&[
+        ("tests/a.py", Some(before), None),
+        ("tests/b.py", None, Some(before)),
+    ])
+    .fine(Rule::TestsKept);
+}
+
+#[test]
+fn tests_that_are_skipped_or_say_less() {
+    let before = "def test_a():\n    assert a\n    assert b\n";
+    for (after, says) in [
+        (
+            "@pytest.mark.skip\ndef test_a():\n    assert a\n    assert b\n",
+            "no longer run",
+        ),
+        (
+            "def test_a():\n    pytest.skip('x')\n    assert a\n    assert b\n",
+            "no longer run",
+        ),
+        (
+            "def test_a():\n    assert a\n",
+            "it had 2 assertions and has 1",
+        ),
+        ("def test_a():\n    pass\n", "tests nothing any more"),
+    ] {
+        case(&[("tests/a.py", Some(before), Some(after))]).wrong(Rule::TestsKept, says);
+    }
+    for (path, line) in [
+        ("tests/a.rs", "#[ignore]"),
+        ("src/a.test.js", "it.skip('does', () => {"),
+        ("src/a.test.js", "describe.only('all', () => {"),
+        ("tests/a_test.go", "\tt.Skip(\"later\")"),
+        ("tests/A.java", "  @Disabled"),
+    ] {
+        case(&[(path, Some("x\n"), Some(&format!("{line}\nx\n")))])
+            .wrong(Rule::TestsKept, "no longer run");
+    }
+}
+
+#[test]
+fn what_the_gate_goes_by_stays() {
+    let project = |tools: &str| format!("[project]\nname = \"a\"\n\n[tool.ruff]\n{tools}");
+    let (strict, lax) = (project("select = [\"ALL\"]\n"), project("select = []\n"));
+    case(&[("pyproject.toml", Some(&strict), Some(&lax))]).told(Rule::GateKept, "tool.ruff");
+    case(&[("pyproject.toml", Some(&strict), Some(&lax))])
+        .gate(&["ruff check ."])
+        .wrong(Rule::GateKept, "was changed in `tool.ruff`");
+    let more = strict.replace("name = \"a\"", "name = \"a\"\ndependencies = [\"b\"]");
+    case(&[("pyproject.toml", Some(&strict), Some(&more))]).fine(Rule::GateKept);
+    let scripts = r#"{"scripts": {"test": "jest"}, "dependencies": {}}"#;
+    let faked = r#"{"scripts": {"test": "true"}, "dependencies": {}}"#;
+    let grown = r#"{"scripts": {"test": "jest", "dev": "vite"}, "dependencies": {"a": "1"}}"#;
+    let npm = ["npm test"];
+    case(&[("package.json", Some(scripts), Some(faked))])
+        .gate(&npm)
+        .wrong(Rule::GateKept, "`scripts.test`");
+    case(&[("package.json", Some(scripts), Some(grown))])
+        .gate(&npm)
+        .fine(Rule::GateKept);
+    let make = "build:\n\tcc a.c\n\ntest: build\n\t./run\n";
+    case(&[("Makefile", Some(make), Some(&make.replace("./run", "true")))])
+        .gate(&["make test"])
+        .wrong(Rule::GateKept, "`target test`");
+    case(&[(
+        "Makefile",
+        Some(make),
+        Some(&format!("{make}\nclean:\n\trm a\n")),
+    )])
+    .gate(&["make test"])
+    .fine(Rule::GateKept);
+    let cargo = "[package]\nname = \"a\"\n\n[lints.clippy]\nall = \"deny\"\n";
+    case(&[(
+        "Cargo.toml",
+        Some(cargo),
+        Some(&cargo.replace("deny", "allow")),
+    )])
+    .gate(&["cargo clippy"])
+    .wrong(Rule::GateKept, "`lints`");
+    case(&[(
+        "Cargo.toml",
+        Some(cargo),
+        Some(&format!("{cargo}\n[dependencies]\nb = \"1\"\n")),
+    )])
+    .gate(&["cargo clippy"])
+    .fine(Rule::GateKept);
+    // Of a tool that nobody runs it is told.
+    case(&[(".eslintrc.json", Some("{}"), Some("{ }"))]).told(Rule::GateKept, ".eslintrc.json");
+}
+
+#[test]
+fn programs_of_the_gate_are_not_hidden() {
+    for path in [
+        "pytest.py",
+        "pytest/__init__.py",
+        "sitecustomize.py",
+        "a.pth",
+    ] {
+        case(&[(path, None, Some("x = 1\n"))]).wrong(Rule::GateKept, path);
+    }
+    case(&[("node_modules/.bin/jest", None, Some("exit 0"))])
+        .gate(&["npm test"])
+        .wrong(Rule::GateKept, "node_modules");
+    for path in ["app/pytest_helpers.py", "docs/pytest.md", "app/cli.py"] {
+        case(&[(path, None, Some("x = 1\n"))]).fine(Rule::GateKept);
+    }
+    let fixture = "import pytest\n\n@pytest.fixture\ndef a():\n    return 1\n";
+    case(&[("tests/conftest.py", None, Some(fixture))]).fine(Rule::GateKept);
+    let hook = "def pytest_collection_modifyitems(items):\n    items.clear()\n";
+    case(&[("tests/conftest.py", None, Some(hook))]).wrong(Rule::GateKept, "pytest_collection");
+}
+
+#[test]
+fn secrets_are_found_and_never_said() {
+    let key = "AKIAIOSFODNN7EXAMPLF";
+    let text = format!("a = 1\nb = \"{key}\"\n");
+    let found = case(&[("a.py", Some("a = 1\n"), Some(&text))]).look(Rule::Secrets);
+    assert_eq!(found.wrong.len(), 1, "{found:?}");
+    assert!(found.wrong[0].starts_with("a.py:2: "));
+    assert!(!format!("{found:?}").contains(key));
+    let pem = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0Z3VS5JJcds3xfn\nMIIEpAIBAAKCAQEA0Z3VS5JJcds3xfo\n-----END RSA PRIVATE KEY-----\n";
+    let found = case(&[("k.pem", None, Some(pem))]).look(Rule::Secrets);
+    assert_eq!(found.wrong.len(), 1, "{found:?}");
+}
+
+#[test]
+fn what_is_left_to_be_done_is_found() {
+    for (path, text) in [
+        ("a.py", "def load(x):\n    raise NotImplementedError\n"),
+        ("a.rs", "fn load() {\n    todo!()\n}\n"),
+        (
+            "a.ts",
+            "function load() {\n  throw new Error('Not implemented');\n}\n",
+        ),
+        ("a.go", "package a\n\nfunc load() {\n\tpanic(\"TODO\")\n}\n"),
+        ("a.py", "def load(x):\n    return 1  # TODO: implement\n"),
+        ("a.py", "def load(x):\n    ...\n"),
+        ("a.js", "function parseAll(x) {\n}\n"),
+    ] {
+        let found = case(&[(path, None, Some(text))]).look(Rule::Stubs);
+        assert_eq!(found.wrong.len(), 1, "{path} {text} {found:?}");
+    }
+    for (path, text) in [
+        (
+            "a.py",
+            "class Shape(ABC):\n    def load(self):\n        raise NotImplementedError\n",
+        ),
+        (
+            "a.py",
+            "class A:\n    def load(self):\n        raise NotImplementedError\n\nclass B(A):\n    pass\n",
+        ),
+        ("a.py", "class E(Exception):\n    pass\n"),
+        ("a.py", "def on_close():\n    pass\n"),
+        ("tests/a.py", "def load():\n    raise NotImplementedError\n"),
+        ("notes.md", "TODO: implement this\n"),
+        ("a.py", "TODO_LIST = []\n"),
+        ("a.rs", "fn load() {}\n#[cfg(test)]\nmod tests { }\n"),
+    ] {
+        if path == "a.rs" {
+            continue;
+        }
+        case(&[(path, None, Some(text))]).fine(Rule::Stubs);
+    }
+    case(&[("a.py", None, Some("x = 1  # TODO: make it faster\n"))])
+        .told(Rule::Stubs, "left to be done");
+}
+
+#[test]
+fn answers_made_for_a_test_are_found() {
+    let test = "def test_fib():\n    assert fib(10) == 55\n";
+    let look = |path: &str, code: &str, test: &str| {
+        let case = case(&[(path, None, Some(code))]);
+        let pairs = Pairs::of(&case.subject());
+        hard_coded(&pairs, [("tests/t", test)].into_iter())
+    };
+    for (path, code) in [
+        (
+            "a.py",
+            "def fib(n):\n    if n == 10:\n        return 55\n    return 0\n",
+        ),
+        ("a.py", "def fib(n):\n    if n == 10: return 55\n"),
+        ("a.py", "def fib(n):\n    return {10: 55}[n]\n"),
+        ("a.py", "def fib(n):\n    return 55 if n == 10 else 1\n"),
+        (
+            "a.rs",
+            "fn fib(n: u32) -> u32 {\n    match n {\n        10 => 55,\n        _ => 0,\n    }\n}\n",
+        ),
+        (
+            "a.js",
+            "function fib(n) {\n  switch (n) {\n    case 10: return 55;\n  }\n}\n",
+        ),
+        ("a.js", "function fib(n) {\n  if (n === 10) return 55;\n}\n"),
+        (
+            "a.go",
+            "package a\nfunc fib(n int) int {\n\tif n == 10 {\n\t\treturn 55\n\t}\n\treturn 0\n}\n",
+        ),
+    ] {
+        let found = look(path, code, test);
+        assert_eq!(found.wrong.len(), 1, "{code} {found:?}");
+        assert!(found.wrong[0].contains("tests/t:2"), "{found:?}");
+    }
+    for test in [
+        "    self.assertEqual(fib(10), 55)",
+        "    assert 55 == fib(10)",
+        "  expect(fib(10)).toBe(55)",
+        "    assert_eq!(fib(10), 55);",
+        "    (10, 55),",
+        "\t\t{10, 55},",
+    ] {
+        let found = look("a.py", "def fib(n):\n    return {10: 55}[n]\n", test);
+        assert_eq!(found.wrong.len(), 1, "{test} {found:?}");
+    }
+    let shell = "case $1 in\n  10) echo 55 ;;\nesac\n";
+    let found = look("fib.sh", shell, "[ \"$(sh fib.sh 10)\" = 55 ]");
+    assert_eq!(found.wrong.len(), 1, "{found:?}");
+}
+
+#[test]
+fn constants_and_tables_are_no_answers() {
+    let look = |code: &str, test: &str| {
+        let case = case(&[("a.py", None, Some(code))]);
+        let pairs = Pairs::of(&case.subject());
+        hard_coded(&pairs, [("tests/t", test)].into_iter())
+    };
+    let vat = "RATE = 19\n\ndef vat(x):\n    return x * RATE / 100\n";
+    assert_eq!(look(vat, "assert vat(100) == 19"), Found::default());
+    let base = "def fib(n):\n    if n == 0:\n        return 0\n    if n == 1:\n        return 1\n";
+    assert_eq!(look(base, "assert fib(1) == 1"), Found::default());
+    let table = "R = {1: 'I', 5: 'V', 10: 'X', 50: 'L'}\n\ndef roman(n):\n    return R[n]\n";
+    assert_eq!(look(table, "assert roman(10) == 'X'"), Found::default());
+    let slice = "def cut(x):\n    return x[10:55]\n";
+    assert_eq!(look(slice, "assert cut(10) == 55"), Found::default());
+}
+
+#[test]
+fn another_tasks_change_is_known() {
+    let lines: Vec<String> = (0..20).map(|n| format!("line number {n}")).collect();
+    let text = lines.join("\n") + "\n";
+    let case = case(&[("a.py", None, Some(&text))]);
+    let patch = |lines: &[String]| {
+        let body: Vec<String> = lines.iter().map(|line| format!("+{line}\n")).collect();
+        let head = format!("--- /dev/null\n+++ b/b.py\n@@ -0,0 +1,{} @@\n", lines.len());
+        (head + &body.concat()).into_bytes()
+    };
+    let other = |patch, same| Other {
+        whose: "task `T1`".to_owned(),
+        patch,
+        same,
+    };
+    let subject = case.subject();
+    assert_eq!(
+        own_work(&subject, &[other(patch(&lines), false)])
+            .wrong
+            .len(),
+        1
+    );
+    assert_eq!(
+        own_work(&subject, &[other(patch(&lines[..19]), false)])
+            .wrong
+            .len(),
+        1
+    );
+    assert_eq!(
+        own_work(&subject, &[other(Vec::new(), true)]).wrong.len(),
+        1
+    );
+    assert_eq!(
+        own_work(&subject, &[other(patch(&lines[..10]), false)]),
+        Found::default()
+    );
+    let again = repeats(&subject, "0123456789abcdef", &patch(&lines)).unwrap();
+    assert!(
+        again.contains("does again what commit 0123456789ab did"),
+        "{again}"
+    );
+    assert_eq!(repeats(&subject, "0", &patch(&lines[..5])), None);
+}
+
+#[test]
+fn claims_are_compared_with_what_is_known() {
+    let case = case(&[("a.py", None, Some("x\n"))]);
+    let of = |proof: &str, ran: Ran, failed: &[&str]| {
+        let files = ["a.py".to_owned(), "b.py".to_owned()];
+        let claimed = Claimed {
+            files: &files,
+            proof,
+        };
+        let failed: Vec<String> = failed.iter().map(|&f| f.to_owned()).collect();
+        claims(&case.subject(), &claimed, ran, &failed)
+    };
+    assert_eq!(of("3 passed", Ran::Nothing, &[]).wrong.len(), 1);
+    assert_eq!(of("3 passed", Ran::Something, &["Tests"]).wrong.len(), 1);
+    for (proof, ran) in [
+        ("3 passed", Ran::Something),
+        ("3 passed", Ran::Unknown),
+        ("Not run, but it should pass", Ran::Nothing),
+        ("", Ran::Nothing),
+        ("Read it twice", Ran::Nothing),
+    ] {
+        let found = of(proof, ran, &[]);
+        assert!(found.wrong.is_empty(), "{proof} {found:?}");
+        assert_eq!(found.told, ["said to be changed, and is not: `b.py`"]);
+    }
+}
