@@ -140,6 +140,7 @@ impl Editor {
     /// Reads what the person says.
     pub(super) fn read(&mut self, screen: &Screen, prompt: &Prompt<'_>) -> io::Result<Said> {
         let mut raw = Some(Raw::enter()?);
+        self.take_ahead()?;
         let resized = screen.on_resize()?;
         self.history.rewind();
         screen.open(Open::new(prompt));
@@ -160,6 +161,21 @@ impl Editor {
             }
         }
         said
+    }
+
+    /// Takes in what was typed before anybody asked: the terminal has made a new line of Enter then.
+    fn take_ahead(&mut self) -> io::Result<()> {
+        if !ready()? {
+            return Ok(());
+        }
+        let mut bytes = [0; 4096];
+        let n = rustix::io::read(io::stdin().as_fd(), &mut bytes)?;
+        let ahead: Vec<u8> = bytes[..n]
+            .iter()
+            .map(|b| if *b == b'\n' { b'\r' } else { *b })
+            .collect();
+        self.decoder.feed(&ahead);
+        Ok(())
     }
 
     fn keys(
