@@ -6,6 +6,7 @@ mod keys;
 mod mode;
 mod text;
 
+use std::fmt::Write as _;
 use std::io::{self, Read as _};
 use std::os::fd::AsFd as _;
 use std::time::Duration;
@@ -91,11 +92,11 @@ impl Open {
         }
         let below = layout.rows.len() - 1 - layout.row;
         if below > 0 {
-            shown.push_str(&format!("\u{1b}[{below}A"));
+            let _ = write!(shown, "\u{1b}[{below}A");
         }
         shown.push('\r');
         if layout.column > 0 {
-            shown.push_str(&format!("\u{1b}[{}C", layout.column));
+            let _ = write!(shown, "\u{1b}[{}C", layout.column);
         }
         put(&shown);
         self.row = layout.row;
@@ -257,9 +258,8 @@ impl Editor {
             }
             Key::Enter => return Step::Done(Said::Line(text.as_str().to_owned())),
             Key::Tab => return complete(text, prompt.commands),
-            Key::Ctrl('c') if is_empty => return Step::Done(Said::Quit),
+            Key::Ctrl('c' | 'd') if is_empty => return Step::Done(Said::Quit),
             Key::Ctrl('c') => *text = Text::default(),
-            Key::Ctrl('d') if is_empty => return Step::Done(Said::Quit),
             Key::Ctrl('z') => return Step::Suspend,
             Key::Ctrl('l') => put("\u{1b}[H\u{1b}[2J"),
             Key::Up | Key::Ctrl('p') if text.line_start() > 0 => text.go(Place::Above),
