@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use codeteam_core::effect::{Effect, Waiting};
-use codeteam_core::event::{Delivered, Entry, Outcome};
+use codeteam_core::event::{CheckResult, Delivered, Entry, Outcome, Remark};
 use codeteam_core::failure::{self, Facts, Trouble};
 use codeteam_core::frame::{Pause, SlotState, Stage, Work};
-use codeteam_core::ids::{Account, AttemptId, FramePath, Time};
+use codeteam_core::ids::{Account, AttemptId, FramePath, StepId, Time};
 use codeteam_core::schedule::Status;
 use codeteam_core::submission::{Choice, Submission};
-use codeteam_core::workflow::StepKind;
+use codeteam_core::workflow::{Class, Condition, StepKind};
 use codeteam_core::{Event, Run, budget, rollup};
 
 /// What to do about a login: a CLI says it in words that mean something only inside of it.
@@ -32,9 +32,10 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
             let resting = started.resting.iter();
             let resting = resting.map(|(a, until)| format!("; {a} rests until {}", moment(*until)));
             let resting: String = resting.collect();
-            let place = match branch.starts_with("refs/") {
-                true => "without a branch".to_owned(),
-                false => format!("on branch {branch}"),
+            let place = if branch.starts_with("refs/") {
+                "without a branch".to_owned()
+            } else {
+                format!("on branch {branch}")
             };
             format!("started {place} from {from}{resting}")
         }
@@ -56,6 +57,8 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
             Entry::Stale => format!("{step} must judge again, the change is another one now"),
             _ => return None,
         },
+        // That nobody is asked again is what was wanted.
+        Event::StepSkipped { step, .. } if is_asked_once(run, step) => return None,
         Event::StepSkipped { step, .. } => format!("{step} is left out"),
         Event::AttemptStarted {
             id, work, worker, ..
@@ -93,19 +96,7 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
         }
         Event::GateJudged {
             passed, results, ..
-        } => {
-            let failed: Vec<&str> = results
-                .iter()
-                .filter(|r| !r.passed)
-                .map(|r| r.name.as_str())
-                .collect();
-            match (passed, results.len()) {
-                (true, 0) => "no checks are configured".to_owned(),
-                (true, 1) => format!("check passed: {}", results[0].name),
-                (true, n) => format!("all {n} checks passed"),
-                (false, _) => format!("check failed: {}", failed.join(", ")),
-            }
-        }
+        } => judged(*passed, results),
         Event::FindingsChanged {
             opened, resolved, ..
         } => findings(opened.len(), resolved.len()),
@@ -186,6 +177,12 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
             return None;
         }
     })
+}
+
+/// Whether a step is only there before the first commit.
+fn is_asked_once(run: &Run, step: &StepId) -> bool {
+    let when = run.step(step).and_then(|step| step.when.as_ref());
+    matches!(when, Some(Condition::Committed(false)))
 }
 
 /// What became of a run's commits at its end.
@@ -461,6 +458,35 @@ fn ended(outcome: &Outcome) -> String {
         Outcome::Cancelled => "was cancelled".to_owned(),
         Outcome::Aborted(why) => format!("was aborted: {}", first_line(why)),
     }
+}
+
+/// What checks found: those of the user by name or number, and what else is worth a look.
+fn judged(passed: bool, results: &[CheckResult]) -> String {
+    let named = |wanted: &dyn Fn(&&CheckResult) -> bool| -> Vec<&str> {
+        let found = results.iter().filter(wanted);
+        found.map(|result| result.name.as_str()).collect()
+    };
+    if !passed {
+        return format!("check failed: {}", named(&|r| !r.passed).join(", "));
+    }
+    let said = match &named(&|r| r.class != Class::Honesty)[..] {
+        [] => "no checks are configured".to_owned(),
+        [one] => format!("check passed: {one}"),
+        all => format!("all {} checks passed", all.len()),
+    };
+    let marked = |remark: Remark, word: &str| {
+        let found = named(&|r| r.remark == Some(remark));
+        (!found.is_empty()).then(|| format!("{word}: {}", found.join(", ")))
+    };
+    let marks = [
+        marked(Remark::Noted, "noted"),
+        marked(Remark::Unproved, "unproved"),
+    ];
+    let marks: Vec<String> = marks.into_iter().flatten().collect();
+    if marks.is_empty() {
+        return said;
+    }
+    format!("{said} ({})", marks.join("; "))
 }
 
 fn findings(opened: usize, resolved: usize) -> String {

@@ -62,9 +62,10 @@ impl Repo {
         let oldest = String::from_utf8_lossy(&self.git.run(&call)?)
             .trim()
             .to_owned();
-        let range = match oldest.is_empty() {
-            true => tip.to_string(),
-            false => format!("{oldest}..{tip}"),
+        let range = if oldest.is_empty() {
+            tip.to_string()
+        } else {
+            format!("{oldest}..{tip}")
         };
         let call = self
             .plumbing()

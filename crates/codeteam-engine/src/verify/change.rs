@@ -166,52 +166,52 @@ type Lines = (Vec<Line>, Vec<Line>);
 /// The lines of a patch, by the path of their file.
 pub fn hunks(patch: &[u8]) -> BTreeMap<String, Lines> {
     let mut found: BTreeMap<String, Lines> = BTreeMap::new();
-    let (mut old_path, mut path) = (String::new(), String::new());
+    let (mut earlier, mut path) = (String::new(), String::new());
     // What the hunk has left of either side, and where it stands there.
-    let (mut old, mut new) = ((0_u32, 0_u32), (0_u32, 0_u32));
+    let (mut left, mut right) = ((0_u32, 0_u32), (0_u32, 0_u32));
     for line in patch.split(|byte| *byte == b'\n') {
-        if old.0 > 0 || new.0 > 0 {
-            let (sign, text) = match line.split_first() {
+        if left.0 > 0 || right.0 > 0 {
+            let (sign, rest) = match line.split_first() {
                 Some((sign, text)) => (*sign, text),
                 // Some programs leave the space of an empty line out.
                 None => (b' ', line),
             };
             let entry = found.entry(path.clone()).or_default();
             let text = || {
-                String::from_utf8_lossy(text)
+                String::from_utf8_lossy(rest)
                     .trim_end_matches('\r')
                     .to_owned()
             };
             match sign {
                 b'+' => {
-                    let (number, text) = (new.1, text());
+                    let (number, text) = (right.1, text());
                     entry.0.push(Line { number, text });
-                    step(&mut new);
+                    step(&mut right);
                 }
                 b'-' => {
-                    let (number, text) = (old.1, text());
+                    let (number, text) = (left.1, text());
                     entry.1.push(Line { number, text });
-                    step(&mut old);
+                    step(&mut left);
                 }
                 b'\\' => {}
                 _ => {
-                    step(&mut old);
-                    step(&mut new);
+                    step(&mut left);
+                    step(&mut right);
                 }
             }
             continue;
         }
         if line.starts_with(b"diff --git ") {
-            (old_path, path) = (String::new(), String::new());
+            (earlier, path) = (String::new(), String::new());
         } else if let Some(name) = line.strip_prefix(b"--- ") {
-            old_path = named(name);
+            earlier = named(name);
         } else if let Some(name) = line.strip_prefix(b"+++ ") {
             path = match named(name) {
-                none if none.is_empty() => old_path.clone(),
+                none if none.is_empty() => earlier.clone(),
                 name => name,
             };
         } else if let Some((from, to)) = ranges(line) {
-            (old, new) = (from, to);
+            (left, right) = (from, to);
         }
     }
     found

@@ -3,6 +3,7 @@
 use codeteam_core::workflow::glob_matches;
 
 use super::change::{Change, Changed};
+use super::source::has_end;
 
 /// Files that are tests, by patterns.
 #[derive(Clone, Copy, Debug)]
@@ -209,7 +210,7 @@ pub fn runs_tests(name: &str, command: &str) -> bool {
         .map(str::trim)
         .filter(|part| !part.is_empty())
         .collect();
-    let reads = |part: &&str| words(part).any(|word| READERS.contains(&base(word)));
+    let reads = |part: &str| words(part).any(|word| READERS.contains(&base(word)));
     if parts.iter().any(|part| part_runs_tests(part)) {
         return true;
     }
@@ -220,7 +221,7 @@ pub fn runs_tests(name: &str, command: &str) -> bool {
             "test" | "tests" | "testing" | "spec" | "specs" | "unittest" | "unittests"
         )
     });
-    says && !parts.iter().all(|part| reads(&part))
+    says && !parts.iter().all(|part| reads(part))
 }
 
 fn part_runs_tests(part: &str) -> bool {
@@ -230,7 +231,8 @@ fn part_runs_tests(part: &str) -> bool {
     let is_test = |word: &str| {
         let word = word.trim_start_matches(['-', '+', ':']);
         let mut pieces = word.split([':', '-', '_', '.', '=']);
-        pieces.any(|piece| matches!(piece, "test" | "tests" | "check" | "verify"))
+        // `npm run format:check` looks at texts.
+        matches!(word, "check" | "verify") || pieces.any(|piece| matches!(piece, "test" | "tests"))
     };
     let mut is_tool = false;
     for word in words(part) {
@@ -245,7 +247,7 @@ fn part_runs_tests(part: &str) -> bool {
         }
         is_tool |= TOOLS.contains(&program);
         // `sh tests/run.sh`, `./run_tests.sh`, `for t in tests/*.sh`.
-        let is_script = word.ends_with(".sh") || word.ends_with(".bash") || word.ends_with(".py");
+        let is_script = has_end(word, &["sh", "bash", "py"]);
         if is_script && word.split('/').any(|piece| piece.contains("test")) {
             return true;
         }
@@ -313,6 +315,7 @@ mod tests {
             "cargo build",
             "cargo fmt --check",
             "npm run lint",
+            "npm run format:check",
             "go vet ./...",
             "tsc --noEmit",
             "true",

@@ -50,6 +50,12 @@ pub(super) fn is_source(path: &str) -> bool {
     is_written && !is_foreign && !MADE.iter().any(|end| name.ends_with(end))
 }
 
+/// Whether a name ends with a dot and one of these.
+pub(super) fn has_end(path: &str, ends: &[&str]) -> bool {
+    let end = path.rsplit_once('.').map(|(_, end)| end);
+    end.is_some_and(|end| ends.contains(&end))
+}
+
 /// Whether a text says of itself that a program has written it.
 pub(super) fn is_generated(text: &str) -> bool {
     text.lines().take(10).any(|line| {

@@ -169,6 +169,8 @@ pub(crate) fn main(mut args: Args, scene: &Scene) -> Result<Exit, Problem> {
     let path = match (&args.plan, &args.goal) {
         (Some(path), _) => Some(scene.folder.join(path)),
         (None, Some(_)) => None,
+        // Where the goal is a file of the project, that is meant.
+        (None, None) if project.config.layout.is_some() => None,
         (None, None) => unfinished(scene, &project)?,
     };
     let plan = match path {

@@ -37,6 +37,7 @@ const MISSING: &str = "def fib(n):\n    return None\n";
 fn project() -> Project {
     let project = Project::empty();
     project.git(&["init", "--quiet", "--initial-branch=main"]);
+    project.write(".gitignore", "__pycache__/\n");
     project.write("app/__init__.py", "");
     project.write("app/math.py", &format!("{DOUBLE}{MISSING}"));
     project.write("tests/__init__.py", "");
@@ -90,6 +91,7 @@ fn go(project: &Project, files: &[&str], actions: &[String], submit: &str) -> Do
     let script = project.script(&script(actions, submit));
     let args = [
         "run",
+        "Write fib",
         "--plan",
         &plan,
         "--script",
@@ -390,6 +392,7 @@ fn somebody_elses_change() {
     );
     let args = [
         "run",
+        "Write fib",
         "--plan",
         &plan,
         "--script",
@@ -532,5 +535,5 @@ fn a_rule_can_be_told_only_or_left_out() {
     passes(&project, &["app/math.py"], &actions, DONE);
     let events = project.events();
     let text = serde_json::to_string(&events).unwrap();
-    assert!(!text.contains("\"scope\""), "{text}");
+    assert!(!text.contains("\"rule\":\"scope\""), "{text}");
 }

@@ -45,9 +45,12 @@ fn reviewer(commands: &str) -> Value {
     play(&json!({ "role": "reviewer" }), commands, &answer)
 }
 
-/// A command that writes a test which the project's gate runs: a worker's code in a gate's place.
+/// A command that writes a test which the project's gate runs: a worker's code in a gate's place. It
+/// fails without the rest of the change, as a test should.
 fn test_that_runs(commands: &str) -> String {
-    format!("mkdir -p tests; cat > tests/attack.sh <<'END'\n{commands}\nEND")
+    format!(
+        "mkdir -p tests; cat > tests/attack.sh <<'END'\n[ -e made.txt ] || exit 1\n{commands}\nEND"
+    )
 }
 
 /// The arguments of a run in which these play.

@@ -128,3 +128,127 @@ fn a_workflows_gate_can_name_a_limit() {
     assert_eq!(project.made("a.py"), "a");
     assert_eq!(results(&project).len(), 2);
 }
+
+/// A script for `sh`, and a test of it.
+const GREET: &str = "echo \"hello $1\"\n";
+const TEST: &str = "[ \"$(sh greet.sh you)\" = 'hello you' ] || exit 1\n";
+/// A test that passes whatever happens.
+const VAIN: &str = "echo fine\n";
+
+/// The result of `Tests Proved` in the last gate of a run in which the coder does this.
+fn proved(project: &Project, actions: &[String]) -> (Done, Value) {
+    let actions = actions.concat();
+    let done = run(project, &rounds(&actions, &actions));
+    let gates = results(project);
+    let last = of(&gates, "Tests Proved").pop().unwrap().clone();
+    (done, last)
+}
+
+#[test]
+fn tests_that_fail_without_the_change_are_proved() {
+    let project = Project::new();
+    let actions = [write("greet.sh", GREET), write("tests/greet.sh", TEST)];
+    let (done, found) = proved(&project, &actions);
+    done.expect(0).says(&["all 2 checks passed"]);
+    assert_eq!(found["class"], "proof");
+    assert_eq!(
+        (&found["passed"], &found["remark"]),
+        (&true.into(), &Value::Null)
+    );
+    assert!(
+        found["output"].is_string(),
+        "how it failed is kept: {found}"
+    );
+    assert!(project.worktrees().is_empty());
+}
+
+#[test]
+fn tests_that_prove_nothing_go_back() {
+    let project = Project::new();
+    let script = rounds(
+        &[write("greet.sh", GREET), write("tests/greet.sh", VAIN)].concat(),
+        &write("tests/greet.sh", TEST),
+    );
+    run(&project, &script)
+        .expect(0)
+        .says(&["check failed: Tests Proved", "back to code"]);
+    let gates = results(&project);
+    let [first, second] = of(&gates, "Tests Proved")[..] else {
+        panic!("{gates:?}");
+    };
+    let said = first["summary"].as_str().unwrap();
+    assert!(
+        said.starts_with("the changed tests pass without the rest of the change: they prove nothing (tests/greet.sh)"),
+        "{said}"
+    );
+    assert_eq!(second["passed"], true);
+    assert_eq!(project.made("tests/greet.sh"), TEST.trim_end());
+}
+
+#[test]
+fn what_cannot_be_separated_is_unproved() {
+    // Nothing but tests.
+    let project = Project::new();
+    let (done, found) = proved(&project, &[write("tests/vain.sh", VAIN)]);
+    done.expect(0).says(&["unproved: Tests Proved"]);
+    assert_eq!(
+        (&found["passed"], &found["remark"]),
+        (&true.into(), &"unproved".into())
+    );
+    assert!(found["summary"].as_str().unwrap().contains("only tests"));
+    // The project's tests have failed before.
+    let project = Project::new();
+    project.write("tests/red.sh", "[ -e greet.sh ]\n");
+    project.commit("red");
+    let (done, found) = proved(
+        &project,
+        &[write("greet.sh", GREET), write("tests/vain.sh", VAIN)],
+    );
+    done.expect(0);
+    assert_eq!(found["remark"], "unproved");
+    let said = found["summary"].as_str().unwrap();
+    assert!(said.contains("failed before the change already"), "{said}");
+    // Without the change they never end.
+    let project = Project::new();
+    project.config("worker: scripted\nverification:\n  commands:\n    - { name: tests, command: 'for t in tests/*.sh; do [ ! -e \"$t\" ] || sh \"$t\" || exit 1; done', timeout_seconds: 1 }\n");
+    let endless = "while [ ! -e greet.sh ]; do sleep 0.05; done\n";
+    let (done, found) = proved(
+        &project,
+        &[write("greet.sh", GREET), write("tests/e.sh", endless)],
+    );
+    done.expect(0);
+    assert_eq!(found["remark"], "unproved");
+    let said = found["summary"].as_str().unwrap();
+    assert!(said.contains("did not end within 1 s"), "{said}");
+}
+
+#[test]
+fn a_proof_can_run_only_the_files_that_changed_and_only_be_told() {
+    let project = Project::new();
+    let config = |mode: &str| {
+        format!(
+            "worker: scripted\nverification:\n  proof: {{ commands: ['for t in {{files}}; do sh \"$t\" || exit 1; done'], mode: {mode} }}\n"
+        )
+    };
+    project.config(&config("require"));
+    project.write("tests/red.sh", "exit 1\n");
+    project.commit("red");
+    let name = "tests/it's new.sh";
+    let test = write(&format!("\"{name}\""), TEST);
+    let (done, found) = proved(&project, &[write("greet.sh", GREET), test]);
+    done.expect(0);
+    assert_eq!(
+        (&found["passed"], &found["remark"]),
+        (&true.into(), &Value::Null),
+        "{found}"
+    );
+    project.config(&config("report"));
+    let vain = write("tests/vain.sh", VAIN);
+    let (done, found) = proved(&project, &[write("greet.sh", GREET), vain.clone()]);
+    done.expect(0).says(&["noted: Tests Proved"]);
+    assert!(found["summary"].as_str().unwrap().contains("prove nothing"));
+    project.config(&config("\"off\""));
+    run(&project, &rounds(&vain, &vain))
+        .expect(0)
+        .says(&["no checks are configured"]);
+}

@@ -11,6 +11,7 @@ mod parts;
 use super::{Subject, names};
 use crate::verify::Found;
 use crate::verify::change::Changed;
+use crate::verify::source::has_end;
 
 /// How much of a file is about checks.
 enum Part {
@@ -20,6 +21,8 @@ enum Part {
     Some(fn(&str, &Subject<'_>) -> Vec<(String, String)>),
     /// Hooks that change what is run.
     Hooks,
+    /// All of it, for checks that run elsewhere.
+    Elsewhere,
 }
 
 /// Names of files, how much of them counts, and the tools that read them: `*` is any.
@@ -75,8 +78,8 @@ const CONFIGURE: &[(&str, Part, &[&str])] = &[
     ("justfile", Part::Some(parts::targets), &["just"]),
     ("Justfile", Part::Some(parts::targets), &["just"]),
     (".pre-commit-config.yaml", Part::Whole, &["pre-commit"]),
-    (".github/workflows/**", Part::Whole, &["act"]),
-    (".gitlab-ci.yml", Part::Whole, &["gitlab-runner"]),
+    (".github/workflows/**", Part::Elsewhere, &["GitHub"]),
+    (".gitlab-ci.yml", Part::Elsewhere, &["GitLab"]),
     (".codeteam/**", Part::Whole, &["*"]),
 ];
 
@@ -154,7 +157,7 @@ impl<'a> Gate<'a> {
 
     fn runs(&self, tool: &str) -> bool {
         let is_it = |word: &&str| word.rsplit('/').next() == Some(tool);
-        tool == "*" || self.words.iter().any(|word| is_it(&word))
+        tool == "*" || self.words.iter().any(is_it)
     }
 
     /// Whether what is run may be any tool.
@@ -178,7 +181,12 @@ impl<'a> Gate<'a> {
         let (_, part, tools) = CONFIGURE
             .iter()
             .find(|(pattern, ..)| is_named(pattern, path, name))?;
+        let mut counts = tools.iter().any(|tool| self.runs(tool)) || self.is_indirect();
         let what = match part {
+            Part::Elsewhere => {
+                counts = false;
+                "was changed".to_owned()
+            }
             Part::Whole => "was changed".to_owned(),
             Part::Hooks => format!("has hooks that change what is run: {}", hooks(file)?),
             Part::Some(parts) => {
@@ -186,10 +194,11 @@ impl<'a> Gate<'a> {
                 if changed.is_empty() {
                     return None;
                 }
+                let is_run = |part: &String| self.runs(tool_of(part)) || self.is_indirect();
+                counts &= changed.iter().any(is_run);
                 format!("was changed in {}", names(&changed))
             }
         };
-        let counts = tools.iter().any(|tool| self.runs(tool)) || self.is_indirect();
         let whose = match tools {
             ["*", ..] => "the checks go by it".to_owned(),
             [tool, ..] => format!("`{tool}` goes by it"),
@@ -210,7 +219,7 @@ impl<'a> Gate<'a> {
 
     /// What a new file hides, if it hides something.
     fn is_shadowed_by(&self, path: &str, name: &str) -> Option<String> {
-        if EVERYWHERE.contains(&name) || name.ends_with(".pth") {
+        if EVERYWHERE.contains(&name) || has_end(name, &["pth"]) {
             return Some("is run by every Python".to_owned());
         }
         if path.starts_with("node_modules/") || path.contains("/node_modules/") {
@@ -219,7 +228,7 @@ impl<'a> Gate<'a> {
         let top = path.split('/').next().unwrap_or(path);
         let stem = top.strip_suffix(".py").unwrap_or(top);
         let is_module =
-            top.ends_with(".py") || path.ends_with("__init__.py") || path.ends_with("__main__.py");
+            has_end(top, &["py"]) || path.ends_with("__init__.py") || path.ends_with("__main__.py");
         let python = [
             "python", "python3", "pytest", "py.test", "tox", "nox", "uv", "poetry", "hatch",
         ];
@@ -237,6 +246,18 @@ impl<'a> Gate<'a> {
         let is_program =
             path == name && !name.contains('.') && self.words.contains(&name) && is_tool(name);
         is_program.then(|| format!("has the name of the program `{name}`"))
+    }
+}
+
+/// The tool that a part of a file is for: `tool.ruff`, `tool:pytest`, `mypy-requests`; any, if it
+/// is none that has a name.
+fn tool_of(part: &str) -> &str {
+    let plain = part.strip_prefix("tool.").or(part.strip_prefix("tool:"));
+    let named = plain.unwrap_or(part).split([':', '-', '.']).next();
+    match named {
+        Some(tool) if parts::TOOLS.contains(&tool) => tool,
+        Some("testenv") => "tox",
+        _ => "*",
     }
 }
 

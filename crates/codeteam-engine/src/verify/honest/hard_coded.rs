@@ -222,12 +222,12 @@ fn answers(line: &str, above: Option<&str>) -> Vec<(String, String)> {
     }
     if let Some(condition) = above {
         let gives = ["return ", "echo ", "yield ", "print(", "printf "];
-        let Some(given) = gives.iter().find_map(|word| code.strip_prefix(word)) else {
+        let Some(value) = gives.iter().find_map(|word| code.strip_prefix(word)) else {
             return Vec::new();
         };
         let input = literals(condition).into_iter().next_back();
-        let answer = literals(given).into_iter().next();
-        let alone = is_only_a_literal(given);
+        let answer = literals(value).into_iter().next();
+        let alone = is_only_a_literal(value);
         return match (compares(condition), input, answer) {
             (true, Some(input), Some(answer)) if alone => vec![(input.text, answer.text)],
             _ => Vec::new(),
@@ -305,17 +305,13 @@ fn assertion(line: &str, functions: &BTreeSet<String>) -> Vec<(String, String)> 
         let at = word(line, name)?;
         let rest = &line[at + name.len()..];
         let open = rest.find('(').filter(|open| rest[..*open].trim().len() < 3);
-        match open {
-            Some(open) => {
-                let start = at + name.len() + open;
-                Some((start, closing(line, start)))
-            }
-            // `sh fib.sh 10` in `$(…)`.
-            None => {
-                let end = line[at..].find([')', '`']).map(|end| at + end)?;
-                Some((at + name.len(), end))
-            }
+        if let Some(open) = open {
+            let start = at + name.len() + open;
+            return Some((start, closing(line, start)));
         }
+        // `sh fib.sh 10` in `$(…)`.
+        let end = line[at..].find([')', '`']).map(|end| at + end)?;
+        Some((at + name.len(), end))
     });
     let mut pairs = Vec::new();
     if let Some((start, end)) = call {

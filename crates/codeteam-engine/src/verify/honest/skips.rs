@@ -47,7 +47,7 @@ pub(super) fn skips(line: &str, before: Option<&str>) -> bool {
         return false;
     }
     let begins = |mark: &&str| text.starts_with(*mark) || text.contains(&format!(" {mark}"));
-    if ALWAYS.iter().any(|mark| begins(&mark)) || text == "@pytest.mark.skip" {
+    if ALWAYS.iter().any(begins) || text == "@pytest.mark.skip" {
         return true;
     }
     let reached = REACHED.iter().any(|mark| text.contains(*mark));

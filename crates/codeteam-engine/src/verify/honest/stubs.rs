@@ -142,17 +142,13 @@ fn note(line: &str) -> Option<bool> {
         "implement",
         "finish",
         "complete",
-        "write this",
         "fill in",
-        "real ",
-        "actual",
+        "fill this",
         "placeholder",
         "stub",
-        "later",
-        "do this",
-        "do the",
         "not done",
-        "for now",
+        "write this",
+        "write the",
     ];
     Some(rest.trim().is_empty() || promises.iter().any(|word| rest.contains(word)))
 }
@@ -250,11 +246,11 @@ fn has_nothing(function: &Definition, language: Language, lines: &[&str]) -> boo
         let Some((_, body)) = text.split_once(":\n").or_else(|| text.rsplit_once(": ")) else {
             return false;
         };
-        let mut quoted = false;
+        let mut in_text = false;
         let mut says = body.lines().map(str::trim).filter(|line| {
             let quotes = line.matches("\"\"\"").count() + line.matches("'''").count();
-            let is_said = quoted || quotes > 0 || line.is_empty() || line.starts_with('#');
-            quoted ^= quotes % 2 == 1;
+            let is_said = in_text || quotes > 0 || line.is_empty() || line.starts_with('#');
+            in_text ^= quotes % 2 == 1;
             !is_said
         });
         let first = says.next();

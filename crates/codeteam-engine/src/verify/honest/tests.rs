@@ -194,7 +194,9 @@ fn tests_that_are_skipped_or_say_less() {
 fn what_the_gate_goes_by_stays() {
     let project = |tools: &str| format!("[project]\nname = \"a\"\n\n[tool.ruff]\n{tools}");
     let (strict, lax) = (project("select = [\"ALL\"]\n"), project("select = []\n"));
+    case(&[("pyproject.toml", Some(&strict), Some(&lax))]).told(Rule::GateKept, "tool.ruff");
     case(&[("pyproject.toml", Some(&strict), Some(&lax))])
+        .gate(&["ruff check ."])
         .wrong(Rule::GateKept, "was changed in `tool.ruff`");
     let more = strict.replace("name = \"a\"", "name = \"a\"\ndependencies = [\"b\"]");
     case(&[("pyproject.toml", Some(&strict), Some(&more))]).fine(Rule::GateKept);

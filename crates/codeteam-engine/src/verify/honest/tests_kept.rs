@@ -13,6 +13,7 @@ use super::skips::skips;
 use super::{Subject, brief, names};
 use crate::verify::Found;
 use crate::verify::change::Changed;
+use crate::verify::source::has_end;
 
 /// The test files that were there, are no longer as they were, and are not the task's to change.
 pub fn in_question<'a>(subject: &Subject<'a>) -> Vec<&'a Changed> {
@@ -52,7 +53,16 @@ pub fn tests_kept(subject: &Subject<'_>) -> Found {
         if file.is_gone() && !is_moved && subject.tests.has_program(path) {
             wrong.push(format!("{path}: the test file is gone"));
         } else if !gone.is_empty() {
-            wrong.push(format!("{path}: gone: {}", names(&gone)));
+            let line = format!("{path}: gone: {}", names(&gone));
+            let asserts = |text| assertions(path, text);
+            let as_many =
+                now.len() >= was.len() && asserts(file.after.text()) >= asserts(file.before.text());
+            if as_many {
+                // By another name, it seems. That the old ones still pass is found by running them.
+                told.push(line);
+            } else {
+                wrong.push(line);
+            }
         }
         wrong.extend(skipped(file));
         wrong.extend(emptied(file));
@@ -231,7 +241,7 @@ fn empty_tests(text: &str) -> Vec<(String, u32)> {
             let body = lines.get(span).unwrap_or_default();
             body.iter().all(|line| {
                 let line = line.trim();
-                let is_said = line.starts_with(['#', '"', '\'']) || line.starts_with("@");
+                let is_said = line.starts_with(['#', '"', '\'', '@']);
                 matches!(
                     line,
                     "" | "pass" | "..." | "return" | "return None" | "assert True"
@@ -264,7 +274,7 @@ fn assertions(path: &str, text: Option<&str>) -> usize {
         "mustpass",
     ];
     let lines = text.unwrap_or_default().lines().map(str::trim);
-    let is_shell = path.ends_with(".sh") || path.ends_with(".bash") || path.ends_with(".bats");
+    let is_shell = has_end(path, &["sh", "bash", "bats"]);
     lines
         .filter(|line| {
             !line.starts_with("//") && !line.starts_with('#') && !line.starts_with("import")

@@ -73,6 +73,6 @@ fn script(line: &str) -> Option<&'static str> {
     };
     reaches
         .iter()
-        .any(|name| sets(&name))
+        .any(sets)
         .then_some("reaches into what tests it")
 }

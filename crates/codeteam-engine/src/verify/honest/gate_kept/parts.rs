@@ -3,7 +3,7 @@
 use crate::verify::honest::Subject;
 
 /// Tools of Python that check.
-const TOOLS: &[&str] = &[
+pub(super) const TOOLS: &[&str] = &[
     "pytest",
     "coverage",
     "ruff",
