@@ -158,7 +158,7 @@ pub(crate) fn tell(event: &Event) -> String {
                 .as_ref()
                 .map_or(String::new(), |c| format!(", tree {}", c.0));
             let undone = if *reverts { ", undone" } else { "" };
-            let over: Vec<&str> = over.iter().map(|step| step.as_str()).collect();
+            let over: Vec<&str> = over.iter().map(StepId::as_str).collect();
             let over = match over.as_slice() {
                 [] => String::new(),
                 over => format!(", over {}", over.join(", ")),
