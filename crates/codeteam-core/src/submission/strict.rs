@@ -291,9 +291,10 @@ pub(super) fn verdict(answer: Value, about: &About<'_>) -> Result<Submission, St
     if let Some(passed) = about.passed
         && passed != answer.passed
     {
-        let (is, because) = match passed {
-            true => ("true", "the tests ended with 0"),
-            false => ("false", "the tests did not end with 0"),
+        let (is, because) = if passed {
+            ("true", "the tests ended with 0")
+        } else {
+            ("false", "the tests did not end with 0")
         };
         return Err(format!("at `passed`: it must be `{is}`, because {because}"));
     }

@@ -71,23 +71,20 @@ pub(crate) fn drive(
     task: Task,
     answering: &Answering,
 ) -> Result<Exit, Problem> {
-    let (id, stop) = match answering.source(scene, engine)? {
-        Some(source) => {
-            let interrupt = options(true)?.interrupt;
-            let manner = Manner {
-                source,
-                streams: false,
-            };
-            talk::drive(scene, engine, task, interrupt, manner)?
-        }
-        None => {
-            let (options, observer) = (options(answering.wait)?, observer(scene));
-            match task {
-                Task::Start(started) => driver::start(engine, *started, &options, &observer)?,
-                Task::Resume(run, inputs) => {
-                    let stop = driver::resume(engine, &run, inputs, &options, &observer)?;
-                    (run, stop)
-                }
+    let (id, stop) = if let Some(source) = answering.source(scene, engine)? {
+        let interrupt = options(true)?.interrupt;
+        let manner = Manner {
+            source,
+            streams: false,
+        };
+        talk::drive(scene, engine, task, interrupt, manner)?
+    } else {
+        let (options, observer) = (options(answering.wait)?, observer(scene));
+        match task {
+            Task::Start(started) => driver::start(engine, *started, &options, &observer)?,
+            Task::Resume(run, inputs) => {
+                let stop = driver::resume(engine, &run, inputs, &options, &observer)?;
+                (run, stop)
             }
         }
     };

@@ -95,10 +95,11 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
 /// What to drive: a new conversation, or one that was left.
 fn task(args: &Args, scene: &Scene) -> Result<(Arc<Engine>, Task), Problem> {
     let project = scene.project_set(&args.set)?;
-    let named = args
-        .goal
-        .as_deref()
-        .filter(|goal| run::is_plan(&project, goal));
+    let named = args.goal.as_deref().filter(|goal| {
+        // A plan that is still being talked about has a folder, and nothing in it.
+        let plain = codeteam_core::ids::is_plain(goal);
+        plain && project.folder.join("planning").join(goal).is_dir()
+    });
     let Some(goal) = args.goal.as_ref().filter(|_| named.is_none()) else {
         let engine = scene.open(project)?;
         let run = open_run(&engine, named)?;

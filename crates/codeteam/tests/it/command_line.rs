@@ -12,7 +12,7 @@ fn help_names_every_command_and_exit_code() {
     let help = project.run(&["--help"]).expect(0);
     assert_eq!(help.stderr, "");
     let help = help.stdout;
-    expect![[r#"
+    expect![[r"
         Takes a goal to verified commits with a team of AI workers
 
         Usage: codeteam [OPTIONS] <COMMAND>
@@ -20,6 +20,7 @@ fn help_names_every_command_and_exit_code() {
         Commands:
           init         Look at this repository, and write the configuration that fits it
           demo         Run the whole job on a small sample project, with scripted workers
+          plan         Shape a plan in a conversation with the planner; nothing is built
           run          Take a goal to verified commits on a branch of its own
           status       Show the runs of this project, or one of them
           log          Print what happened in a run
@@ -29,6 +30,7 @@ fn help_names_every_command_and_exit_code() {
           approve      Say yes to the question a run waits with
           reject       Say no to the question a run waits with, and why
           answer       Answer the question a run waits with
+          edit         Change what a run wants judged yourself, and hand it back
           resume       Take a run up where it stands
           retry        Take failed tasks of a run up again
           skip         Leave a task out; what depends on it goes on
@@ -60,7 +62,7 @@ fn help_names_every_command_and_exit_code() {
           -v, --verbose  Show what workers and checks say
 
         Exit codes: 0 done, 1 failed, 2 usage, 3 waiting for a person, 4 limit reached, 130 interrupted
-    "#]].assert_eq(&help);
+    "]].assert_eq(&help);
 }
 
 #[test]

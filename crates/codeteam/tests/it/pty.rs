@@ -13,7 +13,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use crate::project::Project;
 
 /// However slow the machine is: longer than anything takes.
-const DEADLINE: Duration = Duration::from_secs(120);
+const DEADLINE: Duration = Duration::from_mins(2);
 
 /// A codeteam at a terminal. Killed when the test lets go of it.
 pub(crate) struct Terminal {

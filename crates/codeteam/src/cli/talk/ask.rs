@@ -330,3 +330,79 @@ pub(crate) fn editing(run: &Run, question: &Question) -> Option<String> {
     let edits = |answer: &&String| written(run, question, answer).is_some_and(|a| a.edits);
     question.answers.iter().find(edits).cloned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judging() -> Asked {
+        let answers = ["accept", "reject"].map(str::to_owned).to_vec();
+        let mut asked = Asked {
+            prompt: "judge> ".to_owned(),
+            commands: Vec::new(),
+            text: Text::OneOf(answers),
+            keys: Vec::new(),
+        };
+        asked.put(
+            "accept_changes",
+            "[words]",
+            "",
+            Act::Answer("accept".to_owned()),
+        );
+        asked.put(
+            "reject_changes",
+            "<feedback>",
+            "",
+            Act::Reject("reject".to_owned()),
+        );
+        asked.put("diff", "", "", Act::Diff);
+        asked
+    }
+
+    #[test]
+    fn a_command_comes_with_words() {
+        let asked = judging();
+        let accepted =
+            |words: &str| Taken::Command(Act::Answer("accept".to_owned()), words.to_owned());
+        assert_eq!(
+            asked.take("/accept_changes  well done "),
+            accepted("well done")
+        );
+        // By the answer's own name, and without the sign, too.
+        assert_eq!(asked.take("/accept"), accepted(""));
+        assert_eq!(asked.take("accept"), accepted(""));
+        let rejected = Taken::Command(Act::Reject("reject".to_owned()), "a\nb".to_owned());
+        assert_eq!(asked.take("/reject_changes\na\nb"), rejected);
+    }
+
+    #[test]
+    fn what_is_not_understood_is_met_with_advice() {
+        let asked = judging();
+        for (said, advice) in [
+            ("/acept_changes", "did you mean `/accept_changes`?"),
+            ("/rejct louder", "did you mean `/reject_changes`?"),
+            ("/dif", "did you mean `/diff`?"),
+            ("/what", "`/help` lists what there is"),
+            ("/accept_plan", "there is no plan yet"),
+            (
+                "fine by me",
+                "one of: `/accept_changes`, `/reject_changes`, `/diff`",
+            ),
+        ] {
+            let Taken::Unclear(why) = asked.take(said) else {
+                panic!("{said} was understood");
+            };
+            assert!(why.contains(advice), "{said}: {why}");
+        }
+        assert_eq!(asked.take("  "), Taken::Unclear(String::new()));
+    }
+
+    #[test]
+    fn free_text_is_an_answer_where_one_is_asked_for() {
+        let mut asked = judging();
+        asked.text = Text::Answer;
+        assert_eq!(asked.take(" Green "), Taken::Text("Green".to_owned()));
+        asked.text = Text::Note("change".to_owned());
+        assert_eq!(asked.take("smaller"), Taken::Text("smaller".to_owned()));
+    }
+}

@@ -1,5 +1,6 @@
 //! What lies on a person's desk: the questions that are open, as the driver tells them.
 
+use std::fmt::Write as _;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -230,9 +231,9 @@ fn feedback(verdict: &codeteam_core::submission::Verdict) -> String {
     let mut text = format!("{word}: {}", verdict.reason.trim());
     for finding in &verdict.findings {
         let severity = format!("{:?}", finding.severity).to_lowercase();
-        text.push_str(&format!("\n  - {} ({severity})", finding.title));
+        let _ = write!(text, "\n  - {} ({severity})", finding.title);
         for line in finding.detail.trim().lines() {
-            text.push_str(&format!("\n    {line}"));
+            let _ = write!(text, "\n    {line}");
         }
     }
     text

@@ -6,6 +6,7 @@ mod keys;
 mod mode;
 mod text;
 
+use std::fmt::Write as _;
 use std::io::{self, Read as _};
 use std::os::fd::AsFd as _;
 use std::time::Duration;
@@ -91,11 +92,11 @@ impl Open {
         }
         let below = layout.rows.len() - 1 - layout.row;
         if below > 0 {
-            shown.push_str(&format!("\u{1b}[{below}A"));
+            let _ = write!(shown, "\u{1b}[{below}A");
         }
         shown.push('\r');
         if layout.column > 0 {
-            shown.push_str(&format!("\u{1b}[{}C", layout.column));
+            let _ = write!(shown, "\u{1b}[{}C", layout.column);
         }
         put(&shown);
         self.row = layout.row;
@@ -140,6 +141,7 @@ impl Editor {
     /// Reads what the person says.
     pub(super) fn read(&mut self, screen: &Screen, prompt: &Prompt<'_>) -> io::Result<Said> {
         let mut raw = Some(Raw::enter()?);
+        self.take_ahead()?;
         let resized = screen.on_resize()?;
         self.history.rewind();
         screen.open(Open::new(prompt));
@@ -160,6 +162,21 @@ impl Editor {
             }
         }
         said
+    }
+
+    /// Takes in what was typed before anybody asked: the terminal has made a new line of Enter then.
+    fn take_ahead(&mut self) -> io::Result<()> {
+        if !ready()? {
+            return Ok(());
+        }
+        let mut bytes = [0; 4096];
+        let n = rustix::io::read(io::stdin().as_fd(), &mut bytes)?;
+        let ahead: Vec<u8> = bytes[..n]
+            .iter()
+            .map(|b| if *b == b'\n' { b'\r' } else { *b })
+            .collect();
+        self.decoder.feed(&ahead);
+        Ok(())
     }
 
     fn keys(
@@ -241,9 +258,8 @@ impl Editor {
             }
             Key::Enter => return Step::Done(Said::Line(text.as_str().to_owned())),
             Key::Tab => return complete(text, prompt.commands),
-            Key::Ctrl('c') if is_empty => return Step::Done(Said::Quit),
+            Key::Ctrl('c' | 'd') if is_empty => return Step::Done(Said::Quit),
             Key::Ctrl('c') => *text = Text::default(),
-            Key::Ctrl('d') if is_empty => return Step::Done(Said::Quit),
             Key::Ctrl('z') => return Step::Suspend,
             Key::Ctrl('l') => put("\u{1b}[H\u{1b}[2J"),
             Key::Up | Key::Ctrl('p') if text.line_start() > 0 => text.go(Place::Above),

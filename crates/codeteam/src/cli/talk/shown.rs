@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use codeteam_core::Run;
 use codeteam_core::frame::{Frame, Judged, Question, QuestionKind};
+use codeteam_core::ids::TaskId;
 use codeteam_core::plan::Plan;
 use codeteam_engine::{Engine, report, tell};
 
@@ -96,7 +97,7 @@ pub(super) fn outline(style: Style, plan: &Plan) -> String {
     };
     let mut text = style.bold(&format!("Plan {}, {tasks}:", plan.plan_id));
     for task in &plan.tasks {
-        let after: Vec<&str> = task.dependencies.iter().map(|d| d.as_str()).collect();
+        let after: Vec<&str> = task.dependencies.iter().map(TaskId::as_str).collect();
         let after = if after.is_empty() {
             String::new()
         } else {

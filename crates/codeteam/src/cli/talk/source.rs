@@ -123,13 +123,10 @@ impl Lines {
     fn text(&mut self, screen: &Screen) -> io::Result<Said> {
         let mut text = String::new();
         loop {
-            let Some(line) = self.line(screen)? else {
-                return Ok(Said::Overtaken);
-            };
-            match line {
-                Some(line) => text.push_str(&line),
-                None if text.is_empty() => return Ok(Said::Ended),
-                None => return Ok(Said::Line(text)),
+            match self.line(screen)? {
+                Said::Line(line) => text.push_str(&line),
+                Said::Ended if !text.is_empty() => return Ok(Said::Line(text)),
+                said => return Ok(said),
             }
             if !line::goes_on(&text) {
                 return Ok(Said::Line(text));
@@ -138,23 +135,27 @@ impl Lines {
         }
     }
 
-    /// A line, or nothing at the end of them; nothing at all if nobody wants it any more.
-    fn line(&mut self, screen: &Screen) -> io::Result<Option<Option<String>>> {
+    /// The next line, if there is one and somebody still wants it.
+    fn line(&mut self, screen: &Screen) -> io::Result<Said> {
         loop {
             if let Some(end) = self.bytes.iter().position(|b| *b == b'\n') {
                 let line: Vec<u8> = self.bytes.drain(..=end).collect();
                 let line = String::from_utf8_lossy(&line);
-                return Ok(Some(Some(line.trim_end_matches(['\n', '\r']).to_owned())));
+                return Ok(Said::Line(line.trim_end_matches(['\n', '\r']).to_owned()));
             }
             if self.ended {
                 let rest = std::mem::take(&mut self.bytes);
                 let rest = String::from_utf8_lossy(&rest).into_owned();
-                return Ok(Some(Some(rest).filter(|rest| !rest.is_empty())));
+                return Ok(if rest.is_empty() {
+                    Said::Ended
+                } else {
+                    Said::Line(rest)
+                });
             }
             line::wait(screen, None)?;
             line::drain(screen);
             if screen.is_overtaken() {
-                return Ok(None);
+                return Ok(Said::Overtaken);
             }
             if line::ready()? {
                 let mut bytes = [0; 4096];

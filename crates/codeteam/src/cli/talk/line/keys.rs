@@ -74,9 +74,7 @@ impl Decoder {
 
     fn paste(&mut self) -> Option<Key> {
         let end = self.bytes.windows(PASTED.len()).position(|w| w == PASTED);
-        let Some(end) = end else {
-            return None;
-        };
+        let end = end?;
         let text: Vec<u8> = self.bytes.drain(..end).collect();
         self.bytes.drain(..PASTED.len());
         self.pasted = None;
