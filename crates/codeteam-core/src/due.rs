@@ -96,6 +96,7 @@ fn effect(run: &Run, frame: &Frame, slot: &Slot) -> Option<Effect> {
                     .as_ref()
                     .map(|c| c.by.clone())
                     .unwrap_or_default(),
+                accepted_by: frame.accepted_by.clone(),
             },
             Work::Publish => {
                 let command = match run.step_of(frame).map(|s| &s.kind) {

@@ -42,6 +42,8 @@ pub enum Effect {
         onto: Tip,
         message: String,
         by: String,
+        /// Who accepted it over what was held against it.
+        accepted_by: Option<String>,
     },
     /// Run a command on the host.
     Publish { id: AttemptId, command: String },

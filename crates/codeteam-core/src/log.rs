@@ -87,13 +87,13 @@ impl Log {
     }
 
     /// A gatekeeper has judged.
-    pub(crate) fn judged(&mut self, step: &StepId, verdict: &Verdict) {
+    pub(crate) fn judged(&mut self, who: &str, verdict: &Verdict) {
         let word = match verdict.verdict {
             Choice::Approve => "approved",
             Choice::Reject => "rejected",
         };
         let mut text = format!(
-            "\n### Verdict of {step}: {word}\n\n{}\n",
+            "\n### Verdict of {who}: {word}\n\n{}\n",
             quoted(&verdict.reason)
         );
         for finding in &verdict.findings {

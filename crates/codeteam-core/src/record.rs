@@ -111,21 +111,41 @@ impl Record {
         self.ballots.is_empty() && self.gates.is_empty() && self.rejections.is_empty()
     }
 
-    /// The checks and the roles that speak against a change, by name.
-    pub fn against(&self, patch: Option<&PatchId>) -> Vec<String> {
-        let gates = self.gates.values().filter(|g| g.patch.as_ref() == patch);
-        let checks = gates
-            .flat_map(|gate| &gate.results)
-            .filter(|r| !r.passed)
-            .map(|r| r.name.clone());
-        let ballots = self.ballots.values().flatten();
-        let roles = ballots
-            .filter(|b| b.patch.as_ref() == patch && b.vote != Some(true))
-            .map(|b| b.role.0.clone());
+    /// The checks and the roles that speak against a change, by name. `approved` says which steps
+    /// have approved it all in all: there, single votes against it do not count.
+    pub fn against(
+        &self,
+        patch: Option<&PatchId>,
+        approved: impl Fn(&StepId) -> bool,
+    ) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
-        for name in checks.chain(roles) {
-            if !names.contains(&name) {
-                names.push(name);
+        let mut add = |name: &str| {
+            if !names.iter().any(|known| known == name) {
+                names.push(name.to_owned());
+            }
+        };
+        let gates = self.gates.values().filter(|g| g.patch.as_ref() == patch);
+        for check in gates.flat_map(|gate| &gate.results).filter(|r| !r.passed) {
+            add(&check.name);
+        }
+        for ballots in self.ballots.iter().filter(|(step, _)| !approved(step)) {
+            let mut roles: BTreeMap<&RoleName, (usize, usize)> = BTreeMap::new();
+            for ballot in ballots.1.iter().filter(|b| b.patch.as_ref() == patch) {
+                let (yes, all) = roles.entry(&ballot.role).or_default();
+                *yes += usize::from(ballot.vote == Some(true));
+                *all += 1;
+            }
+            // A role is against it by its majority; a step that wants all of them, by any.
+            let by_majority = roles.values().any(|(yes, all)| 2 * yes <= *all);
+            for (role, (yes, all)) in roles {
+                let against = if by_majority {
+                    2 * yes <= all
+                } else {
+                    yes < all
+                };
+                if against {
+                    add(role.as_str());
+                }
             }
         }
         names
@@ -163,8 +183,7 @@ impl Record {
     }
 
     /// Takes a person's decision.
-    pub(crate) fn decide(&mut self, round: u32, mut decided: Decided) {
-        decided.over = self.against(decided.patch.as_ref());
+    pub(crate) fn decide(&mut self, round: u32, decided: Decided) {
         if decided.rejects {
             self.rejections.push(Arc::new(Rejection {
                 round,
@@ -190,4 +209,56 @@ fn line(text: &str) -> String {
     }
     let kept: String = first.chars().take(MAX_CHARS - 1).collect();
     format!("{}…", kept.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ballot(role: &str, slot: u32, generation: u32, vote: Option<bool>) -> Ballot {
+        Ballot {
+            role: role.into(),
+            slot,
+            generation,
+            round: 1,
+            vote,
+            reason: String::new(),
+            tree: Tree::default(),
+            patch: Some("p".into()),
+        }
+    }
+
+    #[test]
+    fn votes_of_an_earlier_visit_are_over_with_the_first_of_the_next() {
+        let step = StepId::from("review");
+        let mut record = Record::default();
+        for slot in [1, 0] {
+            record.vote(&step, ballot("a", slot, 1, Some(false)));
+        }
+        let slots: Vec<u32> = record.ballots[&step].iter().map(|b| b.slot).collect();
+        assert_eq!(slots, [0, 1]);
+        record.vote(&step, ballot("a", 1, 2, Some(true)));
+        assert_eq!(record.ballots[&step].len(), 1);
+    }
+
+    #[test]
+    fn who_is_against_it_is_told_by_majorities() {
+        let step = StepId::from("review");
+        let mut record = Record::default();
+        let votes = [
+            ("a", Some(true)),
+            ("a", Some(true)),
+            ("a", Some(false)),
+            ("b", None),
+        ];
+        for (slot, (role, vote)) in (0..).zip(votes) {
+            record.vote(&step, ballot(role, slot, 1, vote));
+        }
+        let patch = PatchId::from("p");
+        assert_eq!(record.against(Some(&patch), |_| false), ["b"]);
+        assert_eq!(record.against(Some(&patch), |_| true), [""; 0]);
+        assert_eq!(record.against(None, |_| false), [""; 0]);
+        record.vote(&step, ballot("b", 3, 1, Some(true)));
+        assert_eq!(record.against(Some(&patch), |_| false), ["a"]);
+    }
 }

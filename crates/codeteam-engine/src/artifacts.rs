@@ -8,7 +8,6 @@
 mod chronicle;
 mod criteria;
 mod feedback;
-mod log;
 mod reports;
 mod story;
 mod strict;
@@ -20,6 +19,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use codeteam_core::event::Outcome;
 use codeteam_core::ids::{AttemptId, FramePath, RunId, StepId, Time};
 use codeteam_core::workflow::StepKind;
 use codeteam_core::{Event, Run, plan};
@@ -53,12 +53,17 @@ impl Artifacts {
         let mut lines = String::new();
         let mut artifacts = Self::default();
         let mut state = Run::default();
+        let mut told = Ok(());
         let read = engine.each_event(&run.id, 0, |seq, at, event| {
             lines.push_str(&log_line(seq, at, &event));
             artifacts.before(&state, &event);
             codeteam_core::apply(&mut state, &event);
             artifacts.after(&state, &event);
+            if told.is_ok() {
+                told = story::write(engine, &state, std::slice::from_ref(&event));
+            }
         });
+        told?;
         if read.is_ok() {
             replace(&folder(engine, run).join("log.jsonl"), lines.as_bytes())?;
             artifacts.chronicle.write(engine, run)?;
@@ -245,7 +250,8 @@ pub fn plan_folder(engine: &Engine, run: &Run) -> Option<PathBuf> {
     Some(engine.folder.join("planning").join(name))
 }
 
-/// Whether a run's plan is more than a draft: it was given, or the run goes through its tasks.
+/// Whether a run's plan is more than a draft: it was given, or the run goes through its tasks, or it
+/// was made for that and has come to its end.
 pub fn is_accepted(run: &Run) -> bool {
     let is_each = |step: &StepId| {
         let kind = run.step(step).map(|step| &step.kind);
@@ -254,7 +260,8 @@ pub fn is_accepted(run: &Run) -> bool {
     let root = run.frames.get(&FramePath::root());
     let reached = root.is_some_and(|root| root.visits.keys().any(is_each));
     let worked = root.is_some_and(|root| root.change.is_some() || !root.commits.is_empty());
-    run.plan_given || reached || worked
+    let completed = run.outcome == Some(Outcome::Completed);
+    run.plan_given || reached || worked || completed
 }
 
 /// Whether the plan's file is there and says something else than the run: a person's doing.

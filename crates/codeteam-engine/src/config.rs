@@ -199,6 +199,11 @@ pub fn kept(run: &str) -> String {
     format!("refs/codeteam/{run}/tip")
 }
 
+/// The reference that keeps a run's commits when its branch is no longer needed.
+pub fn retired(run: &str) -> String {
+    format!("refs/codeteam/{run}/merged")
+}
+
 impl Config {
     /// The workflow that is used if nothing is said.
     pub fn usual_workflow() -> String {

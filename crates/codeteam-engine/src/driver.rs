@@ -93,6 +93,8 @@ pub trait Observer: Send + Sync {
     fn waits(&self, run: &Run, effects: &[Effect]);
     /// Something went wrong beside the run itself.
     fn warn(&self, message: &str);
+    /// The files for people say what the run says, now.
+    fn written(&self, _run: &Run) {}
 }
 
 /// How to drive.
@@ -503,6 +505,7 @@ impl<'a> Driver<'a> {
             self.observer.event(&self.run, at, event);
         }
         self.artifacts.write(&self.engine, &self.run, at, &events)?;
+        self.observer.written(&self.run);
         self.clean_up(ended);
         Ok(())
     }

@@ -270,12 +270,9 @@ impl Engine {
 
     /// Everything a new run pins, and the folders that make its names its own.
     pub fn plan_run(&self, prepared: Prepared, at: Time) -> Result<RunStarted, Error> {
-        let steps = prepared.compiled.workflow.steps.values();
-        let commits = steps
-            .clone()
-            .any(|s| matches!(s.kind, StepKind::Commit { .. }));
-        if commits && self.identity()?.is_none() {
-            return Err(Error::NoIdentity);
+        if prepared.identity.is_some() {
+            // It need not be asked for again.
+            let _ = self.identity.set(prepared.identity);
         }
         // Before any name is taken: without it there is no run.
         let confinement = self.launcher(prepared.sandbox)?.describe().to_owned();

@@ -17,6 +17,7 @@ pub mod engine;
 pub mod env;
 pub mod find;
 pub mod git;
+pub mod hand;
 mod inside;
 pub mod layout;
 pub mod library;

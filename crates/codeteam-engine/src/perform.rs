@@ -109,6 +109,8 @@ pub enum What {
         message: String,
         /// The attempt that made it.
         by: String,
+        /// Who accepted it over what was held against it.
+        accepted_by: Option<String>,
     },
     /// What was committed is handed over.
     Deliver {
@@ -263,12 +265,14 @@ pub fn job(run: &Run, effect: &Effect) -> Option<Job> {
             onto,
             message,
             by,
+            accepted_by,
             ..
         } => What::Integrate {
             tree: tree.clone(),
             onto: onto.clone(),
             message: message.clone(),
             by: by.clone(),
+            accepted_by: accepted_by.clone(),
         },
         Effect::Deliver { how, tip, .. } => What::Deliver {
             how: how.clone(),
@@ -354,7 +358,14 @@ pub fn perform(job: &Job, context: &Context<'_>) -> Result<Input, Halt> {
             onto,
             message,
             by,
-        } => integrate::integrate(job, tree, onto, message, by, context),
+            accepted_by,
+        } => {
+            let made = integrate::Made {
+                by,
+                accepted_by: accepted_by.as_deref(),
+            };
+            integrate::integrate(job, tree, onto, message, &made, context)
+        }
         What::Deliver { how, tip } => deliver::deliver(job, how, tip, context),
         What::Publish { command, .. } => checks::publish(job, command, context),
     };

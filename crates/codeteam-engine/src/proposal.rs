@@ -68,7 +68,13 @@ pub fn of(engine: &Engine, run: &Run, question: &Question) -> Option<Proposal> {
     };
     Some(Proposal {
         message: message::of(run, frame).unwrap_or_default(),
-        trailers: trailers(&run.id, &task_name(frame), &change.by, &frame.tree),
+        trailers: trailers(
+            &run.id,
+            &task_name(frame),
+            &change.by,
+            &frame.tree,
+            frame.accepted_by.as_deref(),
+        ),
         files: files(&diff),
         branch: run.branch.clone(),
         then,

@@ -155,6 +155,7 @@ struct Known {
 impl Commits {
     fn of(repo: &Repo, head: &Head) -> Result<Self, Error> {
         let mut branches = Vec::new();
+        // What was handed over otherwise than by a branch is kept beside them.
         let kept = repo.refs_under("refs/codeteam/")?.into_iter();
         let kept = kept.filter(|(name, _)| name.ends_with("/tip"));
         for (name, tip) in repo.refs_under("refs/heads/")?.into_iter().chain(kept) {

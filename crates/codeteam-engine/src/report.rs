@@ -6,6 +6,8 @@
 mod markdown;
 mod past;
 mod screen;
+#[cfg(test)]
+mod tests;
 mod text;
 
 use codeteam_core::Run;
@@ -15,7 +17,7 @@ use codeteam_core::frame::{Frame, Item, Question, QuestionKind, Stage};
 use codeteam_core::ids::{Commit, PatchId, PhaseId, RoleName, RunId, StepId, TaskId, Tree};
 use codeteam_core::record::{Ballot, Decided, Rejection};
 use codeteam_core::role::Kind;
-use codeteam_core::workflow::{Answer, Class, Join, StepKind};
+use codeteam_core::workflow::{Answer, Class, Condition, Join, StepKind};
 use serde::Serialize;
 
 pub(crate) use self::past::ended;
@@ -181,10 +183,10 @@ pub fn of(run: &Run, frame: &Frame) -> Option<Report> {
     }
     let is_plan = frame.path.is_root() && patch.is_none() && run.plan.is_some();
     let ballots = verifiers.iter().flat_map(|v| &v.ballots);
-    let trees = ballots.map(|b| &b.tree);
+    let mut trees = ballots.map(|b| &b.tree);
     let tree = match current {
         Some(_) => Some(&frame.tree),
-        None => trees.last(),
+        None => trees.next_back(),
     };
     let files = frame.change.iter().flat_map(|change| &change.files);
     Some(Report {
@@ -442,6 +444,7 @@ fn review(run: &Run, frame: &Frame, is_plan: bool) -> Option<Review> {
     }
     let scope = run.step_of(frame).and_then(|step| step.scope.clone());
     let steps = run.workflow.steps.values().filter(|s| s.scope == scope);
+    let steps = steps.filter(|s| s.when.as_ref().is_none_or(|when| may_hold(run, when)));
     let mut steps = steps.filter_map(|step| match &step.kind {
         StepKind::Person {
             question, answers, ..
@@ -453,8 +456,23 @@ fn review(run: &Run, frame: &Frame, is_plan: bool) -> Option<Review> {
     Some(offered(false, question, &names, answers))
 }
 
+/// Whether a condition may yet hold: settings are known from the start, all else may come.
+fn may_hold(run: &Run, condition: &Condition) -> bool {
+    let on = |name: &String| run.workflow.settings.get(name).copied().unwrap_or(false);
+    match condition {
+        Condition::Setting(name) => on(name),
+        Condition::Not(inner) => match inner.as_ref() {
+            Condition::Setting(name) => !on(name),
+            _ => true,
+        },
+        Condition::All(all) => all.iter().all(|c| may_hold(run, c)),
+        Condition::Any(any) => any.iter().any(|c| may_hold(run, c)),
+        _ => true,
+    }
+}
+
 fn asked(run: &Run, question: &Question) -> Option<Review> {
-    if question.kind == QuestionKind::Analyst {
+    if matches!(question.kind, QuestionKind::Analyst | QuestionKind::Message) {
         return None;
     }
     let answers = match run.step(&question.id.step).map(|step| &step.kind) {

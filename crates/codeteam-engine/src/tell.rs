@@ -6,10 +6,10 @@ use codeteam_core::effect::{Effect, Waiting};
 use codeteam_core::event::{CheckResult, Delivered, Entry, Outcome, Remark};
 use codeteam_core::failure::{self, Facts, Trouble};
 use codeteam_core::frame::{Pause, SlotState, Stage, Work};
-use codeteam_core::ids::{Account, AttemptId, FramePath, Time};
+use codeteam_core::ids::{Account, AttemptId, FramePath, StepId, Time};
 use codeteam_core::schedule::Status;
 use codeteam_core::submission::{Choice, Submission};
-use codeteam_core::workflow::{Class, StepKind};
+use codeteam_core::workflow::{Class, Condition, StepKind};
 use codeteam_core::{Event, Run, budget, rollup};
 
 /// What to do about a login: a CLI says it in words that mean something only inside of it.
@@ -32,9 +32,10 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
             let resting = started.resting.iter();
             let resting = resting.map(|(a, until)| format!("; {a} rests until {}", moment(*until)));
             let resting: String = resting.collect();
-            let place = match branch.starts_with("refs/") {
-                true => "without a branch".to_owned(),
-                false => format!("on branch {branch}"),
+            let place = if branch.starts_with("refs/") {
+                "without a branch".to_owned()
+            } else {
+                format!("on branch {branch}")
             };
             format!("started {place} from {from}{resting}")
         }
@@ -56,6 +57,8 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
             Entry::Stale => format!("{step} must judge again, the change is another one now"),
             _ => return None,
         },
+        // That nobody is asked again is what was wanted.
+        Event::StepSkipped { step, .. } if is_asked_once(run, step) => return None,
         Event::StepSkipped { step, .. } => format!("{step} is left out"),
         Event::AttemptStarted {
             id, work, worker, ..
@@ -174,6 +177,12 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
             return None;
         }
     })
+}
+
+/// Whether a step is only there before the first commit.
+fn is_asked_once(run: &Run, step: &StepId) -> bool {
+    let when = run.step(step).and_then(|step| step.when.as_ref());
+    matches!(when, Some(Condition::Committed(false)))
 }
 
 /// What became of a run's commits at its end.

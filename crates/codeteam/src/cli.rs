@@ -9,12 +9,14 @@ mod deps;
 mod diff;
 mod doctor;
 mod drive;
+mod edit;
 mod find;
 mod init;
 mod log;
 mod map;
 mod merge;
 mod pack;
+mod plan;
 mod prune;
 mod report;
 mod restore;
@@ -25,6 +27,7 @@ mod sandbox;
 mod show;
 mod status;
 mod submit_server;
+mod talk;
 mod worker;
 mod workflow;
 
@@ -83,7 +86,20 @@ enum Command {
     Init(init::Args),
     /// Run the whole job on a small sample project, with scripted workers.
     Demo(demo::Args),
+    /// Shape a plan in a conversation with the planner; nothing is built.
+    ///
+    /// The planner asks, you answer; `/save_plan` has the plan written, `/request_feedback_round`
+    /// has it checked by another role, `/edit` opens it in your editor, `/accept_plan` ends the
+    /// conversation, and `codeteam run` carries it out. `/quit` leaves; `codeteam plan` goes on
+    /// where you left.
+    ///
+    /// Without a terminal, what you say is read from standard input or `--answers`; where it ends
+    /// and something is asked, codeteam exits with 3.
+    Plan(plan::Args),
     /// Take a goal to verified commits on a branch of its own.
+    ///
+    /// On a terminal you accept the plan and judge every change, unless you say `--auto`. Without a
+    /// goal it carries out the plan that was accepted last.
     Run(run::Args),
     /// Show the runs of this project, or one of them.
     Status(status::Args),
@@ -105,6 +121,11 @@ enum Command {
     Reject(decide::RejectArgs),
     /// Answer the question a run waits with.
     Answer(decide::AnswerArgs),
+    /// Change what a run wants judged yourself, and hand it back.
+    ///
+    /// Opens the files of the change in your editor, in a worktree of their own. What you hand back
+    /// is checked and judged again.
+    Edit(edit::Args),
     /// Take a run up where it stands.
     Resume(resume::Args),
     /// Take failed tasks of a run up again.
@@ -235,6 +256,7 @@ pub(crate) fn dispatch(args: Args) -> Result<Exit, Problem> {
         Command::Workflow(args) => workflow::main(&args, &scene),
         Command::Init(args) => init::main(&args, &scene),
         Command::Demo(args) => demo::main(&args, scene),
+        Command::Plan(args) => plan::main(args, &scene),
         Command::Run(args) => run::main(args, &scene),
         Command::Status(args) => status::main(&args, &scene),
         Command::Log(args) => log::main(&args, &scene),
@@ -244,6 +266,7 @@ pub(crate) fn dispatch(args: Args) -> Result<Exit, Problem> {
         Command::Approve(args) => decide::approve(&args, &scene),
         Command::Reject(args) => decide::reject(&args, &scene),
         Command::Answer(args) => decide::answer(&args, &scene),
+        Command::Edit(args) => edit::main(&args, &scene),
         Command::Resume(args) => resume::main(&args, &scene),
         Command::Retry(args) => decide::retry(&args, &scene),
         Command::Skip(args) => decide::skip(&args, &scene),

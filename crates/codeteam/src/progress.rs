@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use codeteam_core::ids::{AttemptId, FramePath, Time};
+use codeteam_core::submission::Submission;
 use codeteam_core::{Effect, Event, Run};
 use codeteam_engine::driver::Observer;
 use codeteam_engine::tell;
@@ -33,7 +34,12 @@ pub(crate) struct Progress {
     waiting: AtomicBool,
     last_wait: Mutex<String>,
     live: Option<Live>,
+    person: Option<Box<Say>>,
+    streams: bool,
 }
+
+/// Says something to a person who may be writing.
+type Say = dyn Fn(&str) + Send + Sync;
 
 impl Progress {
     pub(crate) fn new(style: Style, detail: Detail) -> Self {
@@ -44,14 +50,50 @@ impl Progress {
             waiting: AtomicBool::new(false),
             last_wait: Mutex::default(),
             live,
+            person: None,
+            streams: false,
         }
+    }
+
+    /// The same for a person who is asked things: what they are asked is not told twice. `streams`
+    /// says whether they read along with what workers say.
+    pub(crate) fn with_person(mut self, streams: bool, say: Box<Say>) -> Self {
+        self.person = Some(say);
+        self.streams = streams && self.detail >= Detail::Normal;
+        self
     }
 
     /// Says something, above the line that moves if there is one.
     fn say(&self, text: &str) {
+        let say = |text: &str| match &self.person {
+            Some(person) => person(text),
+            None => say(text),
+        };
         match &self.live {
             Some(live) => live.above(|| say(text)),
             None => say(text),
+        }
+    }
+
+    /// Whether a person who is asked, or who reads along, knows of an event anyway.
+    fn is_told(&self, event: &Event) -> bool {
+        match event {
+            Event::Asked { .. } => true,
+            Event::Answered { over, .. } => over.is_empty(),
+            Event::RunStarted(_) | Event::StepEntered { .. } | Event::FindingsChanged { .. } => {
+                self.streams
+            }
+            Event::SubmissionReceived { submission, .. } => {
+                self.streams && !matches!(submission, Submission::Blocked(_))
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes the line that moves away, or lets it come back.
+    pub(crate) fn hide(&self, hidden: bool) {
+        if let Some(live) = &self.live {
+            live.hide(hidden);
         }
     }
 
@@ -82,7 +124,9 @@ impl Observer for Progress {
         if let Some(live) = &self.live {
             live.event(event);
         }
+        let shown_anyway = self.person.is_some() && self.is_told(event);
         if self.detail >= Detail::Normal
+            && !shown_anyway
             && let Some(line) = Self::render(self.style, run, at, event)
         {
             self.say(&line);
@@ -90,7 +134,9 @@ impl Observer for Progress {
     }
 
     fn line(&self, id: &AttemptId, line: &str) {
-        if let Some(live) = &self.live {
+        if self.streams {
+            self.say(&self.style.dim(&format!("  {}", line.trim_end())));
+        } else if let Some(live) = &self.live {
             live.said(id, line);
         } else if self.detail >= Detail::Verbose {
             let who = format!("{:<12}   {}", id.frame.name(), id.step);

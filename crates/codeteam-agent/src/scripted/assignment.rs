@@ -34,6 +34,9 @@ pub struct Assignment {
     /// What the user asked for.
     #[serde(default)]
     pub goal: String,
+    /// What the plan is called, or will be.
+    #[serde(default)]
+    pub plan_id: String,
     /// What was wrong with earlier submissions.
     #[serde(default)]
     pub feedback: Vec<String>,

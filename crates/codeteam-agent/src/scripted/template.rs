@@ -58,6 +58,7 @@ fn lookup(name: &str, assignment: &Assignment) -> Result<String, Error> {
     let found = match name {
         "role" => Some(assignment.role.clone()),
         "kind" => Some(assignment.kind.clone()),
+        "plan_id" => Some(assignment.plan_id.clone()),
         "step" => Some(assignment.step.clone()),
         "goal" => Some(assignment.goal.clone()),
         "slot" => Some(assignment.slot.to_string()),

@@ -528,7 +528,14 @@ fn receive(
                 f.feedback.clear();
             }
             Submission::Verdict(v) => {
-                f.log.judged(&id.step, v);
+                let role = f
+                    .slots
+                    .get(id.slot as usize)
+                    .and_then(|slot| match &slot.work {
+                        Work::Role(role) => Some(role.as_str()),
+                        _ => None,
+                    });
+                f.log.judged(role.unwrap_or(id.step.as_str()), v);
                 f.reasons.insert(id.slot, v.reason.clone());
             }
             Submission::Plan(_) => {
@@ -581,32 +588,37 @@ fn record_vote(run: &mut Run, id: &AttemptId, vote: Option<bool>, reason: &str) 
     });
 }
 
-/// Keeps what a person decided, for reports. An analyst's questions are not about a change.
+/// Keeps what a person decided, for reports. Questions of roles are not about a change.
 fn record_decision(f: &mut Frame, event: &Event) {
-    let (
-        Stage::Asking(question),
-        Event::Answered {
-            answer,
-            note,
-            by,
-            rejects,
-            ..
-        },
-    ) = (&f.stage, event)
+    let Stage::Asking(question) = &f.stage else {
+        return;
+    };
+    let Event::Answered {
+        answer,
+        note,
+        by,
+        rejects,
+        ..
+    } = event
     else {
         return;
     };
-    if question.kind == QuestionKind::Analyst {
+    if matches!(question.kind, QuestionKind::Analyst | QuestionKind::Message) {
         return;
     }
+    let patch = f.change.as_ref().map(|change| change.patch.clone());
+    let approved = |step: &StepId| {
+        let judged = f.verdicts.get(step);
+        judged.is_some_and(|v| v.approved && v.patch == patch)
+    };
     let decided = Decided {
         step: f.step.clone(),
         answer: answer.clone(),
         note: note.clone(),
         by: by.clone(),
         rejects: *rejects,
-        over: Vec::new(),
-        patch: f.change.as_ref().map(|change| change.patch.clone()),
+        over: f.record.against(patch.as_ref(), approved),
+        patch,
     };
     f.record.decide(judged_round(f), decided);
 }
@@ -686,6 +698,7 @@ fn answered(f: &mut Frame, event: &Event) {
     if *reverts {
         f.tree = f.base.tree.clone();
         f.change = None;
+        f.accepted_by = None;
     }
     if !note.trim().is_empty() {
         let feedback = Feedback {

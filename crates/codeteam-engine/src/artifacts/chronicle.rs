@@ -1,5 +1,5 @@
-//! What files tell that the state of a run no longer has: frames as they ended, logs, verdicts on the
-//! plan. Taken from events one by one, so that it is the same after a crash.
+//! What files tell that the state of a run no longer has: frames as they ended, verdicts on the plan.
+//! Taken from events one by one, so that it is the same after a crash.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,9 +8,10 @@ use std::path::Path;
 use codeteam_core::frame::Frame;
 use codeteam_core::ids::{FramePath, fnv};
 use codeteam_core::plan::Plan;
+use codeteam_core::submission::Submission;
 use codeteam_core::{Event, Run};
 
-use super::{Error, criteria, feedback, folder, log, plan_folder, reports};
+use super::{Error, criteria, feedback, folder, plan_folder, reports};
 use crate::engine::Engine;
 use crate::{report, tell};
 
@@ -21,8 +22,6 @@ pub(super) struct Chronicle {
     ended: BTreeMap<FramePath, Frame>,
     /// Frames of which something new was said.
     judged: BTreeSet<FramePath>,
-    logs: BTreeMap<FramePath, String>,
-    logged: BTreeSet<FramePath>,
     feedback: Vec<feedback::Entry>,
     feedback_is_new: bool,
     /// The criteria of every plan the run has had: what a person did not write.
@@ -59,10 +58,6 @@ impl Chronicle {
         {
             self.judged.insert(frame.clone());
         }
-        if let Some((frame, text)) = log::entry(run, event) {
-            self.logs.entry(frame.clone()).or_default().push_str(&text);
-            self.logged.insert(frame);
-        }
         let verdicts = self.feedback.len();
         feedback::take(&mut self.feedback, run, event);
         self.feedback_is_new |= self.feedback.len() > verdicts
@@ -75,14 +70,10 @@ impl Chronicle {
             let now = run.frames.get(&path).or_else(|| self.ended.get(&path));
             if let Some(frame) = now.or_else(|| run.failed.get(&path)) {
                 reports::write(engine, run, frame)?;
+                reports::write_log(engine, run, frame)?;
             }
         }
         self.ended.clear();
-        for path in std::mem::take(&mut self.logged) {
-            let entries = self.logs.get(&path).map_or("", String::as_str);
-            let folder = reports::frame_folder(engine, run, path.name(), path.is_root());
-            reports::update(&folder.join("CODER_LOG.md"), &log::text(&path, entries))?;
-        }
         let shared = plan_folder(engine, run).map(|folder| folder.join("FEEDBACK.md"));
         if std::mem::take(&mut self.feedback_is_new)
             && let (Some(shared), Some(text)) = (shared, feedback::text(run, &self.feedback))
@@ -110,7 +101,15 @@ impl Chronicle {
 /// Whether an event changes what a report says.
 fn is_judgement(event: &Event) -> bool {
     match event {
-        Event::SubmissionReceived { vote, change, .. } => vote.is_some() || change.is_some(),
+        Event::SubmissionReceived {
+            vote,
+            change,
+            submission,
+            ..
+        } => {
+            // A scribe may have shortened the log.
+            vote.is_some() || change.is_some() || matches!(submission, Submission::Text(_))
+        }
         Event::GateJudged { .. }
         | Event::SlotAbstained { .. }
         | Event::FindingsChanged { .. }

@@ -11,7 +11,7 @@ use codeteam_core::role::Kind;
 
 use super::{Error, folder, replace};
 use crate::engine::Engine;
-use crate::report::{self, short};
+use crate::report::{self, Subject, short};
 
 /// How a file says which run it is of.
 const OWNER: &str = "- **Run:** `";
@@ -21,6 +21,10 @@ pub(super) fn write(engine: &Engine, run: &Run, frame: &Frame) -> Result<(), Err
     let Some(report) = report::full(engine, run, frame) else {
         return Ok(());
     };
+    if matches!(report.subject, Subject::Plan(_)) {
+        // `FEEDBACK.md` says it.
+        return Ok(());
+    }
     for verifier in &report.verifiers {
         if verifier.ballots.is_empty() {
             continue;
@@ -142,6 +146,17 @@ fn name_of(run: &Run, frame: &Frame, role: &RoleName) -> String {
     });
     let between = if taken { "@" } else { "-" };
     format!("{stem}{between}{verifier}.md")
+}
+
+/// Writes `CODER_LOG.md`: what was done in a frame and what came of it, as the next worker reads it.
+pub(super) fn write_log(engine: &Engine, run: &Run, frame: &Frame) -> Result<(), Error> {
+    // A verdict on a plan is no coder's matter.
+    if frame.log.is_empty() || frame.outputs.change.is_none() {
+        return Ok(());
+    }
+    let folder = frame_folder(engine, run, frame.path.name(), frame.path.is_root());
+    let text = format!("# Coder Log: {}\n\n{}", frame.path.name(), frame.log.text());
+    update(&folder.join("CODER_LOG.md"), &text)
 }
 
 /// The folder of a frame's own files in a run's: the run's folder itself, or one by the task's name.

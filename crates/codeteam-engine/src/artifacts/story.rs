@@ -8,7 +8,8 @@ use codeteam_core::ids::AttemptId;
 use codeteam_core::submission::{Choice, Submission};
 use codeteam_core::{Event, Run};
 
-use super::{Error, folder, replace};
+use super::reports::update;
+use super::{Error, folder};
 use crate::engine::Engine;
 use crate::tell;
 
@@ -18,7 +19,7 @@ pub(super) fn write(engine: &Engine, run: &Run, events: &[Event]) -> Result<(), 
         match event {
             Event::RunStarted(started) => {
                 let text = format!("# Task\n\n{}\n", started.goal);
-                replace(&root.join("task.md"), text.as_bytes())?;
+                update(&root.join("task.md"), &text)?;
             }
             Event::SubmissionReceived {
                 id,
@@ -52,7 +53,7 @@ pub(super) fn write(engine: &Engine, run: &Run, events: &[Event]) -> Result<(), 
                 } else {
                     format!("{}_{}_{step}", id.step, id.attempt)
                 };
-                replace(&root.join(name(run, id, &what)), text.as_bytes())?;
+                update(&root.join(name(run, id, &what)), &text)?;
             }
             _ => {}
         }
@@ -71,7 +72,7 @@ fn submitted(
     match submission {
         Submission::Requirements(r) => {
             let text = format!("# Requirements\n\n{}\n", r.requirements);
-            replace(&root.join("requirements.md"), text.as_bytes())
+            update(&root.join("requirements.md"), &text)
         }
         Submission::Design(design) => {
             let frame = run.frames.get(&id.frame);
@@ -80,7 +81,7 @@ fn submitted(
             let mut text = format!("# Design\n\n{}\n", design.design);
             list(&mut text, "Patterns", &design.patterns);
             list(&mut text, "Warnings", &design.warnings);
-            replace(&root.join("design.md"), text.as_bytes())
+            update(&root.join("design.md"), &text)
         }
         Submission::Change(change) => {
             let mut text = format!("# {who}\n\n{}\n", change.summary);
@@ -89,7 +90,7 @@ fn submitted(
                 let _ = write!(text, "\n## Proof (as claimed)\n\n{}\n", change.proof);
             }
             list(&mut text, "Concerns", &change.concerns);
-            replace(&root.join(name(run, id, &who)), text.as_bytes())
+            update(&root.join(name(run, id, &who)), &text)
         }
         Submission::Verdict(verdict) => {
             let said = match verdict.verdict {
@@ -109,10 +110,7 @@ fn submitted(
                 .map(|r| format!("{}: {:?}", r.id, r.state))
                 .collect();
             list(&mut text, "Earlier findings", &answered);
-            replace(
-                &root.join(name(run, id, &format!("{who}_review"))),
-                text.as_bytes(),
-            )
+            update(&root.join(name(run, id, &format!("{who}_review"))), &text)
         }
         Submission::Questions(_)
         | Submission::Plan(_)

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use codeteam_core::event::Outcome;
+use codeteam_core::event::{Delivered, Outcome};
 use codeteam_core::ids::FramePath;
 use codeteam_core::submission::Submission;
 use codeteam_core::{Event, Run};
@@ -63,8 +63,18 @@ fn text(engine: &Engine, run: &Run) -> String {
     let _ = writeln!(out, "- Money: {}", tell::spent(cost));
     let _ = writeln!(out, "\n## Git\n\n- **Branch:** `{}`", run.branch);
     let _ = writeln!(out, "- **Commits:** {}", story.commits);
-    if story.commits > 0 {
-        let _ = writeln!(out, "- **Merge:** `codeteam merge {}`", run.id);
+    match &run.delivered {
+        Some(Delivered::Forward { from, .. }) => {
+            let from = tell::short(from.as_str());
+            let _ = writeln!(out, "- **Moved forward from:** `{from}`");
+        }
+        Some(Delivered::Patch { file }) => {
+            let _ = writeln!(out, "- **Patch:** `{file}`");
+        }
+        Some(Delivered::Left { .. }) | None if story.commits > 0 => {
+            let _ = writeln!(out, "- **Merge:** `codeteam merge {}`", run.id);
+        }
+        Some(Delivered::Left { .. }) | None => {}
     }
     let _ = writeln!(out, "\n## Confinement\n\n{}", run.confinement);
     out

@@ -189,6 +189,27 @@ fn branches_are_named_by_the_pattern() {
 }
 
 #[test]
+fn where_the_work_goes_all_in_all() {
+    let git = |text: &str| folders().project(text).load().unwrap().git;
+    assert_eq!(git("").mode(), GitMode::Branch);
+    assert_eq!(git("git: { auto_branch: true }").mode(), GitMode::Branch);
+    assert_eq!(git("git: { auto_branch: false }").mode(), GitMode::Current);
+    let none = git("git: { auto_branch: false, mode: none }");
+    assert_eq!(none.mode(), GitMode::None);
+    assert_eq!(none.branch("r"), "refs/codeteam/r/tip");
+    let asks = |text: &str| git(text).asks_before();
+    assert_eq!(asks("git: { auto_commit: true }"), AsksBefore::Nothing);
+    assert_eq!(asks("git: { dry_run_preview: true }"), AsksBefore::First);
+    let both = "git: { auto_commit: false, dry_run_preview: true }";
+    assert_eq!(asks(both), AsksBefore::Each);
+    let error = |text: &str| folders().project(text).load().unwrap_err();
+    let named = error("git:\n  branch_prefix: refs/heads/team/\n");
+    assert!(named.contains("leave `refs/heads/` out"), "{named}");
+    let form = error("git:\n  commit_message_format: '{sumary}'\n");
+    assert!(form.contains("config.yml:2"), "{form}");
+}
+
+#[test]
 fn what_is_not_yet_in_force_is_said() {
     let text = "adaptive: { enabled: true }\nprojects: [ { name: a, path: a } ]\n";
     let notes = folders().project(text).load().unwrap().notes;

@@ -22,7 +22,7 @@ use crate::config::{Config, GitMode, Origins};
 use crate::dialect;
 use crate::env::Env;
 use crate::find;
-use crate::git::{self, Git, Head, Oid, Repo};
+use crate::git::{self, Git, Head, Identity, Oid, Repo};
 use crate::layout::{self, Layout};
 use crate::library::{CONFIGURED, Library, Places};
 use crate::workers::{self, Worker};
@@ -50,6 +50,8 @@ pub struct Prepared {
     pub(super) earlier: BTreeMap<TaskId, Status>,
     pub(super) limits: budget::Limits,
     pub(super) max_tasks: usize,
+    /// Who commits, if anything is to be committed.
+    pub(super) identity: Option<Identity>,
     /// The form of commit messages.
     pub(super) message: Format,
     pub(super) sandbox: Sandbox,
@@ -175,6 +177,7 @@ impl Project {
             strategies.check(role)?;
             role.context.budget = Some(self.config.token_budget(role, &strategies));
         }
+        let identity = self.committer(&compiled)?;
         let git = &self.config.git;
         let workflow = &mut compiled.workflow;
         let mut steps = workflow.steps.values();
@@ -192,6 +195,7 @@ impl Project {
         }
         Ok(Prepared {
             goal: goal.to_owned(),
+            identity,
             message: git.message(),
             accounts: workers::accounts(&self.config, compiled.roles.values()),
             compiled,
@@ -208,6 +212,19 @@ impl Project {
             max_tasks: max_tasks(&self.config),
             sandbox,
         })
+    }
+
+    /// Who commits what a workflow commits; there must be somebody if it does.
+    fn committer(&self, compiled: &Compiled) -> Result<Option<Identity>, Error> {
+        let mut steps = compiled.workflow.steps.values();
+        if !steps.any(|step| matches!(step.kind, StepKind::Commit { .. })) {
+            return Ok(None);
+        }
+        let known = match &self.env.author {
+            Some(author) => Some(author.clone()),
+            None => self.repo.identity()?,
+        };
+        known.map(Some).ok_or(Error::NoIdentity)
     }
 
     /// All roles and workflows there are.
@@ -363,7 +380,11 @@ impl Project {
             .map(|path| self.repo.top_level().join(path));
         match request.script.clone().or(configured) {
             Some(path) if !path.is_file() => Err(Error::NoScript(path)),
-            path => Ok(path.map(|path| path.display().to_string())),
+            // As it is: workers are shown it by its plain name only.
+            path => Ok(path.map(|path| {
+                let plain = path.canonicalize().unwrap_or(path);
+                plain.display().to_string()
+            })),
         }
     }
 }

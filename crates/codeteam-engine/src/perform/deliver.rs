@@ -12,7 +12,7 @@ use codeteam_core::workflow::Delivery;
 
 use super::{Context, Error, Job, now, oid, with_causes};
 use crate::artifacts;
-use crate::config::kept;
+use crate::config::retired;
 use crate::git::{self, Expected, Oid, Strategy};
 use crate::tell::short;
 
@@ -95,7 +95,7 @@ fn forward(
 fn retire(job: &Job, target: &Oid, context: &Context<'_>) {
     let repo = &context.engine.repo;
     let own = git::reference(&job.branch);
-    let kept = kept(job.run.as_str());
+    let kept = retired(job.run.as_str());
     if repo.update_ref(&kept, target, Expected::Anywhere).is_err() {
         return;
     }

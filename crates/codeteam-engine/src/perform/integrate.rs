@@ -21,6 +21,18 @@ pub mod trailer {
     pub const ATTEMPT: &str = "Codeteam-Attempt";
     /// The tree that was judged.
     pub const VERIFIED: &str = "Codeteam-Verified";
+    /// The tree that a person accepted over what was held against it, in place of the one above.
+    pub const ACCEPTED: &str = "Codeteam-Accepted";
+    /// And who that was.
+    pub const ACCEPTED_BY: &str = "Codeteam-Accepted-By";
+}
+
+/// Where a change comes from.
+pub(super) struct Made<'a> {
+    /// The attempt that made it.
+    pub(super) by: &'a str,
+    /// Who accepted it over what was held against it.
+    pub(super) accepted_by: Option<&'a str>,
 }
 
 pub(super) fn rebase(
@@ -73,7 +85,7 @@ pub(super) fn integrate(
     tree: &Tree,
     onto: &Tip,
     message: &str,
-    by: &str,
+    made: &Made<'_>,
     context: &Context<'_>,
 ) -> Result<Input, Error> {
     let engine = context.engine;
@@ -91,7 +103,7 @@ pub(super) fn integrate(
         return Err(Halt::CheckedOut { branch, folder }.into());
     }
     job.workspace(engine)?.transfer(&wanted, &tip)?;
-    let trailers = trailers(&job.run, &job.task, by, tree);
+    let trailers = trailers(&job.run, &job.task, made.by, tree, made.accepted_by);
     let text = format!("{}\n\n{trailers}", message.trim_end());
     let seconds = i64::try_from(now().0 / 1_000).unwrap_or(0);
     let signature = Signature {
@@ -117,7 +129,7 @@ pub(super) fn integrate(
         Err(git::Error::RefMoved {
             found: Some(found), ..
         }) => {
-            return answer(elsewhere(job, &found, &tip, tree, by, message, context)?);
+            return answer(elsewhere(job, &found, &tip, tree, made, message, context)?);
         }
         Err(error) => return Err(error.into()),
     }
@@ -131,7 +143,7 @@ fn elsewhere(
     found: &Oid,
     tip: &Oid,
     tree: &Tree,
-    by: &str,
+    made: &Made<'_>,
     message: &str,
     context: &Context<'_>,
 ) -> Result<Integrated, Error> {
@@ -139,8 +151,8 @@ fn elsewhere(
     let trailers = [
         (trailer::RUN, job.run.as_str()),
         (trailer::TASK, &job.task),
-        (trailer::ATTEMPT, by),
-        (trailer::VERIFIED, tree.as_str()),
+        (trailer::ATTEMPT, made.by),
+        (judged(made.accepted_by), tree.as_str()),
     ];
     let own = repo.find_trailer_commit(tip, found, &trailers)?;
     Ok(match own {
@@ -169,12 +181,31 @@ fn committed(commit: &Oid, tree: &Tree, message: &str) -> Integrated {
 }
 
 /// The trailers that let anyone, codeteam included, find out where a commit came from.
-pub(crate) fn trailers(run: &RunId, task: &str, by: &str, tree: &Tree) -> String {
-    format!(
+pub(crate) fn trailers(
+    run: &RunId,
+    task: &str,
+    by: &str,
+    tree: &Tree,
+    accepted_by: Option<&str>,
+) -> String {
+    let mut trailers = format!(
         "{}: {run}\n{}: {task}\n{}: {by}\n{}: {tree}\n",
         trailer::RUN,
         trailer::TASK,
         trailer::ATTEMPT,
-        trailer::VERIFIED,
-    )
+        judged(accepted_by),
+    );
+    if let Some(who) = accepted_by {
+        let who: Vec<&str> = who.split_whitespace().collect();
+        trailers.push_str(&format!("{}: {}\n", trailer::ACCEPTED_BY, who.join(" ")));
+    }
+    trailers
+}
+
+/// What a tree is called that is integrated: only one that nothing is held against is verified.
+fn judged(accepted_by: Option<&str>) -> &'static str {
+    match accepted_by {
+        None => trailer::VERIFIED,
+        Some(_) => trailer::ACCEPTED,
+    }
 }

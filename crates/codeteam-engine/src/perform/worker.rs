@@ -220,7 +220,9 @@ impl<'a> Errand<'a> {
         }
         let is_editing = assignment.writable && assignment.means.mode == Mode::Edits;
         if let (WorkerEnd::Answered(answer), true) = (&end, is_editing) {
-            let applied = edits::apply(self.job, assignment, answer, &tree, self.context)?;
+            let applied = edits::apply(self.job, assignment, answer, &tree, engine, &|note| {
+                self.note(note)
+            })?;
             end = applied.err().map_or(end, WorkerEnd::Failed);
         }
         if let WorkerEnd::Answered(answer) = &mut end
@@ -232,12 +234,17 @@ impl<'a> Errand<'a> {
             let (_, output) = exact::tested(&assignment.checks, &outputs);
             if let Some(mended) = strict::with_report(answer, &strict::report(&output)) {
                 *answer = mended;
-                let told = "its report is not what the tests printed; what they printed is taken";
-                (self.context.lines)(&self.job.id, told);
+                self.note("its report is not what the tests printed; what they printed is taken");
             }
         }
         redacted(&mut end, engine);
         Ok(end)
+    }
+
+    /// Says what was made of its answer, where its words are kept too.
+    fn note(&self, text: &str) {
+        lock(&self.transcript).write("codeteam", text.into());
+        (self.context.lines)(&self.job.id, text);
     }
 
     /// Keeps what it said, and takes from its worktree what it did.

@@ -273,7 +273,12 @@ fn details(out: &mut String, result: &CheckResult, named: bool) {
         ""
     };
     for line in lines {
-        let _ = writeln!(out, "{indent}- {}", code(line));
+        // What a command printed is code; what codeteam's own checks say is not.
+        let line = match result.class {
+            Class::Static => code(line),
+            Class::Metric | Class::Proof | Class::Honesty => one_line(line),
+        };
+        let _ = writeln!(out, "{indent}- {line}");
     }
 }
 
@@ -413,8 +418,10 @@ fn parts(detail: &str) -> Parts {
     }
     if !labelled {
         let (wrong, remedy) = detail.rsplit_once("\n\n").unwrap_or((detail, ""));
-        found.violation = wrong.to_owned();
-        found.recommendation = remedy.to_owned();
+        found = Parts {
+            violation: wrong.to_owned(),
+            recommendation: remedy.to_owned(),
+        };
     }
     found.violation = found.violation.trim().to_owned();
     found.recommendation = found.recommendation.trim().to_owned();
@@ -425,13 +432,13 @@ fn findings(findings: &[&Finding]) -> String {
     let mut out = String::new();
     for finding in findings {
         let place = match (&finding.report.file, finding.report.line) {
-            (Some(file), Some(line)) => format!(" in {}", code(&format!("{file}:{line}"))),
-            (Some(file), None) => format!(" in {}", code(file)),
+            (Some(file), Some(line)) => format!("{}: ", code(&format!("{file}:{line}"))),
+            (Some(file), None) => format!("{}: ", code(file)),
             _ => String::new(),
         };
         let _ = writeln!(
             out,
-            "- **{}** ({}, {}, round {}): {}{place}",
+            "- **{}** ({}, {}, round {}): {place}{}",
             finding.id,
             lower(finding.report.severity),
             lower(finding.state),

@@ -17,6 +17,10 @@ const FINDINGS: usize = 6;
 const FILES: usize = 8;
 /// Earlier rounds.
 const ROUNDS: usize = 4;
+/// Lines of one finding.
+const WRAPPED: usize = 3;
+/// How far a line below another is indented.
+const BELOW: usize = 12;
 /// How wide a line is where nobody says.
 const WIDTH: usize = 100;
 
@@ -54,9 +58,11 @@ impl Report {
     pub fn screen(&self, width: usize, whole: Option<&str>) -> Vec<Line> {
         let mut screen = Screen {
             lines: Vec::new(),
-            width: width
-                .clamp(40, 160)
-                .min(if width == usize::MAX { WIDTH } else { 160 }),
+            width: if width == usize::MAX {
+                WIDTH
+            } else {
+                width.clamp(40, 160)
+            },
         };
         screen.head(self);
         screen.checks(self);
@@ -106,7 +112,31 @@ impl Screen {
 
     /// A line below another.
     fn below(&mut self, text: &str) {
-        self.push(vec![plain(format!("            {text}"))]);
+        self.push(vec![plain(format!("{:BELOW$}{text}", ""))]);
+    }
+
+    /// A text below a line, on as many as three.
+    fn wrapped(&mut self, text: &str) {
+        let room = self.width - BELOW;
+        let mut lines = vec![String::new()];
+        for word in text.split(' ') {
+            let Some(last) = lines.last_mut() else { return };
+            let fits = last.chars().count() + 1 + word.chars().count() <= room;
+            if last.is_empty() {
+                last.push_str(word);
+            } else if fits || lines.len() == WRAPPED {
+                // What the last line has no room for is cut off with it.
+                if let Some(last) = lines.last_mut() {
+                    last.push(' ');
+                    last.push_str(word);
+                }
+            } else {
+                lines.push(format!("   {word}"));
+            }
+        }
+        for line in lines {
+            self.below(&line);
+        }
     }
 
     fn head(&mut self, report: &Report) {
@@ -132,10 +162,16 @@ impl Screen {
             .iter()
             .filter_map(|f| f.lines)
             .fold((0, 0), |(a, r), (x, y)| (a + x, r + y));
+        let counted = report.files.iter().any(|f| f.lines.is_some());
+        let lines = if counted {
+            format!(" +{added} -{removed}")
+        } else {
+            String::new()
+        };
         let files = match report.files.len() {
             0 => String::new(),
-            1 => format!(", 1 file +{added} -{removed}"),
-            n => format!(", {n} files +{added} -{removed}"),
+            1 => format!(", 1 file{lines}"),
+            n => format!(", {n} files{lines}"),
         };
         let tree = crate::tell::short(report.tree.as_str());
         let text = format!("        round {}, tree {tree}{files}", report.round);
@@ -244,7 +280,11 @@ impl Screen {
         let speaks = verifier.findings.is_empty();
         let against = verifier.ballots.iter().find(|b| b.vote != Some(true));
         let voice = against.or(verifier.ballots.first());
-        let reason = voice.map(|b| one_line(&b.reason)).unwrap_or_default();
+        let reason = voice.map(|b| match b.vote {
+            Some(_) => one_line(&b.reason),
+            None => format!("gave up: {}", one_line(&b.reason)),
+        });
+        let reason = reason.unwrap_or_default();
         let text = if speaks && !reason.is_empty() {
             format!("{name}: {reason}")
         } else {
@@ -252,7 +292,7 @@ impl Screen {
         };
         self.row(verifier.result.as_str(), tone(verifier.result), &text);
         for finding in verifier.findings.iter().take(FINDINGS) {
-            self.below(&found(finding));
+            self.wrapped(&found(finding));
         }
         if let Some(more) = verifier
             .findings

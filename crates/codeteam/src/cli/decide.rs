@@ -12,7 +12,9 @@ use codeteam_engine::driver;
 use codeteam_engine::engine::Engine;
 use std::sync::Arc;
 
-use crate::cli::{RunName, Scene, drive};
+use crate::cli::drive::Answering;
+use crate::cli::talk::Task;
+use crate::cli::{RunName, Scene, drive, talk};
 use crate::exit::Exit;
 use crate::output::{self, say};
 use crate::problem::Problem;
@@ -69,9 +71,8 @@ pub(crate) struct RetryArgs {
     /// What the next worker should know.
     #[arg(short, long, default_value = "")]
     message: String,
-    /// Stay when only a person can go on, even without a terminal.
-    #[arg(long)]
-    wait: bool,
+    #[command(flatten)]
+    answering: Answering,
 }
 
 /// Arguments of `skip`.
@@ -98,7 +99,7 @@ const YES: &[&str] = &[
     "approve", "accept", "commit", "yes", "continue", "done", "ok",
 ];
 /// Words that mean no.
-const NO: &[&str] = &["reject", "no", "fail", "again"];
+const NO: &[&str] = &["reject", "change", "no", "fail", "again"];
 
 pub(crate) fn approve(args: &ApproveArgs, scene: &Scene) -> Result<Exit, Problem> {
     by_meaning(
@@ -167,6 +168,12 @@ pub(crate) fn answer(args: &AnswerArgs, scene: &Scene) -> Result<Exit, Problem> 
             args.answer, question.text
         ))
         .hint(format!("one of: {}", offered(question))));
+    }
+    if talk::editing(&state, question).as_ref() == Some(&args.answer) {
+        return Err(
+            Problem::user(format!("`{}` comes with a change", args.answer))
+                .hint(format!("`codeteam edit {id}` opens it, and hands it back")),
+        );
     }
     let decision = Decision::Answer {
         question: question.id.clone(),
@@ -243,18 +250,12 @@ pub(crate) fn retry(args: &RetryArgs, scene: &Scene) -> Result<Exit, Problem> {
     if driven(&engine, &id)? {
         return told(scene, &id, &decision, true);
     }
-    let stop = driver::resume(
-        &engine,
-        &id,
-        Vec::new(),
-        &drive::options(args.wait)?,
-        &drive::observer(scene),
-    )?;
-    drive::closing(scene, &engine, &id, &stop)
+    let task = Task::Resume(id, Vec::new());
+    drive::drive(scene, &engine, task, &args.answering)
 }
 
 /// The open question: the only one, or the one of a task.
-fn question<'a>(run: &'a Run, task: Option<&str>) -> Result<&'a Question, Problem> {
+pub(crate) fn question<'a>(run: &'a Run, task: Option<&str>) -> Result<&'a Question, Problem> {
     let open: Vec<&Question> = drive::open_questions(run)
         .into_iter()
         .filter(|q| task.is_none_or(|task| q.id.frame.name() == task))
@@ -275,7 +276,7 @@ fn question<'a>(run: &'a Run, task: Option<&str>) -> Result<&'a Question, Proble
     }
 }
 
-fn post(
+pub(crate) fn post(
     scene: &Scene,
     engine: &Arc<Engine>,
     id: &RunId,

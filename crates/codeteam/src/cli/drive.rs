@@ -1,6 +1,6 @@
 //! Drives a run from the command line: progress, interruption, the closing words, the exit code.
 
-use std::io::IsTerminal as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use codeteam_core::event::{Delivered, Outcome};
@@ -8,11 +8,12 @@ use codeteam_core::ids::RunId;
 use codeteam_core::{Run, rollup};
 use codeteam_engine::Engine;
 use codeteam_engine::artifacts;
-use codeteam_engine::driver::{Observer, Options, Stop};
+use codeteam_engine::driver::{self, Observer, Options, Stop};
 use codeteam_engine::process::Cancel;
 use codeteam_engine::{proposal, tell};
 use serde_json::json;
 
+use crate::cli::talk::{self, Manner, Source, Task};
 use crate::cli::{Calls, Scene};
 use crate::exit::Exit;
 use crate::output::{self, Style, say};
@@ -23,12 +24,74 @@ use crate::progress::{Detail, Progress};
 pub(crate) fn options(wait: bool) -> Result<Options, Problem> {
     let interrupt = Cancel::new();
     on_interrupt(&interrupt)?;
-    let wait = wait || (std::io::stdin().is_terminal() && std::io::stderr().is_terminal());
     Ok(Options {
         wait,
         interrupt,
         label: "codeteam".to_owned(),
     })
+}
+
+/// Who answers what a run asks.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Answering {
+    /// Answer what is asked from this file (`-`: standard input): one answer a line, or blocks with
+    /// a line `---` between them; `#` begins a comment.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) answers: Option<PathBuf>,
+    /// Stay when only a person can go on, even without a terminal.
+    #[arg(long)]
+    pub(crate) wait: bool,
+}
+
+impl Answering {
+    /// Where a person's words come from, if there is one.
+    pub(crate) fn source(
+        &self,
+        scene: &Scene,
+        engine: &Arc<Engine>,
+    ) -> Result<Option<Source>, Problem> {
+        match &self.answers {
+            Some(path) if path.as_os_str() == "-" => Ok(Some(Source::pipe())),
+            Some(path) => Source::file(&scene.folder.join(path)).map(Some),
+            None if talk::is_terminal() => Ok(Some(Source::terminal(engine))),
+            None => Ok(None),
+        }
+    }
+
+    /// Whether somebody answers.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.answers.is_some() || talk::is_terminal()
+    }
+}
+
+/// Drives a run to where it ends, or where nobody is there who could go on, and says so.
+pub(crate) fn drive(
+    scene: &Scene,
+    engine: &Arc<Engine>,
+    task: Task,
+    answering: &Answering,
+) -> Result<Exit, Problem> {
+    let (id, stop) = match answering.source(scene, engine)? {
+        Some(source) => {
+            let interrupt = options(true)?.interrupt;
+            let manner = Manner {
+                source,
+                streams: false,
+            };
+            talk::drive(scene, engine, task, interrupt, manner)?
+        }
+        None => {
+            let (options, observer) = (options(answering.wait)?, observer(scene));
+            match task {
+                Task::Start(started) => driver::start(engine, *started, &options, &observer)?,
+                Task::Resume(run, inputs) => {
+                    let stop = driver::resume(engine, &run, inputs, &options, &observer)?;
+                    (run, stop)
+                }
+            }
+        }
+    };
+    closing(scene, engine, &id, &stop)
 }
 
 pub(crate) fn observer(scene: &Scene) -> Arc<dyn Observer> {
@@ -45,10 +108,17 @@ fn on_interrupt(interrupt: &Cancel) -> Result<(), Problem> {
     .map_err(|e| Problem::environment("could not listen for signals").caused_by(&e))?;
     let interrupt = interrupt.clone();
     let listen = move || {
-        for (n, _) in signals.forever().enumerate() {
-            if n > 0 {
+        let mut stopping = false;
+        for signal in signals.forever() {
+            // Another program has the terminal, and Ctrl-C was meant for it.
+            if signal == signal_hook::consts::SIGINT && talk::is_elsewhere() {
+                continue;
+            }
+            if stopping {
+                talk::calm();
                 std::process::exit(Exit::Interrupted as i32);
             }
+            stopping = true;
             say("stopping: workers are ended, nothing is lost (Ctrl-C once more to stop at once)");
             interrupt.cancel();
         }
@@ -274,8 +344,13 @@ pub(crate) fn ask(style: Style, run: &Run, question: &codeteam_core::frame::Ques
         say(&format!("  answer  {command} \"…\"{which}"));
         return;
     }
+    let editing = talk::editing(run, question);
     for answer in &question.answers {
-        say(&format!("  answer  {command} {}{which}", quoted(answer)));
+        if editing.as_ref() == Some(answer) {
+            say(&format!("  edit    codeteam edit {}{which}", run.id));
+        } else {
+            say(&format!("  answer  {command} {}{which}", quoted(answer)));
+        }
     }
     say("          (`-m \"…\"` says more to the next worker)");
 }

@@ -1,10 +1,12 @@
 //! `codeteam merge`: what a run has committed into the branch the user is on.
 
+use std::fmt::Write as _;
+
 use codeteam_core::Run;
 use codeteam_core::message::Matter;
 use codeteam_core::rollup::{RunStatus, status};
 use codeteam_engine::Engine;
-use codeteam_engine::config::kept;
+use codeteam_engine::config::retired;
 use codeteam_engine::git::{
     self, Expected, Merged, MergedInto, Oid, Remote, Signature, Strategy, reference,
 };
@@ -107,9 +109,10 @@ impl<'a> Merge<'a> {
             return Err(Problem::user(format!("`{branch}` is the run's own branch"))
                 .hint("`git switch` to the branch you want it in, then try again"));
         }
-        let remote = match args.push {
-            true => engine.repo.remote_for(&branch)?,
-            false => None,
+        let remote = if args.push {
+            engine.repo.remote_for(&branch)?
+        } else {
+            None
         };
         if args.push && remote.is_none() {
             return Err(Problem::user("there is no remote to push to")
@@ -146,9 +149,10 @@ impl<'a> Merge<'a> {
         }
         let by = self.signature()?.identity;
         let message = self.args.message.clone().unwrap_or_else(|| {
-            let what = match self.run.branch.starts_with("refs/") {
-                true => format!("run {}", self.run.id),
-                false => self.run.branch.clone(),
+            let what = if self.run.branch.starts_with("refs/") {
+                format!("run {}", self.run.id)
+            } else {
+                self.run.branch.clone()
             };
             format!("Merge {what}\n\n{}", self.run.goal)
         });
@@ -206,9 +210,9 @@ impl<'a> Merge<'a> {
         let mut text = made.unwrap_or_else(|| self.run.goal.clone());
         text.push_str("\n\n");
         for commit in commits.iter().rev() {
-            text.push_str(&format!("- {}\n", commit.subject));
+            let _ = writeln!(text, "- {}", commit.subject);
         }
-        text.push_str(&format!("\n{}: {}\n", trailer::RUN, self.run.id));
+        let _ = writeln!(text, "\n{}: {}", trailer::RUN, self.run.id);
         Ok(text)
     }
 
@@ -257,7 +261,7 @@ impl<'a> Merge<'a> {
             ));
             return Ok(false);
         }
-        let kept = kept(self.run.id.as_str());
+        let kept = retired(self.run.id.as_str());
         repo.update_ref(&kept, &self.tip, Expected::Anywhere)?;
         repo.delete_ref(&own, &self.tip)?;
         Ok(true)
@@ -272,7 +276,7 @@ impl<'a> Merge<'a> {
             say(&format!("{branch} is at {at} now, with everything of {id}"));
         }
         if deleted {
-            let kept = kept(self.run.id.as_str());
+            let kept = retired(self.run.id.as_str());
             say(&format!("  deleted {} (kept as {kept})", self.run.branch));
         } else if let Ok(Some(found)) = self.engine.repo.read_ref(&reference(&self.run.branch))
             && self.run.branch != *branch
@@ -286,9 +290,10 @@ impl<'a> Merge<'a> {
         if self.remote.is_none()
             && let Ok(Some(remote)) = self.engine.repo.remote_for(branch)
         {
-            let how = match remote.is_known {
-                true => String::new(),
-                false => format!(" -u {} {branch}", remote.name),
+            let how = if remote.is_known {
+                String::new()
+            } else {
+                format!(" -u {} {branch}", remote.name)
             };
             say(&format!("  push    git push{how}"));
         }

@@ -56,7 +56,9 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         .filter(|n| *n != frame.path.name())
         .collect();
     if args.task.is_none() && !others.is_empty() {
-        say(&format!("others: --task {}", others.join(", ")));
+        let more = if others.len() > 12 { ", …" } else { "" };
+        let others = others.get(..12).unwrap_or(&others).join(", ");
+        say(&format!("others, by `--task`: {others}{more}"));
     }
     Ok(Exit::Done)
 }

@@ -1,12 +1,13 @@
 //! `codeteam resume`: take a run up where it stands.
 
 use codeteam_core::input::{Decision, Input};
-use codeteam_engine::driver;
 use codeteam_engine::engine::Engine;
 use codeteam_engine::perform::now;
 use codeteam_engine::{artifacts, rebuild};
 
+use crate::cli::drive::Answering;
 use crate::cli::run::Limits;
+use crate::cli::talk::Task;
 use crate::cli::{RunName, Scene, drive};
 use crate::exit::Exit;
 use crate::output::say;
@@ -19,9 +20,8 @@ pub(crate) struct Args {
     run: RunName,
     #[command(flatten)]
     limits: Limits,
-    /// Stay when only a person can go on, even without a terminal.
-    #[arg(long)]
-    wait: bool,
+    #[command(flatten)]
+    answering: Answering,
 }
 
 pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
@@ -42,19 +42,13 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     }
     inputs.extend(edited_plan(scene, &engine, &run)?);
     // A run that has ended may have left worktrees when codeteam died: driving it tidies up.
-    let stop = driver::resume(
-        &engine,
-        &id,
-        inputs,
-        &drive::options(args.wait)?,
-        &drive::observer(scene),
-    )?;
-    drive::closing(scene, &engine, &id, &stop)
+    let task = Task::Resume(id, inputs);
+    drive::drive(scene, &engine, task, &args.answering)
 }
 
 /// A plan changed by hand becomes part of the run; one that cannot be read stops the command
 /// before anything happens, and is left alone.
-fn edited_plan(
+pub(crate) fn edited_plan(
     scene: &Scene,
     engine: &Engine,
     run: &codeteam_core::Run,

@@ -1,5 +1,6 @@
 //! `codeteam run`: take a goal to verified commits.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use codeteam_agent::scripted::Script;
@@ -7,11 +8,12 @@ use codeteam_core::budget;
 use codeteam_core::event::{RunStarted, Sandbox};
 use codeteam_core::workflow::StepKind;
 use codeteam_engine::config::{GitMode, microusd};
-use codeteam_engine::driver;
-use codeteam_engine::engine::{Engine, Project, Request};
+use codeteam_engine::engine::{Engine, Prepared, Project, Request};
 use codeteam_engine::perform::now;
 use codeteam_engine::{rebuild, tell};
 
+use crate::cli::drive::Answering;
+use crate::cli::talk::Task;
 use crate::cli::{Scene, drive};
 use crate::exit::Exit;
 use crate::output::{Style, say};
@@ -49,9 +51,60 @@ pub(crate) struct Args {
     no_sandbox: bool,
     #[command(flatten)]
     limits: Limits,
-    /// Stay when only a person can go on, even without a terminal.
+    #[command(flatten)]
+    part: Part,
+    #[command(flatten)]
+    answering: Answering,
+}
+
+/// Which part a person takes. On a terminal, or with `--answers`: in all of it.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "the fields are the names of the flags"
+)]
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Part {
+    /// Nobody is asked: no questions of the planner, and checks and verifiers judge alone.
+    #[arg(long, conflicts_with_all = ["judge", "talk"])]
+    auto: bool,
+    /// Judge every change yourself.
+    #[arg(long, conflicts_with = "no_judge")]
+    judge: bool,
+    /// Let checks and verifiers judge alone.
     #[arg(long)]
-    wait: bool,
+    no_judge: bool,
+    /// Let the planner ask, and accept the plan yourself.
+    #[arg(long, conflicts_with = "no_talk")]
+    talk: bool,
+    /// Take the plan as the planner makes it.
+    #[arg(long)]
+    no_talk: bool,
+}
+
+impl Part {
+    /// What the workflow is told of it; nothing where nobody has said.
+    fn settings(&self, present: bool) -> BTreeMap<String, bool> {
+        let chosen = |yes: bool, no: bool| match (yes, no || self.auto) {
+            (true, _) => Some(true),
+            (_, true) => Some(false),
+            _ => present.then_some(true),
+        };
+        let talk = chosen(self.talk, self.no_talk).map(|value| ("talk".to_owned(), value));
+        let judge = chosen(self.judge, self.no_judge).map(|value| ("judge".to_owned(), value));
+        talk.into_iter().chain(judge).collect()
+    }
+}
+
+/// What a person who is there is told of their part.
+fn told_part(started: &RunStarted) -> Option<&'static str> {
+    let is = |name: &str| started.workflow.settings.get(name).copied();
+    let talks = is("talk").map(|talk| talk && started.plan.is_none());
+    Some(match (talks?, is("judge")?) {
+        (true, true) => "you accept the plan and judge every change (`--auto`: neither)",
+        (true, false) => "you accept the plan; checks and verifiers judge changes",
+        (false, true) => "you judge every change (`--auto`: checks and verifiers alone)",
+        (false, false) => "nobody is asked; checks and verifiers judge alone",
+    })
 }
 
 /// What may be used up.
@@ -103,15 +156,21 @@ impl Limits {
     }
 }
 
-pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(mut args: Args, scene: &Scene) -> Result<Exit, Problem> {
     // Everything that can be wrong is found before anything is made.
     let mut set = args.set;
     set.extend(args.preview.then(|| "git.dry_run_preview=true".to_owned()));
     let project = scene.project_set(&set)?;
+    if args.plan.is_none() {
+        let named = args.goal.take_if(|goal| is_plan(&project, goal));
+        args.plan = named.map(|plan| plan_path(&project, &plan));
+    }
     let mut base = None;
     let path = match (&args.plan, &args.goal) {
         (Some(path), _) => Some(scene.folder.join(path)),
         (None, Some(_)) => None,
+        // Where the goal is a file of the project, that is meant.
+        (None, None) if project.config.layout.is_some() => None,
         (None, None) => unfinished(scene, &project)?,
     };
     let plan = match path {
@@ -134,8 +193,69 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
         limits: args.limits.budget(),
         sandbox: args.no_sandbox.then_some(Sandbox::None),
         cast: args.cast.into_iter().collect(),
-        ..Request::default()
+        settings: args.part.settings(args.answering.is_answered()),
     })?;
+    check_scripts(&prepared)?;
+    let engine = scene.open(project)?;
+    let started = engine.plan_run(prepared, now())?;
+    warn(scene, &engine, &started)?;
+    if let Some((branch, tip)) = &base
+        && scene.detail >= Detail::Normal
+    {
+        let tip = tell::short(tip.as_str());
+        say(&format!(
+            "{}: the run goes on from {tip} of branch {branch}, which has what is done",
+            Style::detect().yellow("note")
+        ));
+    }
+    if args.answering.is_answered()
+        && scene.detail >= Detail::Normal
+        && let Some(part) = told_part(&started)
+    {
+        say(part);
+    }
+    let task = Task::Start(Box::new(started));
+    drive::drive(scene, &engine, task, &args.answering)
+}
+
+/// Carries out a plan that was just accepted.
+pub(crate) fn carry_out(scene: &Scene, plan: PathBuf, with: With) -> Result<Exit, Problem> {
+    let args = Args {
+        goal: None,
+        plan: Some(plan),
+        workflow: None,
+        worker: with.worker,
+        script: with.script,
+        cast: Vec::new(),
+        set: with.set,
+        preview: false,
+        no_sandbox: with.no_sandbox,
+        limits: Limits::default(),
+        part: Part::default(),
+        answering: Answering::default(),
+    };
+    main(args, scene)
+}
+
+/// What a plan is carried out with.
+pub(crate) struct With {
+    pub(crate) worker: Option<String>,
+    pub(crate) script: Option<PathBuf>,
+    pub(crate) set: Vec<String>,
+    pub(crate) no_sandbox: bool,
+}
+
+/// Whether a word names a plan of the project.
+pub(crate) fn is_plan(project: &Project, word: &str) -> bool {
+    codeteam_core::ids::is_plain(word) && plan_path(project, word).is_file()
+}
+
+fn plan_path(project: &Project, id: &str) -> PathBuf {
+    project.folder.join("planning").join(id).join("plan.yml")
+}
+
+/// Looks whether the scripted worker has a script that makes sense.
+pub(crate) fn check_scripts(prepared: &Prepared) -> Result<(), Problem> {
     if prepared.lacks_script() {
         // What the demo does has no place in a project of the user's.
         return Err(Problem::user("the scripted worker has no script")
@@ -150,25 +270,7 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
             Problem::user(e.to_string()).hint("mend the script and try again; nothing was started")
         })?;
     }
-    let engine = scene.open(project)?;
-    let started = engine.plan_run(prepared, now())?;
-    warn(scene, &engine, &started)?;
-    if let Some((branch, tip)) = &base
-        && scene.detail >= Detail::Normal
-    {
-        let tip = tell::short(tip.as_str());
-        say(&format!(
-            "{}: the run goes on from {tip} of branch {branch}, which has what is done",
-            Style::detect().yellow("note")
-        ));
-    }
-    let (id, stop) = driver::start(
-        &engine,
-        started,
-        &drive::options(args.wait)?,
-        &drive::observer(scene),
-    )?;
-    drive::closing(scene, &engine, &id, &stop)
+    Ok(())
 }
 
 /// The newest plan that is accepted and not finished, by the files alone; there need be no log.
@@ -186,6 +288,22 @@ fn unfinished(scene: &Scene, project: &Project) -> Result<Option<PathBuf>, Probl
             None => Ok(None),
         };
     };
+    let modified = |found: &rebuild::Found| {
+        let metadata = std::fs::metadata(&found.path);
+        metadata.and_then(|metadata| metadata.modified()).ok()
+    };
+    let open = plans.iter().filter(|found| found.is_open());
+    let newest: Vec<&str> = open
+        .filter(|other| modified(other) == modified(found))
+        .map(|other| other.plan.plan_id.as_str())
+        .collect();
+    if newest.len() > 1 {
+        let names = newest.join(", ");
+        return Err(
+            Problem::user(format!("several plans are equally new: {names}"))
+                .hint(format!("say which: `codeteam run {}`", newest[0])),
+        );
+    }
     if let Some(engine) = scene.existing()? {
         // What is under way is taken up, not begun a second time.
         for id in found.runs.iter().rev() {
@@ -215,7 +333,7 @@ fn unfinished(scene: &Scene, project: &Project) -> Result<Option<PathBuf>, Probl
 }
 
 /// A workflow's name as it is; its file as seen from where the command works.
-fn workflow(scene: &Scene, name: String) -> String {
+pub(crate) fn workflow(scene: &Scene, name: String) -> String {
     let is_file = Path::new(&name)
         .extension()
         .is_some_and(|e| e == "yml" || e == "yaml");

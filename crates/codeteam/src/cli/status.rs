@@ -62,7 +62,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
 
 /// A run in the list.
 struct Row<'a> {
-    row: &'a RunRow,
+    known: &'a RunRow,
     /// The word for where it stands.
     status: &'a str,
     /// The run itself, if it has not ended.
@@ -79,7 +79,11 @@ impl<'a> Row<'a> {
             (_, _, status) => status,
         };
         let run = if ended { None } else { Some(engine.load(&id)?) };
-        Ok(Self { row, status, run })
+        Ok(Self {
+            known: row,
+            status,
+            run,
+        })
     }
 
     /// The frames that are at something, each with its state.
@@ -92,7 +96,7 @@ impl<'a> Row<'a> {
     }
 
     fn value(&self) -> serde_json::Value {
-        let row = self.row;
+        let row = self.known;
         let frames = self
             .frames()
             .map(|(frame, state)| json!({ "frame": frame.path, "step": frame.step, "state": state, "round": frame.round }));
@@ -104,8 +108,8 @@ impl<'a> Row<'a> {
     }
 
     fn print(&self) -> Result<(), Problem> {
-        let (id, status) = (&self.row.id, paint(self.status));
-        out_line(&format!("{status}  {id}  {}", self.row.headline))?;
+        let (id, status) = (&self.known.id, paint(self.status));
+        out_line(&format!("{status}  {id}  {}", self.known.headline))?;
         for (frame, state) in self.frames() {
             let (name, step) = (frame.path.name(), &frame.step);
             out_line(&format!(
@@ -115,9 +119,10 @@ impl<'a> Row<'a> {
         }
         let Some(run) = &self.run else { return Ok(()) };
         for question in drive::open_questions(run) {
-            let offered = match question.answers.is_empty() {
-                true => "any text".to_owned(),
-                false => question.answers.join(", "),
+            let offered = if question.answers.is_empty() {
+                "any text".to_owned()
+            } else {
+                question.answers.join(", ")
             };
             let (place, text) = (question.id.frame.name(), tell::first_line(&question.text));
             out_line(&format!("           asks ({place}): {text} [{offered}]"))?;
@@ -166,7 +171,7 @@ fn rebuilt(scene: &Scene) -> Result<Exit, Problem> {
         return Ok(Exit::Done);
     }
     say(
-        "the log (`.codeteam/state.db`) is gone; this is rebuilt from the plans and from commit trailers",
+        "the log (`.codeteam/state.db`) is gone; this is rebuilt from the plans, the reports and commit trailers",
     );
     for found in &plans {
         plan(found)?;

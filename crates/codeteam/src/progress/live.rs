@@ -28,6 +28,7 @@ pub(crate) struct Live {
 struct Line {
     active: BTreeMap<u64, Active>,
     drawn: bool,
+    hidden: bool,
 }
 
 struct Active {
@@ -65,6 +66,13 @@ impl Live {
         line.clear();
         print();
         line.draw();
+    }
+
+    /// Takes the line away, or lets it come back.
+    pub(crate) fn hide(&self, hidden: bool) {
+        let mut line = lock(&self.line);
+        line.clear();
+        line.hidden = hidden;
     }
 
     /// Takes note of who starts and who ends.
@@ -127,7 +135,7 @@ impl Drop for Live {
 impl Line {
     fn draw(&mut self) {
         self.clear();
-        if self.active.is_empty() {
+        if self.active.is_empty() || self.hidden {
             return;
         }
         let text = one_line(&self.text());

@@ -12,7 +12,7 @@ fn help_names_every_command_and_exit_code() {
     let help = project.run(&["--help"]).expect(0);
     assert_eq!(help.stderr, "");
     let help = help.stdout;
-    expect![[r"
+    expect![[r#"
         Takes a goal to verified commits with a team of AI workers
 
         Usage: codeteam [OPTIONS] <COMMAND>
@@ -24,6 +24,7 @@ fn help_names_every_command_and_exit_code() {
           status       Show the runs of this project, or one of them
           log          Print what happened in a run
           show         Show one run in full: tasks, findings, questions, cost
+          report       Show what checks, verifiers and people say of a change
           diff         Print the diff of a run, or of one of its tasks
           approve      Say yes to the question a run waits with
           reject       Say no to the question a run waits with, and why
@@ -59,7 +60,7 @@ fn help_names_every_command_and_exit_code() {
           -v, --verbose  Show what workers and checks say
 
         Exit codes: 0 done, 1 failed, 2 usage, 3 waiting for a person, 4 limit reached, 130 interrupted
-    "]].assert_eq(&help);
+    "#]].assert_eq(&help);
 }
 
 #[test]

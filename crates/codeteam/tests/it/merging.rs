@@ -38,7 +38,7 @@ fn forward_if_nothing_else_happened() {
         "1"
     );
     let again = project.run(&["merge"]).expect(0);
-    again.says(&["main is at"]);
+    again.says(&["main has everything of"]);
 }
 
 #[test]
@@ -123,4 +123,134 @@ fn a_run_that_is_not_done_only_in_part() {
     project.run(&["resume", "--max-attempts", "50"]).expect(0);
     project.run(&["merge"]).expect(0);
     assert_eq!(project.read("three.txt"), "done\n");
+}
+
+#[test]
+fn all_of_it_in_one_commit() {
+    let project = done();
+    let before = project.git(&["rev-parse", "HEAD"]);
+    let tip = project.shown()["tip"].as_str().unwrap().to_owned();
+    project
+        .run(&["merge", "--squash", "--delete-branch"])
+        .expect(0)
+        .says(&["main is at", "deleted codeteam/", "kept as refs/codeteam/"]);
+    assert_eq!(project.git(&["rev-parse", "HEAD~1"]), before);
+    assert_eq!(
+        project.git(&["rev-parse", "HEAD^{tree}"]),
+        project.git(&["rev-parse", &format!("{tip}^{{tree}}")])
+    );
+    let id = project.shown()["run"].as_str().unwrap().to_owned();
+    assert_eq!(
+        project.git(&["log", "-1", "--format=%B"]),
+        format!("Three things\n\n- Do one\n- Do two\n- Do three\n\nCodeteam-Run: {id}")
+    );
+    assert_eq!(project.git(&["branch", "--list", "codeteam/*"]), "");
+    assert_eq!(
+        project.git(&["rev-parse", &format!("refs/codeteam/{id}/merged")]),
+        tip
+    );
+    assert_eq!(project.git(&["status", "--porcelain"]), "");
+    // There is nothing more to bring.
+    let again = project.run(&["merge", "--squash"]).expect(0);
+    again.says(&["main has everything of"]).lacks(&["undo"]);
+    project
+        .run(&["merge", "--squash", "--no-ff"])
+        .expect(2)
+        .says(&["cannot be used with"]);
+}
+
+#[test]
+fn one_commit_beside_what_happened_meanwhile() {
+    let project = done();
+    project.write("mine.txt", "mine\n");
+    project.commit("mine");
+    let args = ["merge", "--squash", "-m", "All of it\n\nAt once"];
+    project.run(&args).expect(0);
+    assert_eq!(project.read("mine.txt"), "mine\n");
+    assert_eq!(project.read("three.txt"), "done\n");
+    assert_eq!(
+        project.git(&["log", "-1", "--format=%B"]),
+        "All of it\n\nAt once"
+    );
+    let project = done();
+    project.write("two.txt", "mine\n");
+    project.commit("mine");
+    let before = project.checkout();
+    project
+        .run(&["merge", "--squash"])
+        .expect(2)
+        .says(&["conflicts in: `two.txt`", "hint: "]);
+    assert_eq!(project.checkout(), before);
+}
+
+#[test]
+fn pushed_because_the_user_says_so() {
+    let project = done();
+    project
+        .run(&["merge", "--push"])
+        .expect(2)
+        .says(&["there is no remote to push to", "nothing was merged"]);
+    assert!(!project.path("three.txt").exists());
+    let origin = project.home().join("origin");
+    let origin = origin.to_str().unwrap();
+    project.git(&["init", "--quiet", "--bare", origin]);
+    project.git(&["remote", "add", "origin", origin]);
+    let said = project.run(&["merge", "--push"]).expect(0);
+    let said = said.says(&["main is at", "undo    git revert --no-edit "]);
+    let pushed = project.git(&["--git-dir", origin, "rev-parse", "main"]);
+    assert_eq!(pushed, project.git(&["rev-parse", "HEAD"]));
+    // What takes it back leaves what others may have.
+    let undo = said
+        .stderr
+        .lines()
+        .find_map(|l| l.strip_prefix("  undo    "));
+    project.paste(undo.unwrap()).expect(0);
+    assert!(!project.path("three.txt").exists());
+    project.git(&["merge-base", "--is-ancestor", &pushed, "HEAD"]);
+}
+
+#[test]
+fn a_push_that_fails_is_told_with_what_is_done() {
+    let project = done();
+    project.git(&["remote", "add", "origin", "/nonexistent/origin"]);
+    project.run(&["merge", "--push"]).expect(1).says(&[
+        "main is at",
+        "git push --set-upstream origin refs/heads/main` failed",
+        "everything else is done",
+    ]);
+    assert_eq!(project.read("three.txt"), "done\n");
+}
+
+#[test]
+fn only_into_a_branch_and_not_into_itself() {
+    let project = done();
+    project.git(&["switch", "--quiet", "--detach"]);
+    let before = project.checkout();
+    project
+        .run(&["merge"])
+        .expect(2)
+        .says(&["HEAD is detached", "hint: `git switch`"]);
+    assert_eq!(project.checkout(), before);
+    let branch = project.shown()["branch"].as_str().unwrap().to_owned();
+    project.git(&["switch", "--quiet", &branch]);
+    project
+        .run(&["merge"])
+        .expect(2)
+        .says(&["is the run's own branch"]);
+}
+
+#[test]
+fn a_branch_with_more_on_it_is_not_deleted() {
+    let project = done();
+    let branch = project.shown()["branch"].as_str().unwrap().to_owned();
+    project.git(&["switch", "--quiet", &branch]);
+    project.write("more.txt", "more\n");
+    project.commit("more");
+    project.git(&["switch", "--quiet", "main"]);
+    project.run(&["merge", "--delete-branch"]).expect(0).says(&[
+        "stays, it has commits that are not the run's",
+        &format!("git merge {branch}"),
+    ]);
+    assert!(!project.path("more.txt").exists());
+    project.git(&["rev-parse", "--verify", &branch]);
 }

@@ -65,7 +65,7 @@ impl Project {
         } else {
             "workflow: lean\n"
         };
-        std::fs::write(folder.join("config.yml"), format!("{lean}{text}")).unwrap();
+        std::fs::write(folder.join("config.yml"), format!("{text}{lean}")).unwrap();
     }
 
     pub(crate) fn root(&self) -> PathBuf {

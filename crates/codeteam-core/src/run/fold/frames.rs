@@ -5,6 +5,7 @@ use super::with;
 use crate::event::{Entry, Outcome};
 use crate::frame::{Frame, Item, Slot, SlotState, Stage, Tip, Work};
 use crate::ids::{AttemptId, Commit, FramePath, StepId, TaskId};
+use crate::role::Kind;
 use crate::run::Run;
 use crate::schedule::Status;
 use crate::workflow::{Step, StepKind};
@@ -166,10 +167,15 @@ pub(super) fn end_frame(run: &mut Run, path: &FramePath, outcome: &Outcome) {
     }
 }
 
-/// Where no step takes tasks one by one, the run has carried the plan out as a whole.
+/// Where no step takes tasks one by one, the run has carried the plan out as a whole; unless nobody
+/// in it makes changes, and the plan itself is what it was for.
 fn complete_all(run: &mut Run, commits: &[Commit]) {
     let mut steps = run.workflow.steps.values();
-    if steps.any(|step| matches!(step.kind, StepKind::Each { .. })) {
+    let makes = run
+        .roles
+        .values()
+        .any(|role| role.kind == Kind::Implementer);
+    if !makes || steps.any(|step| matches!(step.kind, StepKind::Each { .. })) {
         return;
     }
     let tasks = run.plan.iter().flat_map(|plan| &plan.tasks);

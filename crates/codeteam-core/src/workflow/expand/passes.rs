@@ -168,6 +168,12 @@ impl Writer<'_, '_> {
             let mut leads = false;
             for (_, other) in &mut self.graph.entries {
                 if other.person.is_some() {
+                    // Where it is left out, nobody has seen anything.
+                    let skips = other.when.is_some() && other.next.as_ref() == Some(&commit.value);
+                    if skips {
+                        other.next = Some(name.clone());
+                        leads = true;
+                    }
                     continue;
                 }
                 each_target(other, &mut |target| {

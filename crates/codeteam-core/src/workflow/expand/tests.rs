@@ -6,7 +6,7 @@ use expect_test::{Expect, expect};
 
 use crate::role::{Book, Layer};
 use crate::workflow::graph::Graph;
-use crate::workflow::{Check, CheckKind, Compiled, Surroundings, build};
+use crate::workflow::{AsksBefore, Check, CheckKind, Compiled, Surroundings, build};
 use crate::yaml::{Sources, read};
 
 const ROLES: &[(&str, &str)] = &[
@@ -28,6 +28,10 @@ const ROLES: &[(&str, &str)] = &[
 ];
 
 fn compiled(text: &str) -> Result<Compiled, String> {
+    compiled_asking(text, AsksBefore::Nothing)
+}
+
+fn compiled_asking(text: &str, asks_before: AsksBefore) -> Result<Compiled, String> {
     let mut sources = Sources::default();
     let mut book = Book::default();
     for (name, role) in ROLES {
@@ -47,6 +51,7 @@ fn compiled(text: &str) -> Result<Compiled, String> {
         checks: vec![check("tests", "make test"), check("Lint", "make lint")],
         security_role: Some("aud".to_owned()),
         tests: vec!["tests/**".to_owned()],
+        asks_before,
         ..Surroundings::default()
     };
     let node =
@@ -190,6 +195,150 @@ steps:
                                → done
                                ↩ on_conflict → code ↑
         "]],
+    );
+}
+
+#[test]
+fn a_project_may_want_to_be_asked_before_commits() {
+    let asks = |text: &str, asks: AsksBefore, expected: &Expect| {
+        let compiled = compiled_asking(text, asks).unwrap();
+        expected.assert_eq(&Graph::of(&compiled).text());
+    };
+    asks(
+        STEPS,
+        AsksBefore::Each,
+        &expect![[r"
+        flow
+        at most 100 steps, then it fails
+
+        ● code            implementer: imp
+        │                 → review
+        ● review          gatekeeper: rev
+        │                 → commit-preview
+        │                 ↩ on_reject → code ↑
+        ○ commit-preview  person: This would be committed. Commit it?
+        │                 ? commit → commit
+        │                 ? reject → code ↑
+        │                 ? leave → fail
+        ✓ commit          commit to the run's branch
+                          → done
+                          ↩ on_conflict → code ↑
+    "]],
+    );
+    asks(
+        STEPS,
+        AsksBefore::First,
+        &expect![[r"
+        flow
+        at most 100 steps, then it fails
+
+        ● code            implementer: imp
+        │                 → review
+        ● review          gatekeeper: rev
+        │                 → commit-preview
+        │                 ↩ on_reject → code ↑
+        ○ commit-preview  person: This would be committed. Commit it?
+        │                 only if nothing was committed yet
+        │                 ? commit → commit
+        │                 ? reject → code ↑
+        │                 ? leave → fail
+        │                 · left out → commit
+        ✓ commit          commit to the run's branch
+                          → done
+                          ↩ on_conflict → code ↑
+    "]],
+    );
+    // Who is asked already is not asked twice, and every other way to the commit is seen.
+    let asked = "
+steps:
+  code: { role: imp, next: judge }
+  judge:
+    person: Good?
+    answers: { ok: commit, no: { next: code, rejects: true }, later: mend }
+  mend: { role: imp, next: commit }
+  commit: { commit: branch, human_approval: true }
+";
+    asks(
+        asked,
+        AsksBefore::Each,
+        &expect![[r"
+        flow
+        at most 100 steps, then it fails
+
+        ● code             implementer: imp
+        │                  → judge
+        ○ judge            person: Good?
+        │                  ? ok → commit-approval
+        │                  ? no → code ↑
+        │                  ? later → mend
+        ● mend             implementer: imp
+        │                  → commit-approval
+        ○ commit-approval  person: `commit` comes next. Go on?
+        │                  ? approve → commit
+        │                  ? reject → code ↑
+        ✓ commit           commit to the run's branch
+                           → done
+                           ↩ on_conflict → code ↑
+    "]],
+    );
+    let sometimes = "
+settings: { judge: false }
+steps:
+  code: { role: imp, next: judge }
+  judge:
+    person: Good?
+    when: { setting: judge }
+    next: commit
+    answers: { ok: commit, no: { next: code, rejects: true } }
+  commit: { commit: branch }
+";
+    asks(
+        sometimes,
+        AsksBefore::Each,
+        &expect![[r"
+        flow
+        at most 100 steps, then it fails
+
+        ● code            implementer: imp
+        │                 → judge
+        ○ judge           person: Good?
+        │                 only if judge is on
+        │                 ? ok → commit
+        │                 ? no → code ↑
+        │                 · left out → commit-preview
+        ○ commit-preview  person: This would be committed. Commit it?
+        │                 ? commit → commit
+        │                 ? reject → code ↑
+        │                 ? leave → fail
+        ✓ commit          commit to the run's branch
+                          → done
+                          ↩ on_conflict → code ↑
+    "]],
+    );
+    let person = asked.replace(", human_approval: true", "");
+    asks(
+        &person,
+        AsksBefore::Each,
+        &expect![[r"
+        flow
+        at most 100 steps, then it fails
+
+        ● code            implementer: imp
+        │                 → judge
+        ○ judge           person: Good?
+        │                 ? ok → commit
+        │                 ? no → code ↑
+        │                 ? later → mend
+        ● mend            implementer: imp
+        │                 → commit-preview
+        ○ commit-preview  person: This would be committed. Commit it?
+        │                 ? commit → commit
+        │                 ? reject → code ↑
+        │                 ? leave → fail
+        ✓ commit          commit to the run's branch
+                          → done
+                          ↩ on_conflict → code ↑
+    "]],
     );
 }
 

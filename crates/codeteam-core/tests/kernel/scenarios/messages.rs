@@ -1,5 +1,6 @@
 //! Commit messages have the form that is configured, and commits are handed over at the end.
 
+use codeteam_core::assignment::assignment;
 use codeteam_core::workflow::Delivery;
 use expect_test::expect;
 
@@ -44,6 +45,19 @@ fn a_message_without_the_form_goes_back_and_the_next_one_is_taken() {
           run ended: completed
           the run ended: completed
     "#]].assert_eq(&play(&one_task().message("conventional"), &script));
+}
+
+#[test]
+fn the_form_is_told_to_whoever_writes_it_and_to_nobody_else() {
+    let start = one_task().message("[{task_id}] {summary}");
+    let told = |script: &str| {
+        let (world, _) = play_out(&start, script);
+        let id = world.flights.keys().next().unwrap();
+        assignment(&world.run, id).unwrap().outputs
+    };
+    assert_eq!(told(""), [""; 0]);
+    let outputs = told(TO_DESCRIBE);
+    assert!(outputs[0].contains("`[one] <summary>`"), "{outputs:?}");
 }
 
 #[test]

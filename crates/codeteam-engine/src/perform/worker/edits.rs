@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::engine::Engine;
 use crate::perform::worker::files::failed;
-use crate::perform::{Context, Error, Job, oid};
+use crate::perform::{Error, Job, oid};
 
 /// Applies the edits of an answer; says what the worker must be told if they cannot be. An answer
 /// that core will refuse has none.
@@ -26,7 +26,8 @@ pub(super) fn apply(
     assignment: &Assignment,
     answer: &str,
     tree: &Path,
-    context: &Context<'_>,
+    engine: &Engine,
+    note: &dyn Fn(&str),
 ) -> Result<Result<(), Facts>, Error> {
     let form = Form {
         kind: assignment.kind,
@@ -39,7 +40,7 @@ pub(super) fn apply(
         return Ok(Ok(()));
     };
     if assignment.contract == Contract::Strict {
-        if let Some(test) = touched_test(job, &change, context.engine)? {
+        if let Some(test) = touched_test(job, &change, engine)? {
             let message = format!("`{test}` is a test that is there already, and is not changed");
             return Ok(Err(Facts {
                 stage: Stage::Forbidden,
@@ -48,8 +49,7 @@ pub(super) fn apply(
             }));
         }
         if !is_sorted(answer) {
-            let told = "the edits are not in the order of their paths; they are taken in it";
-            (context.lines)(&job.id, told);
+            note("the edits are not in the order of their paths; they are taken in it");
         }
     }
     for edit in &change.edits {

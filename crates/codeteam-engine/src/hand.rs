@@ -1,0 +1,160 @@
+//! A change in a person's own hands: its tree as a worktree to edit, and what became of it.
+//!
+//! The worktree is one beside the frame's own, so that nothing a driver knows of that one is
+//! upset, whoever edits and from wherever. It stays until the frame ends: who was interrupted takes
+//! it up as it is.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use codeteam_core::Run;
+use codeteam_core::frame::{Frame, FrameChange, Question};
+use codeteam_core::ids::{BodyId, PatchId, Tree};
+
+use crate::bodies;
+use crate::engine::Engine;
+use crate::git::{self, Oid};
+use crate::perform::workspace_name;
+use crate::workspace::{self, Ignored, Workspace};
+
+/// Why a change cannot be edited or taken back.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The worktree.
+    #[error(transparent)]
+    Workspace(#[from] workspace::Error),
+    /// The diff cannot be kept.
+    #[error(transparent)]
+    Bodies(#[from] bodies::Error),
+    /// Git.
+    #[error(transparent)]
+    Git(#[from] git::Error),
+    /// A note beside the worktree.
+    #[error("could not write `{}`", path.display())]
+    Note {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// What should name an object does not.
+    #[error("`{0}` is no object of git's")]
+    NotAnObject(String),
+}
+
+/// A worktree lent to a person.
+#[derive(Debug)]
+pub struct Lent {
+    workspace: Workspace,
+    /// Whether an earlier edit is taken up.
+    pub taken_up: bool,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub enum Back {
+    /// What was lent, unchanged.
+    Same,
+    /// Something that cannot be taken, and why.
+    Refused(String),
+    /// Another tree.
+    Changed {
+        /// What an answer comes with: the tree, and the whole change from the base.
+        change: Box<(Tree, FrameChange)>,
+        /// What the person changed, as a patch.
+        own: Vec<u8>,
+        /// The files of it.
+        files: Vec<String>,
+    },
+}
+
+impl Lent {
+    /// Where the files are.
+    pub fn folder(&self) -> PathBuf {
+        self.workspace.tree_dir()
+    }
+}
+
+/// Makes a frame's tree a worktree for a person, or takes up the one that is there for that tree.
+pub fn lend(engine: &Engine, run: &Run, frame: &Frame) -> Result<Lent, Error> {
+    let own = engine.workspace(&run.id, run.sandbox, &workspace_name(&frame.path))?;
+    let (tree, base) = (oid(&frame.tree.0)?, oid(&frame.base.commit.0)?);
+    if let Some(change) = &frame.change
+        && own.is_missing()
+    {
+        let patch = engine.bodies.get(change.diff.as_str())?;
+        own.remake(&base, &oid(&frame.base.tree.0)?, &patch)?;
+    }
+    let name = format!("{}.hand", workspace_name(&frame.path));
+    let workspace = engine
+        .workspace(&run.id, run.sandbox, &name)?
+        .borrowing(&own);
+    let note = engine.workspaces_of(&run.id).join(&name).join("lent");
+    let taken_up =
+        fs::read_to_string(&note).is_ok_and(|lent| lent == frame.tree.0) && !workspace.is_missing();
+    if !taken_up {
+        workspace.prepare(&tree, &base, Ignored::Keep)?;
+        write(&note, &frame.tree.0)?;
+    }
+    Ok(Lent {
+        workspace,
+        taken_up,
+    })
+}
+
+/// What a person has made of a worktree. The tree is brought into the user's repository, where
+/// every other worktree finds it.
+pub fn take_back(
+    engine: &Engine,
+    frame: &Frame,
+    question: &Question,
+    lent: &Lent,
+) -> Result<Back, Error> {
+    let workspace = &lent.workspace;
+    let (before, base) = (oid(&frame.tree.0)?, oid(&frame.base.tree.0)?);
+    let (tree, diff) = match workspace.changes(&base) {
+        Ok(found) => found,
+        Err(
+            error @ (workspace::Error::NestedRepositories { .. }
+            | workspace::Error::Unrecordable { .. }),
+        ) => return Ok(Back::Refused(error.to_string())),
+        Err(error) => return Err(error.into()),
+    };
+    if tree == before {
+        return Ok(Back::Same);
+    }
+    if let Some(link) = diff.gitlinks().next() {
+        let path = link.path.display();
+        return Ok(Back::Refused(format!(
+            "`{path}` refers to another repository"
+        )));
+    }
+    workspace.transfer(&tree, &oid(&frame.base.commit.0)?)?;
+    let own = workspace.diff(&before, &tree)?;
+    let names = |files: &[git::Changed]| {
+        let name = |file: &git::Changed| file.path.to_string_lossy().into_owned();
+        files.iter().map(name).collect::<Vec<_>>()
+    };
+    let change = FrameChange {
+        by: question.id.lasting(),
+        patch: PatchId(diff.patch_id.clone()),
+        diff: BodyId(engine.bodies.put(&diff.text)?),
+        files: names(&diff.files),
+    };
+    Ok(Back::Changed {
+        change: Box::new((Tree(tree.as_str().to_owned()), change)),
+        files: names(&own.files),
+        own: own.text,
+    })
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Error> {
+    fs::write(path, text).map_err(|source| Error::Note {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+fn oid(text: &str) -> Result<Oid, Error> {
+    Oid::parse(text).ok_or_else(|| Error::NotAnObject(text.to_owned()))
+}

@@ -1,0 +1,332 @@
+//! What can be said to a question: its own answers as commands, and what always helps.
+
+use codeteam_core::Run;
+use codeteam_core::frame::{Frame, Question, QuestionKind};
+use codeteam_core::workflow::{Answer, StepKind};
+use codeteam_core::yaml::nearest;
+
+/// Everything that can be said to a question.
+pub(super) struct Asked {
+    /// What is in front of the cursor.
+    pub(super) prompt: String,
+    /// The commands, in the order in which they are shown.
+    pub(super) commands: Vec<Command>,
+    /// What a text without a command means.
+    pub(super) text: Text,
+    /// Keys that count by themselves.
+    pub(super) keys: Vec<char>,
+}
+
+/// A command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Command {
+    /// Its name, without the `/`.
+    pub(super) name: String,
+    /// What may follow it.
+    pub(super) takes: &'static str,
+    /// What it does.
+    pub(super) about: &'static str,
+    pub(super) act: Act,
+}
+
+/// What a command does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Act {
+    /// Answers, with what follows as a note.
+    Answer(String),
+    /// Answers, if there are words to it.
+    Reject(String),
+    /// Answers in words, beginning with the command itself.
+    SavePlan,
+    /// Gives the change into the person's hands.
+    Edit(String),
+    /// Opens the plan in the person's editor.
+    EditPlan,
+    Show,
+    Diff,
+    Report,
+    Skip,
+    Abort,
+    Next,
+    Help,
+    Quit,
+}
+
+/// What a text without a command means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Text {
+    /// It is the answer.
+    Answer,
+    /// It is the note of this answer.
+    Note(String),
+    /// It must be one of these.
+    OneOf(Vec<String>),
+}
+
+/// What a line is taken for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// A command, and what follows it.
+    Command(Act, String),
+    /// A text.
+    Text(String),
+    /// Nothing: this is what to say about it.
+    Unclear(String),
+}
+
+/// Commands of a conversation about a plan, for those who use one when it is not its time.
+const LATER: &[(&str, &str)] = &[
+    (
+        "accept_plan",
+        "there is no plan yet; `/save_plan` has it written",
+    ),
+    (
+        "request_feedback_round",
+        "there is no plan yet; `/save_plan` has it written",
+    ),
+    (
+        "save_plan",
+        "the plan is written; `/accept_plan` takes it as it is, and what you write changes it",
+    ),
+    ("accept_changes", "there is no change to accept here"),
+    ("reject_changes", "there is no change to reject here"),
+];
+
+impl Asked {
+    pub(super) fn of(run: &Run, question: &Question, several: bool) -> Self {
+        let frame = run.frames.get(&question.id.frame);
+        let changed = frame.is_some_and(|frame| frame.change.is_some());
+        let mut asked = Self {
+            prompt: prompt(run, frame, question),
+            commands: Vec::new(),
+            text: Text::OneOf(question.answers.clone()),
+            keys: Vec::new(),
+        };
+        if question.answers.is_empty() {
+            asked.text = Text::Answer;
+            asked.put(
+                "save_plan",
+                "[words]",
+                "no more questions: write the plan",
+                Act::SavePlan,
+            );
+            if !is_planner(run, question) {
+                asked.commands.clear();
+            }
+        }
+        for answer in &question.answers {
+            asked.answer(run, question, answer, changed);
+        }
+        asked.common(run, frame, several);
+        asked
+    }
+
+    fn put(&mut self, name: &str, takes: &'static str, about: &'static str, act: Act) {
+        self.commands.push(Command {
+            name: name.to_owned(),
+            takes,
+            about,
+            act,
+        });
+    }
+
+    fn answer(&mut self, run: &Run, question: &Question, answer: &str, changed: bool) {
+        let act = Act::Answer(answer.to_owned());
+        let written = written(run, question, answer);
+        let rejects = written.is_some_and(|a| a.rejects);
+        if written.is_some_and(|a| a.edits) {
+            let act = Act::Edit(answer.to_owned());
+            return self.put(
+                answer,
+                "[--shell]",
+                "change it yourself, and have it checked",
+                act,
+            );
+        }
+        let judged = changed && question.kind == QuestionKind::Step;
+        match answer {
+            "accept" | "approve" if judged => {
+                self.put("accept_changes", "[words]", "take it as it is", act);
+            }
+            "reject" if judged => {
+                let act = Act::Reject(answer.to_owned());
+                self.put("reject_changes", "<feedback>", "send it back", act);
+            }
+            "accept_plan" => self.put(answer, "", "take the plan as it is", act),
+            "request_feedback_round" => {
+                self.put(answer, "", "have the plan checked by another role", act);
+            }
+            "change" if rejects && !changed => {
+                self.text = Text::Note(answer.to_owned());
+                let act = Act::Reject(answer.to_owned());
+                self.put(answer, "<words>", "tell the planner what to change", act);
+            }
+            _ => self.put(answer, "[words]", "answer so", act),
+        }
+    }
+
+    fn common(&mut self, run: &Run, frame: Option<&Frame>, several: bool) {
+        let changed = frame.is_some_and(|frame| frame.change.is_some());
+        if changed {
+            self.put("diff", "", "the change", Act::Diff);
+            self.put("report", "", "the whole report", Act::Report);
+            self.keys = vec!['d', 'r', '?'];
+        }
+        if run.plan.is_some() {
+            if !changed {
+                self.put("edit", "", "open the plan in your editor", Act::EditPlan);
+            }
+            self.put("show", "", "the plan", Act::Show);
+        }
+        if frame.is_some_and(|frame| !frame.path.is_root()) {
+            self.put("skip", "", "leave this task out", Act::Skip);
+        }
+        if several {
+            self.put("next", "", "the next question that is open", Act::Next);
+        }
+        self.put("abort", "[why]", "end the run", Act::Abort);
+        self.put("help", "", "this list", Act::Help);
+        self.put("quit", "", "leave; it waits for you", Act::Quit);
+        if self.text == Text::Answer || matches!(self.text, Text::Note(_)) {
+            self.keys.clear();
+        }
+    }
+
+    /// What Tab completes.
+    pub(super) fn names(&self) -> Vec<String> {
+        let names = self.commands.iter().map(|c| format!("/{}", c.name));
+        names.collect()
+    }
+
+    /// What a line means.
+    pub(super) fn take(&self, line: &str) -> Taken {
+        let line = line.trim();
+        let Some(rest) = line.strip_prefix('/') else {
+            return self.text(line);
+        };
+        let (name, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        if let Some(command) = self.commands.iter().find(|c| c.name == name) {
+            return Taken::Command(command.act.clone(), rest.trim().to_owned());
+        }
+        // An answer by its own name, whatever the command is called.
+        let own = self.commands.iter().find(|command| {
+            matches!(&command.act, Act::Answer(a) | Act::Reject(a) | Act::Edit(a) if a == name)
+        });
+        if let Some(command) = own {
+            return Taken::Command(command.act.clone(), rest.trim().to_owned());
+        }
+        if let Some((_, why)) = LATER.iter().find(|(later, _)| *later == name) {
+            return Taken::Unclear((*why).to_owned());
+        }
+        Taken::Unclear(match self.near(name) {
+            Some(near) => format!("there is no `/{name}`; did you mean `/{near}`?"),
+            None => format!("there is no `/{name}`; `/help` lists what there is"),
+        })
+    }
+
+    fn text(&self, line: &str) -> Taken {
+        if line.is_empty() {
+            return Taken::Unclear(String::new());
+        }
+        let Text::OneOf(answers) = &self.text else {
+            return Taken::Text(line.to_owned());
+        };
+        let names: Vec<&str> = answers.iter().map(String::as_str).collect();
+        if names.contains(&line) {
+            return self.take(&format!("/{line}"));
+        }
+        let all: Vec<String> = self
+            .commands
+            .iter()
+            .map(|c| format!("`/{}`", c.name))
+            .collect();
+        let first = line.split_whitespace().next().unwrap_or_default();
+        let near = self.near(first);
+        let near = near.map(|near| format!("did you mean `/{near}`? "));
+        Taken::Unclear(format!(
+            "{}say it with one of: {}",
+            near.unwrap_or_default(),
+            all.join(", ")
+        ))
+    }
+
+    /// The command that was meant, by all of its name or by how it begins.
+    fn near(&self, typed: &str) -> Option<&str> {
+        let names = || self.commands.iter().map(|c| c.name.as_str());
+        nearest(typed, names()).or_else(|| {
+            let heads = names().map(|name| name.split('_').next().unwrap_or(name));
+            let head = nearest(typed, heads)?;
+            names().find(|name| name.split('_').next() == Some(head))
+        })
+    }
+
+    /// The commands, for `/help`.
+    pub(super) fn help(&self) -> String {
+        let head = |c: &Command| format!("/{} {}", c.name, c.takes);
+        let widest = self.commands.iter().map(|c| head(c).trim_end().len()).max();
+        let widest = widest.unwrap_or(0);
+        let mut text: Vec<String> = self
+            .commands
+            .iter()
+            .map(|c| format!("  {:<widest$}  {}", head(c).trim_end(), c.about))
+            .collect();
+        if !self.keys.is_empty() {
+            text.push(
+                "  d, r, ? where nothing is written: the diff, the report, this list".to_owned(),
+            );
+        }
+        match &self.text {
+            Text::Answer => text.push("  Anything else is your answer.".to_owned()),
+            Text::Note(_) => {
+                text.push("  Anything else goes to the planner, who changes the plan.".to_owned());
+            }
+            Text::OneOf(_) => {}
+        }
+        text.push(
+            "  Several lines: Alt-Enter or Ctrl-J, a `\\` at the end of a line, or between two `\"\"\"`."
+                .to_owned(),
+        );
+        text.join("\n")
+    }
+}
+
+/// An answer as the workflow has it.
+fn written<'a>(run: &'a Run, question: &Question, answer: &str) -> Option<&'a Answer> {
+    let by_step = matches!(question.kind, QuestionKind::Step | QuestionKind::Rebound);
+    match &run.step(&question.id.step)?.kind {
+        StepKind::Person { answers, .. } if by_step => answers.iter().find(|a| a.name == answer),
+        _ => None,
+    }
+}
+
+/// Whether a planner asks, who owes a plan.
+fn is_planner(run: &Run, question: &Question) -> bool {
+    let Some(StepKind::Role(role)) = run.step(&question.id.step).map(|step| &step.kind) else {
+        return false;
+    };
+    let mut roles = role.slots.iter().filter_map(|name| run.roles.get(name));
+    roles.any(|role| role.kind == codeteam_core::role::Kind::Planner)
+}
+
+fn prompt(run: &Run, frame: Option<&Frame>, question: &Question) -> String {
+    let place = question.id.frame.name();
+    if frame.is_some_and(|frame| frame.change.is_some()) {
+        return format!("judge {place}> ");
+    }
+    if frame.is_some_and(|frame| !frame.path.is_root()) {
+        return format!("{place}> ");
+    }
+    let plan = run.plan.as_ref().map(|plan| plan.plan_id.as_str());
+    let plan = plan.filter(|id| !id.is_empty()).unwrap_or(&run.plan_id);
+    if plan.is_empty() {
+        "answer> ".to_owned()
+    } else {
+        format!("plan {plan}> ")
+    }
+}
+
+/// The answer to a question that comes with a change, if it has one.
+pub(crate) fn editing(run: &Run, question: &Question) -> Option<String> {
+    let edits = |answer: &&String| written(run, question, answer).is_some_and(|a| a.edits);
+    question.answers.iter().find(edits).cloned()
+}

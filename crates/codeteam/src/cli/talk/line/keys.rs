@@ -1,0 +1,217 @@
+//! What a terminal sends, as keys.
+
+/// One key, or one paste.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Key {
+    /// Something to write.
+    Char(char),
+    /// A text that was pasted, as one.
+    Paste(String),
+    /// With Ctrl held: the letter, in lower case.
+    Ctrl(char),
+    /// With Alt held.
+    Alt(char),
+    /// Enter.
+    Enter,
+    /// A new line within what is written.
+    NewLine,
+    Tab,
+    Backspace,
+    /// Alt with Backspace.
+    KillWord,
+    Delete,
+    Left,
+    Right,
+    WordLeft,
+    WordRight,
+    Up,
+    Down,
+    Home,
+    End,
+}
+
+/// Takes bytes as they come, in whatever pieces.
+#[derive(Debug, Default)]
+pub(super) struct Decoder {
+    bytes: Vec<u8>,
+    /// What is being pasted, if something is.
+    pasted: Option<Vec<u8>>,
+}
+
+const PASTE: &[u8] = b"\x1b[200~";
+const PASTED: &[u8] = b"\x1b[201~";
+
+impl Decoder {
+    /// Takes bytes.
+    pub(super) fn feed(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Whether what has come is the beginning of something.
+    pub(super) fn is_amid(&self) -> bool {
+        !self.bytes.is_empty() || self.pasted.is_some()
+    }
+
+    /// The next key that has come whole. `more` says whether what is missing may still come: a
+    /// lone escape is none if nothing follows.
+    pub(super) fn next(&mut self, more: bool) -> Option<Key> {
+        loop {
+            if self.pasted.is_some() {
+                return self.paste();
+            }
+            if self.bytes.starts_with(PASTE) {
+                self.bytes.drain(..PASTE.len());
+                self.pasted = Some(Vec::new());
+                continue;
+            }
+            let (taken, key) = self.one(more)?;
+            self.bytes.drain(..taken);
+            if let Some(key) = key {
+                return Some(key);
+            }
+        }
+    }
+
+    fn paste(&mut self) -> Option<Key> {
+        let end = self.bytes.windows(PASTED.len()).position(|w| w == PASTED);
+        let Some(end) = end else {
+            return None;
+        };
+        let text: Vec<u8> = self.bytes.drain(..end).collect();
+        self.bytes.drain(..PASTED.len());
+        self.pasted = None;
+        let text = String::from_utf8_lossy(&text);
+        Some(Key::Paste(text.replace("\r\n", "\n").replace('\r', "\n")))
+    }
+
+    /// How many bytes the next thing takes, and the key it is, if it is one.
+    fn one(&self, more: bool) -> Option<(usize, Option<Key>)> {
+        let first = *self.bytes.first()?;
+        Some(match first {
+            0x1b => return self.escape(more),
+            b'\r' => (1, Some(Key::Enter)),
+            b'\n' => (1, Some(Key::NewLine)),
+            b'\t' => (1, Some(Key::Tab)),
+            0x7f | 0x08 => (1, Some(Key::Backspace)),
+            0..0x20 => (1, Some(Key::Ctrl(char::from(first + b'a' - 1)))),
+            _ => return self.character(more),
+        })
+    }
+
+    fn character(&self, more: bool) -> Option<(usize, Option<Key>)> {
+        let wanted = match self.bytes[0] {
+            0..0x80 => 1,
+            0xc0..0xe0 => 2,
+            0xe0..0xf0 => 3,
+            0xf0..0xf8 => 4,
+            _ => return Some((1, None)),
+        };
+        if self.bytes.len() < wanted {
+            return (!more).then_some((self.bytes.len(), None));
+        }
+        let text = std::str::from_utf8(&self.bytes[..wanted]).ok();
+        let Some(c) = text.and_then(|text| text.chars().next()) else {
+            return Some((1, None));
+        };
+        Some((wanted, (!c.is_control()).then_some(Key::Char(c))))
+    }
+
+    fn escape(&self, more: bool) -> Option<(usize, Option<Key>)> {
+        let Some(second) = self.bytes.get(1) else {
+            return (!more).then_some((1, None));
+        };
+        Some(match second {
+            b'[' | b'O' => return self.sequence(more),
+            b'\r' | b'\n' => (2, Some(Key::NewLine)),
+            0x7f | 0x08 => (2, Some(Key::KillWord)),
+            0x20..0x7f => (2, Some(Key::Alt(char::from(*second)))),
+            _ => (1, None),
+        })
+    }
+
+    /// `ESC [ 1 ; 5 C` and its like.
+    fn sequence(&self, more: bool) -> Option<(usize, Option<Key>)> {
+        let rest = &self.bytes[2..];
+        let Some(end) = rest.iter().position(|b| (0x40..0x7f).contains(b)) else {
+            // What no terminal sends must not keep everything after it waiting.
+            let given_up = !more || rest.len() > 32;
+            return given_up.then_some((self.bytes.len(), None));
+        };
+        let numbers = &rest[..end];
+        let far = numbers.ends_with(b";5") || numbers.ends_with(b";3");
+        let key = match (rest[end], numbers) {
+            (b'A', _) => Some(Key::Up),
+            (b'B', _) => Some(Key::Down),
+            (b'C', _) if far => Some(Key::WordRight),
+            (b'D', _) if far => Some(Key::WordLeft),
+            (b'C', _) => Some(Key::Right),
+            (b'D', _) => Some(Key::Left),
+            (b'H', _) | (b'~', b"1" | b"7") => Some(Key::Home),
+            (b'F', _) | (b'~', b"4" | b"8") => Some(Key::End),
+            (b'~', b"3") => Some(Key::Delete),
+            _ => None,
+        };
+        Some((2 + end + 1, key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(pieces: &[&[u8]]) -> Vec<Key> {
+        let mut decoder = Decoder::default();
+        let mut keys = Vec::new();
+        for piece in pieces {
+            decoder.feed(piece);
+            while let Some(key) = decoder.next(true) {
+                keys.push(key);
+            }
+        }
+        while let Some(key) = decoder.next(false) {
+            keys.push(key);
+        }
+        keys
+    }
+
+    #[test]
+    fn keys_come_in_any_pieces() {
+        let sent = "aé\x1b[A\x1b[1;5D\x1bb\x1b\r\r\n\x01\x7f\x1b\x7f\x1b[3~".as_bytes();
+        let wanted = vec![
+            Key::Char('a'),
+            Key::Char('é'),
+            Key::Up,
+            Key::WordLeft,
+            Key::Alt('b'),
+            Key::NewLine,
+            Key::Enter,
+            Key::NewLine,
+            Key::Ctrl('a'),
+            Key::Backspace,
+            Key::KillWord,
+            Key::Delete,
+        ];
+        assert_eq!(keys(&[sent]), wanted);
+        let bytes: Vec<&[u8]> = sent.chunks(1).collect();
+        assert_eq!(keys(&bytes), wanted);
+    }
+
+    #[test]
+    fn a_paste_is_one_text_whatever_is_in_it() {
+        let sent = b"\x1b[200~one\r\ntwo\rthree \x1b[A\x03\x1b[201~x";
+        let pasted = Key::Paste("one\ntwo\nthree \u{1b}[A\u{3}".to_owned());
+        assert_eq!(keys(&[sent]), [pasted.clone(), Key::Char('x')]);
+        let bytes: Vec<&[u8]> = sent.chunks(3).collect();
+        assert_eq!(keys(&bytes), [pasted, Key::Char('x')]);
+    }
+
+    #[test]
+    fn what_means_nothing_is_passed_over() {
+        assert_eq!(keys(&[b"\x1b"]), []);
+        assert_eq!(keys(&[b"\x1b[99;99x\xff\x80a"]), [Key::Char('a')]);
+        assert_eq!(
+            keys(&[b"\x1b[1111111111111111111111111111111111", b"a"]),
+            [Key::Char('a')]
+        );
+    }
+}

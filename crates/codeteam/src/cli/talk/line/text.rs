@@ -1,0 +1,200 @@
+//! The text that is being written, and what keys do to it.
+
+use unicode_width::UnicodeWidthChar as _;
+
+/// A text and the place in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Text {
+    text: String,
+    at: usize,
+}
+
+impl Text {
+    pub(super) fn new(text: String) -> Self {
+        let at = text.len();
+        Self { text, at }
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The place in it, in bytes.
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    pub(super) fn before(&self) -> &str {
+        &self.text[..self.at]
+    }
+
+    pub(super) fn after(&self) -> &str {
+        &self.text[self.at..]
+    }
+
+    pub(super) fn insert(&mut self, text: &str) {
+        self.text.insert_str(self.at, text);
+        self.at += text.len();
+    }
+
+    /// Where the character before begins: with all that is drawn over it.
+    fn left(&self) -> usize {
+        let mut chars = self.before().char_indices().rev();
+        let found = chars.find(|(_, c)| *c == '\n' || c.width().unwrap_or(1) > 0);
+        found.map_or(0, |(at, _)| at)
+    }
+
+    /// Where the character here ends.
+    fn right(&self) -> usize {
+        let mut chars = self.after().char_indices().skip(1);
+        let found = chars.find(|(_, c)| *c == '\n' || c.width().unwrap_or(1) > 0);
+        found.map_or(self.text.len(), |(at, _)| self.at + at)
+    }
+
+    fn word_left(&self) -> usize {
+        let trimmed = self
+            .before()
+            .trim_end_matches(|c: char| !c.is_alphanumeric());
+        trimmed.trim_end_matches(char::is_alphanumeric).len()
+    }
+
+    fn word_right(&self) -> usize {
+        let rest = self
+            .after()
+            .trim_start_matches(|c: char| !c.is_alphanumeric());
+        let rest = rest.trim_start_matches(char::is_alphanumeric);
+        self.text.len() - rest.len()
+    }
+
+    pub(super) fn line_start(&self) -> usize {
+        self.before().rfind('\n').map_or(0, |at| at + 1)
+    }
+
+    pub(super) fn line_end(&self) -> usize {
+        self.after()
+            .find('\n')
+            .map_or(self.text.len(), |n| self.at + n)
+    }
+
+    pub(super) fn go(&mut self, to: Place) {
+        self.at = self.find(to);
+    }
+
+    pub(super) fn find(&self, place: Place) -> usize {
+        match place {
+            Place::Left => self.left(),
+            Place::Right => self.right(),
+            Place::WordLeft => self.word_left(),
+            Place::WordRight => self.word_right(),
+            Place::LineStart => self.line_start(),
+            Place::LineEnd => self.line_end(),
+            Place::Above => self.vertical(self.line_start().checked_sub(1)),
+            Place::Below => self.vertical(Some(self.line_end() + 1)),
+        }
+    }
+
+    /// The same column in the line that holds a byte, or here if there is none.
+    fn vertical(&self, byte: Option<usize>) -> usize {
+        let Some(byte) = byte.filter(|byte| *byte <= self.text.len()) else {
+            return self.at;
+        };
+        let column = self.text[self.line_start()..self.at].chars().count();
+        let start = self.text[..byte].rfind('\n').map_or(0, |at| at + 1);
+        let line = self.text[start..].split('\n').next().unwrap_or_default();
+        let into = line
+            .char_indices()
+            .nth(column)
+            .map_or(line.len(), |(at, _)| at);
+        start + into
+    }
+
+    /// Takes out what is between here and a place.
+    pub(super) fn kill(&mut self, to: Place) -> String {
+        let to = self.find(to);
+        let (from, to) = (self.at.min(to), self.at.max(to));
+        self.at = from;
+        self.text.drain(from..to).collect()
+    }
+
+    /// Puts something in the place of what was written before.
+    pub(super) fn replace_before(&mut self, from: usize, text: &str) {
+        self.text.replace_range(from..self.at, text);
+        self.at = from + text.len();
+    }
+}
+
+/// A place to go to.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    Left,
+    Right,
+    WordLeft,
+    WordRight,
+    LineStart,
+    LineEnd,
+    Above,
+    Below,
+}
+
+/// Whether a text is not at its end yet: its last line ends in `\`, or a `"""` is open.
+pub(crate) fn goes_on(text: &str) -> bool {
+    if text.trim_start().starts_with(FENCE) {
+        return text.matches(FENCE).count() < 2;
+    }
+    text.ends_with('\\') && !text.ends_with("\\\\")
+}
+
+/// The text that was meant: without the signs that made it go on.
+pub(crate) fn meant(text: &str) -> String {
+    let trimmed = text.trim();
+    if let Some(inner) = trimmed.strip_prefix(FENCE) {
+        return inner.strip_suffix(FENCE).unwrap_or(inner).trim().to_owned();
+    }
+    trimmed.replace("\\\n", "\n")
+}
+
+const FENCE: &str = "\"\"\"";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_found_in_several_lines() {
+        let mut text = Text::new("first line\nsecond".to_owned());
+        text.go(Place::Above);
+        assert_eq!(text.before(), "first ");
+        text.go(Place::Above);
+        assert_eq!(text.before(), "first ");
+        text.go(Place::LineEnd);
+        text.go(Place::WordLeft);
+        assert_eq!(text.kill(Place::LineEnd), "line");
+        text.go(Place::Below);
+        assert_eq!(text.before(), "first \nsecond");
+        text.insert("!");
+        assert_eq!(text.kill(Place::LineStart), "second!");
+        assert_eq!(text.as_str(), "first \n");
+    }
+
+    #[test]
+    fn what_is_drawn_as_one_goes_as_one() {
+        let mut text = Text::new("ae\u{301}b".to_owned());
+        text.go(Place::Left);
+        text.go(Place::Left);
+        assert_eq!((text.before(), text.after()), ("a", "e\u{301}b"));
+        text.kill(Place::Right);
+        assert_eq!(text.as_str(), "ab");
+    }
+
+    #[test]
+    fn a_text_goes_on_by_a_backslash_and_in_a_fence() {
+        for whole in ["", "a", "a\\\\", "\"\"\"a\nb\"\"\"", "a \"\"\" b"] {
+            assert!(!goes_on(whole), "{whole}");
+        }
+        for part in ["a\\", "\"\"\"", "\"\"\"a\nb", "a\\\nb\\"] {
+            assert!(goes_on(part), "{part}");
+        }
+        assert_eq!(meant(" a\\\nb "), "a\nb");
+        assert_eq!(meant("\"\"\"\na\n\nb\n\"\"\""), "a\n\nb");
+    }
+}

@@ -1,0 +1,121 @@
+//! Programs of the person's own: their editor, their pager, their shell. The terminal is theirs
+//! until they end.
+
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::screen::Screen;
+use crate::problem::Problem;
+
+/// Whether another program has the terminal: Ctrl-C is meant for it then.
+static ELSEWHERE: AtomicBool = AtomicBool::new(false);
+
+/// Whether another program has the terminal.
+pub(crate) fn is_elsewhere() -> bool {
+    ELSEWHERE.load(Ordering::Relaxed)
+}
+
+/// What the person has said about their programs.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the programs of the person at the terminal are the skin's own matter"
+)]
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// Whether the terminal can only print.
+pub(super) fn is_dumb() -> bool {
+    variable("TERM").is_none_or(|term| term == "dumb")
+}
+
+/// Opens files of a folder in the person's editor.
+pub(super) fn edit(screen: &Screen, folder: &Path, files: &[String]) -> Result<(), Problem> {
+    let editor = variable("VISUAL").or_else(|| variable("EDITOR"));
+    let editor = editor.unwrap_or_else(|| "vi".into());
+    // As git does: what is configured may have arguments.
+    let mut script = OsString::from("exec ");
+    script.push(&editor);
+    script.push(r#" "$@""#);
+    let mut args = vec!["-c".into(), script, editor.clone()];
+    args.extend(files.iter().map(OsString::from));
+    let done = run(screen, "sh".as_ref(), &args, Some(folder), None);
+    let shown = editor.to_string_lossy();
+    ended(done, &shown, "set `VISUAL` or `EDITOR` to another editor")
+}
+
+/// Lets the person work in a folder, in a shell.
+pub(super) fn shell(screen: &Screen, folder: &Path) -> Result<(), Problem> {
+    let shell = variable("SHELL").unwrap_or_else(|| "/bin/sh".into());
+    // A shell ends with the code of its last command, which is nobody's business.
+    run(screen, &shell, &[], Some(folder), None)
+        .map(drop)
+        .map_err(|e| {
+            let shell = shell.to_string_lossy();
+            Problem::user(format!("the shell `{shell}` could not be started")).caused_by(&e)
+        })
+}
+
+/// Shows a text that may be longer than the screen.
+pub(super) fn page(screen: &Screen, text: &str) -> Result<(), Problem> {
+    let pager = variable("PAGER").unwrap_or_else(|| "less -R".into());
+    let args = ["-c".into(), pager.clone()];
+    let done = run(screen, "sh".as_ref(), &args, None, Some(text));
+    ended(
+        done,
+        &pager.to_string_lossy(),
+        "set `PAGER` to another pager",
+    )
+}
+
+fn ended(done: io::Result<bool>, program: &str, hint: &str) -> Result<(), Problem> {
+    match done {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Problem::user(format!("`{program}` has failed")).hint(hint)),
+        Err(error) => Err(Problem::user(format!("`{program}` could not be started"))
+            .caused_by(&error)
+            .hint(hint)),
+    }
+}
+
+/// Runs a program on the person's terminal; says whether it ended well.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "not a worker and not a check: the person's own program, on their terminal"
+)]
+fn run(
+    screen: &Screen,
+    program: &std::ffi::OsStr,
+    args: &[OsString],
+    folder: Option<&Path>,
+    input: Option<&str>,
+) -> io::Result<bool> {
+    screen.hold();
+    ELSEWHERE.store(true, Ordering::Relaxed);
+    let started = || {
+        let mut command = Command::new(program);
+        command.args(args);
+        // What is printed belongs to the person, not to the result.
+        command.stdout(Stdio::from(io::stderr().as_fd().try_clone_to_owned()?));
+        if let Some(folder) = folder {
+            command.current_dir(folder);
+        }
+        if input.is_some() {
+            command.stdin(Stdio::piped());
+        }
+        let mut child = command.spawn()?;
+        if let (Some(text), Some(mut pipe)) = (input, child.stdin.take()) {
+            // Whoever has seen enough closes it.
+            let _ = pipe.write_all(text.as_bytes());
+        }
+        child.wait()
+    };
+    let done = started();
+    ELSEWHERE.store(false, Ordering::Relaxed);
+    screen.release();
+    Ok(done?.success())
+}

@@ -1,0 +1,185 @@
+//! A terminal to try codeteam in: what it shows is waited for, what a person types is sent as keys.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use crate::project::Project;
+
+/// However slow the machine is: longer than anything takes.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+/// A codeteam at a terminal. Killed when the test lets go of it.
+pub(crate) struct Terminal {
+    child: Child,
+    keys: File,
+    raw: Vec<u8>,
+    /// All that was shown, without colours and movements.
+    seen: String,
+    /// How much of it was waited for.
+    read: usize,
+}
+
+impl Project {
+    /// Starts codeteam at a terminal of its own.
+    pub(crate) fn terminal(&self, args: &[&str]) -> Terminal {
+        self.terminal_with(args, &[])
+    }
+
+    /// The same, with more in the environment.
+    pub(crate) fn terminal_with(&self, args: &[&str], env: &[(&str, &str)]) -> Terminal {
+        let mut command = self.codeteam(args);
+        command.env("TERM", "xterm").env("PAGER", "cat");
+        command.envs(env.iter().copied());
+        Terminal::start(command)
+    }
+}
+
+impl Terminal {
+    fn start(mut command: Command) -> Self {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let keys = openpt(flags).unwrap();
+        grantpt(&keys).unwrap();
+        unlockpt(&keys).unwrap();
+        resize(&keys, 100);
+        let inside = ioctl_tiocgptpeer(&keys, flags).unwrap();
+        let child = command
+            .stdin(Stdio::from(inside.try_clone().unwrap()))
+            .stdout(Stdio::from(inside.try_clone().unwrap()))
+            .stderr(Stdio::from(inside))
+            .spawn()
+            .unwrap();
+        // Its own ends of the terminal go with it.
+        drop(command);
+        Self {
+            child,
+            keys: File::from(keys),
+            raw: Vec::new(),
+            seen: String::new(),
+            read: 0,
+        }
+    }
+
+    /// Presses keys.
+    pub(crate) fn keys(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Writes a line and presses Enter.
+    pub(crate) fn line(&mut self, text: &str) {
+        self.keys(&format!("{text}\r"));
+    }
+
+    /// Waits until this is shown, after what was waited for before.
+    #[track_caller]
+    pub(crate) fn until(&mut self, marker: &str) {
+        let deadline = Instant::now() + DEADLINE;
+        loop {
+            if let Some(at) = self.seen[self.read..].find(marker) {
+                self.read += at + marker.len();
+                return;
+            }
+            assert!(Instant::now() < deadline, "no {marker:?}:\n{}", self.rest());
+            assert!(self.more(), "ended without {marker:?}:\n{}", self.rest());
+        }
+    }
+
+    /// Waits until all of these are shown, one after the other.
+    #[track_caller]
+    pub(crate) fn shows(&mut self, markers: &[&str]) {
+        for marker in markers {
+            self.until(marker);
+        }
+    }
+
+    /// What was shown and not waited for.
+    fn rest(&self) -> &str {
+        &self.seen[self.read..]
+    }
+
+    /// Takes in what is shown; whether the terminal is still there.
+    fn more(&mut self) -> bool {
+        let wait = Timespec::try_from(Duration::from_secs(1)).unwrap();
+        let mut fds = [PollFd::new(&self.keys, PollFlags::IN)];
+        if poll(&mut fds, Some(&wait)).unwrap() == 0 {
+            return true;
+        }
+        let mut bytes = [0; 4096];
+        // Linux says EIO when the other end is closed.
+        let Ok(n) = self.keys.read(&mut bytes) else {
+            return false;
+        };
+        self.raw.extend_from_slice(&bytes[..n]);
+        self.seen = plain(&self.raw);
+        n > 0
+    }
+
+    /// Makes the terminal so wide.
+    pub(crate) fn resize(&self, columns: u16) {
+        resize(&self.keys, columns);
+        self.signal(Signal::WINCH);
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.id()).unwrap();
+        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+    }
+
+    /// Kills it as a power cut would.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Waits for its end, which must have this code; all that was shown.
+    #[track_caller]
+    pub(crate) fn end(mut self, code: i32) -> String {
+        let deadline = Instant::now() + DEADLINE;
+        while self.more() {
+            assert!(Instant::now() < deadline, "no end:\n{}", self.rest());
+        }
+        let status = self.child.wait().unwrap();
+        assert_eq!(status.code(), Some(code), "\n{}", self.seen);
+        std::mem::take(&mut self.seen)
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn resize(keys: &impl std::os::fd::AsFd, columns: u16) {
+    let size = Winsize {
+        ws_row: 40,
+        ws_col: columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    tcsetwinsize(keys.as_fd(), size).unwrap();
+}
+
+/// What a terminal got, without what moves and colours.
+fn plain(raw: &[u8]) -> String {
+    let text = String::from_utf8_lossy(raw);
+    let mut shown = String::new();
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\u{1b}' if chars.next_if_eq(&'[').is_some() => {
+                while chars.next().is_some_and(|c| !c.is_ascii_alphabetic()) {}
+            }
+            '\r' => {}
+            c => shown.push(c),
+        }
+    }
+    shown
+}
