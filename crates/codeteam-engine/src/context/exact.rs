@@ -170,8 +170,8 @@ pub(crate) fn summary(files: &dyn Files, root: Option<&str>) -> String {
             let more = format!("... and {left} more files");
             length += line.chars().count() + 1;
             // What is left is told in a line too, unless it is nothing.
-            let room = if left > 1 { more.len() + 1 } else { 0 };
-            if length + room > MAX_SUMMARY {
+            let kept = if left > 1 { more.len() + 1 } else { 0 };
+            if length + kept > MAX_SUMMARY {
                 if detail == Detail::Name {
                     text.push_str(&more);
                     return text;
