@@ -20,6 +20,7 @@ fn help_names_every_command_and_exit_code() {
         Commands:
           init         Look at this repository, and write the configuration that fits it
           demo         Run the whole job on a small sample project, with scripted workers
+          plan         Shape a plan in a conversation with the planner; nothing is built
           run          Take a goal to verified commits on a branch of its own
           status       Show the runs of this project, or one of them
           log          Print what happened in a run
@@ -29,6 +30,7 @@ fn help_names_every_command_and_exit_code() {
           approve      Say yes to the question a run waits with
           reject       Say no to the question a run waits with, and why
           answer       Answer the question a run waits with
+          edit         Change what a run wants judged yourself, and hand it back
           resume       Take a run up where it stands
           retry        Take failed tasks of a run up again
           skip         Leave a task out; what depends on it goes on
