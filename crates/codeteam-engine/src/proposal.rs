@@ -119,11 +119,11 @@ impl Proposal {
 }
 
 /// The files of a patch with their counts, as git writes it without renames.
-fn files(patch: &[u8]) -> Vec<File> {
+fn files(diff: &[u8]) -> Vec<File> {
     let mut files: Vec<File> = Vec::new();
     // How many lines of a hunk are still to come, old and new: within one a line is never a header.
     let (mut old, mut new) = (0_u64, 0_u64);
-    for line in patch.split(|byte| *byte == b'\n') {
+    for line in diff.split(|byte| *byte == b'\n') {
         if old > 0 || new > 0 {
             let counts = files.last_mut().and_then(|file| file.lines.as_mut());
             match (line.first(), counts) {

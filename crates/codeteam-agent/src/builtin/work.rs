@@ -218,6 +218,7 @@ impl Work<'_, '_> {
             return Ok(After::Submitted(answer));
         }
         let said: String = reply.text.trim().chars().take(80).collect();
+        let said = said.replace('\n', " ");
         let why = match &reply.stop {
             Stop::Cut => "its answer was cut off because it reached the limit of tokens".to_owned(),
             Stop::Refused(why) => format!("the model refused: {why}"),

@@ -68,9 +68,26 @@ fn commits(project: &Project) -> Vec<String> {
 fn codeteam() {
     let project = Project::new();
     let reject = "
+  - match: { role: security, round: 1 }
+    do: [ { submit: { verdict: reject, reason: Not yet } } ]";
+    let done = start(&project, "codeteam", &script(reject), 0);
+    done.says(&[
+        "prompter wrote",
+        "security rejects",
+        "back to code",
+        "round 2",
+    ]);
+    assert_eq!(commits(&project), ["Make committer"]);
+    assert_eq!(project.made("one.txt"), "round 2");
+}
+
+#[test]
+fn lean() {
+    let project = Project::new();
+    let reject = "
   - match: { role: reviewer, round: 1 }
     do: [ { submit: { verdict: reject, reason: Not yet } } ]";
-    start(&project, "codeteam", &script(reject), 0).says(&["back to code", "round 2"]);
+    start(&project, "lean", &script(reject), 0).says(&["back to code", "round 2"]);
     assert_eq!(commits(&project), ["Make committer"]);
     assert_eq!(project.made("one.txt"), "round 2");
 }
@@ -192,8 +209,7 @@ fn solo() {
       - submit: { summary: Made one }"#;
     let done = start(&project, "solo", &script(failing), 0);
     done.says(&["back to execute", "1 of 1 tasks done"]);
-    let run = project.shown()["run"].as_str().unwrap().to_owned();
-    let plan = project.read(&format!(".codeteam/planning/{run}/plan.yml"));
+    let plan = project.read(".codeteam/planning/feature-0001/plan.yml");
     assert!(plan.contains("status: \"completed\""), "{plan}");
     assert_eq!(commits(&project), ["x"]);
     assert_eq!(project.made("one.txt"), "round 2");

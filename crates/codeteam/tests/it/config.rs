@@ -132,13 +132,12 @@ fn secrets_are_not_shown() {
 #[test]
 fn what_is_not_yet_in_force_is_said_where_it_belongs() {
     let project = Project::new();
-    project.config("git: { mode: current }\n");
-    let note =
-        "note: `git.mode` is read and checked, but not yet in force (.codeteam/config.yml:1)";
+    project.config("output: { verbose: true }\n");
+    let note = "note: `output` is read and checked, but not yet in force (.codeteam/config.yml:1)";
     let done = project.run(&["config", "show"]).expect(0).says(&[note]);
     assert!(!done.stdout.contains("note"));
     project
-        .run(&["config", "show", "git"])
+        .run(&["config", "show", "output"])
         .expect(0)
         .says(&[note]);
     let other = project.run(&["config", "show", "limits"]).expect(0);

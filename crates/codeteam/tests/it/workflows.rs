@@ -146,10 +146,10 @@ fn the_workflow_of_the_configuration_is_one_like_the_others() {
 workflow: project
 cases:
   - name: qa judges
-    path: [plan, code, verify, review, message, commit]
+    path: [plan, prompt, code, verify, review, message, commit]
   - name: and a person approves
     settings: { human_approval: true }
-    path: [plan, code, verify, review, message, commit-approval]
+    path: [plan, prompt, code, verify, review, message, commit-approval]
     asks: commit-approval
 ";
     project.write(".codeteam/workflows/tests/project.yml", tests);

@@ -198,12 +198,13 @@ steps:
     );
 }
 
+fn asks(text: &str, asks: AsksBefore, expected: &Expect) {
+    let compiled = compiled_asking(text, asks).unwrap();
+    expected.assert_eq(&Graph::of(&compiled).text());
+}
+
 #[test]
 fn a_project_may_want_to_be_asked_before_commits() {
-    let asks = |text: &str, asks: AsksBefore, expected: &Expect| {
-        let compiled = compiled_asking(text, asks).unwrap();
-        expected.assert_eq(&Graph::of(&compiled).text());
-    };
     asks(
         STEPS,
         AsksBefore::Each,
@@ -248,7 +249,10 @@ fn a_project_may_want_to_be_asked_before_commits() {
                           ↩ on_conflict → code ↑
     "]],
     );
-    // Who is asked already is not asked twice, and every other way to the commit is seen.
+}
+
+#[test]
+fn who_is_asked_already_is_not_asked_twice_and_every_other_way_to_the_commit_is_seen() {
     let asked = "
 steps:
   code: { role: imp, next: judge }
