@@ -274,6 +274,17 @@ fn a_change_is_edited_from_another_terminal() {
     let (script, workflow) = to_judge(&project, "true");
     let args = ["run", "x", "--workflow", &workflow, "--script", &script];
     project.run(&args).expect(3);
+    let looked = editor(&project, "pwd");
+    let shell = Done::from(
+        project
+            .codeteam(&["edit", "--shell"])
+            .env("SHELL", looked)
+            .output()
+            .unwrap(),
+    );
+    shell
+        .expect(0)
+        .says(&["run.hand/tree", "nothing was changed"]);
     let nothing = editor(&project, "true");
     let done = Done::from(
         project
