@@ -1,7 +1,7 @@
 //! Drives a run from the command line: progress, interruption, the closing words, the exit code.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use codeteam_core::event::{Delivered, Outcome};
 use codeteam_core::ids::RunId;
@@ -95,15 +95,22 @@ pub(crate) fn observer(scene: &Scene) -> Arc<dyn Observer> {
     Arc::new(Progress::new(Style::detect(), scene.detail))
 }
 
+/// What the next signal stops, once somebody listens for them.
+static STOPS: Mutex<Option<Cancel>> = Mutex::new(None);
+
 /// The first Ctrl-C stops cleanly; a second one ends the process at once.
 fn on_interrupt(interrupt: &Cancel) -> Result<(), Problem> {
+    let stops = || STOPS.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = stops().replace(interrupt.clone());
+    if before.is_some() {
+        return Ok(());
+    }
     let mut signals = signal_hook::iterator::Signals::new([
         signal_hook::consts::SIGINT,
         signal_hook::consts::SIGTERM,
         signal_hook::consts::SIGHUP,
     ])
     .map_err(|e| Problem::environment("could not listen for signals").caused_by(&e))?;
-    let interrupt = interrupt.clone();
     let listen = move || {
         let mut stopping = false;
         for signal in signals.forever() {
@@ -117,7 +124,9 @@ fn on_interrupt(interrupt: &Cancel) -> Result<(), Problem> {
             }
             stopping = true;
             say("stopping: workers are ended, nothing is lost (Ctrl-C once more to stop at once)");
-            interrupt.cancel();
+            if let Some(interrupt) = &*stops() {
+                interrupt.cancel();
+            }
         }
     };
     std::thread::Builder::new()

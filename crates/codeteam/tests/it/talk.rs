@@ -219,11 +219,72 @@ fn what_is_answered_elsewhere_ends_the_prompt() {
 }
 
 #[test]
+fn two_questions_are_asked_one_at_a_time() {
+    let project = Project::new();
+    let go = project.go();
+    let script = project.script(&format!(
+        r#"
+version: 1
+plays:
+  - match: {{ role: coder, task: left }}
+    do: [ {{ write: {{ path: left.sh, content: "left\n" }} }}, {{ submit: {{ summary: Made it }} }} ]
+  - match: {{ role: coder, task: right }}
+    do:
+      - wait_for: {{ path: "{}" }}
+      - write: {{ path: right.sh, content: "right\n" }}
+      - submit: {{ summary: Made it }}
+"#,
+        go.display()
+    ));
+    let steps = JUDGED.split_once("steps:\n").unwrap().1;
+    let steps = steps.replace('\n', "\n    ");
+    let workflow = project.workflow(&format!(
+        "start: tasks\nroles: {{ coder: {{ kind: implementer }} }}\nsteps:\n  tasks:\n    each: task\n    cap: 2\n    next: done\n    steps:\n    {steps}"
+    ));
+    let plan = "tasks: [ { id: left, files: [left.sh] }, { id: right, files: [right.sh] } ]\n";
+    let plan = project.beside("plan.yml", plan);
+    let args = [
+        "run",
+        "x",
+        "--workflow",
+        &workflow,
+        "--script",
+        &script,
+        "--plan",
+        &plan,
+    ];
+    let mut run = project.terminal(&args);
+    run.until("judge left> ");
+    // What happens meanwhile is told above what is being written.
+    run.keys("/ne");
+    std::fs::write(&go, "").unwrap();
+    run.shows(&["right waits for you, too: /next", "judge left> /ne"]);
+    run.line("xt");
+    run.shows(&["1 other question waits", "judge right> "]);
+    run.line("/skip");
+    run.shows(&["was skipped", "judge left> "]);
+    run.line("/accept_changes");
+    run.end(0);
+    assert_eq!(project.made_files(), ["left.sh"]);
+}
+
+#[test]
 fn a_change_is_edited_from_another_terminal() {
     let project = Project::new();
     let (script, workflow) = to_judge(&project, "true");
     let args = ["run", "x", "--workflow", &workflow, "--script", &script];
     project.run(&args).expect(3);
+    let looked = editor(&project, "pwd");
+    let shell = Done::from(
+        project
+            .codeteam(&["edit", "--shell"])
+            .env("SHELL", looked)
+            .output()
+            .unwrap(),
+    );
+    shell
+        .expect(0)
+        .says(&["run.hand/tree", "nothing was changed"]);
     let nothing = editor(&project, "true");
     let done = Done::from(
         project

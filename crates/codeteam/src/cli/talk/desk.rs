@@ -200,6 +200,11 @@ impl Desk {
     fn hear(&self, run: &Run, event: &Event) {
         match event {
             Event::DecisionRefused { .. } => self.lock().refusals += 1,
+            Event::Asked { frame, .. } if self.lock().at.is_some() => {
+                let place = frame.name();
+                self.screen
+                    .say(&format!("{place} waits for you, too: /next"));
+            }
             Event::Answered {
                 question,
                 by,

@@ -110,7 +110,11 @@ impl Person<'_> {
                 Said::Key('d') => self.act(&run, question, &asked, &Act::Diff, ""),
                 Said::Key('r') => self.act(&run, question, &asked, &Act::Report, ""),
                 Said::Key(_) => self.act(&run, question, &asked, &Act::Help, ""),
-                Said::Line(line) => self.line(&run, question, &asked, &line),
+                Said::Line(line) => {
+                    // Others may have asked meanwhile.
+                    let asked = Asked::of(&run, question, self.desk.open() > 1);
+                    self.line(&run, question, &asked, &line)
+                }
             };
             match then {
                 Ok(Then::Again) => {}

@@ -32,12 +32,12 @@ pub(super) fn question(style: Style, run: &Run, question: &Question, asked: &Ask
 
 fn hint(question: &Question, asked: &Asked) -> String {
     let named = |name: &str| asked.commands.iter().any(|c| c.name == name);
-    let several = if named("next") { ", /next" } else { "" };
+    let several = if named("next") { " · /next" } else { "" };
     match &asked.text {
         Text::Answer if named("save_plan") => {
             "Answer, or /save_plan when it knows enough; /help lists the rest.".to_owned()
         }
-        Text::Answer => format!("Answer in words{several}; /help lists the rest."),
+        Text::Answer => format!("Answer in words · /help lists the rest{several}"),
         Text::Note(_) => "Do you want to /accept_plan or /request_feedback_round? What else you \
                           write changes it; /help lists the rest."
             .to_owned(),
@@ -48,7 +48,7 @@ fn hint(question: &Question, asked: &Asked) -> String {
         }
         Text::OneOf(answers) => {
             let answers: Vec<String> = answers.iter().map(|a| format!("/{a}")).collect();
-            format!("{}{several}; /help lists the rest.", answers.join(", "))
+            format!("{}{several} · /help lists the rest", answers.join(" · "))
         }
     }
 }
@@ -116,7 +116,9 @@ pub(super) fn outline(style: Style, plan: &Plan) -> String {
 /// The report of a change, at a glance.
 pub(super) fn report(scene: &Scene, engine: &Engine, run: &Run, frame: &Frame) -> String {
     let report = report::full(engine, run, frame);
-    report.map_or_else(String::new, |report| {
+    report.map_or_else(String::new, |mut report| {
+        // The prompt says what can be decided, and what was decided before is told by its round.
+        (report.review, report.decided) = (None, None);
         crate::cli::report::shown(scene, engine, run, frame, &report)
     })
 }
