@@ -3,6 +3,7 @@
 use codeteam_core::effect::Waiting;
 use codeteam_core::event::Outcome;
 use codeteam_core::findings::Finding;
+use codeteam_core::ids::StepId;
 use codeteam_core::{Effect, Event};
 use serde_json::Value;
 
