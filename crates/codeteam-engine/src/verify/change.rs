@@ -166,7 +166,7 @@ type Lines = (Vec<Line>, Vec<Line>);
 /// The lines of a patch, by the path of their file.
 pub fn hunks(bytes: &[u8]) -> BTreeMap<String, Lines> {
     let mut found: BTreeMap<String, Lines> = BTreeMap::new();
-    let (mut earlier, mut path) = (String::new(), String::new());
+    let (mut earlier, mut file) = (String::new(), String::new());
     // What the hunk has left of either side, and where it stands there.
     let (mut left, mut right) = ((0_u32, 0_u32), (0_u32, 0_u32));
     for line in bytes.split(|byte| *byte == b'\n') {
@@ -176,7 +176,7 @@ pub fn hunks(bytes: &[u8]) -> BTreeMap<String, Lines> {
                 // Some programs leave the space of an empty line out.
                 None => (b' ', line),
             };
-            let entry = found.entry(path.clone()).or_default();
+            let entry = found.entry(file.clone()).or_default();
             let text = || {
                 String::from_utf8_lossy(rest)
                     .trim_end_matches('\r')
@@ -202,11 +202,11 @@ pub fn hunks(bytes: &[u8]) -> BTreeMap<String, Lines> {
             continue;
         }
         if line.starts_with(b"diff --git ") {
-            (earlier, path) = (String::new(), String::new());
+            (earlier, file) = (String::new(), String::new());
         } else if let Some(name) = line.strip_prefix(b"--- ") {
             earlier = named(name);
         } else if let Some(name) = line.strip_prefix(b"+++ ") {
-            path = match named(name) {
+            file = match named(name) {
                 none if none.is_empty() => earlier.clone(),
                 name => name,
             };

@@ -374,6 +374,10 @@ fn nothing_at_all() {
     let project = project();
     let done = go(&project, &["app/math.py"], &[], DONE).expect(1);
     done.says(&["Nothing was changed"]);
+    // No gate has seen it: there is nothing to see.
+    let run = project.shown()["run"].as_str().unwrap().to_owned();
+    let summary = project.read(&format!(".codeteam/runs/{run}/summary.md"));
+    assert!(summary.contains("Nothing was changed"), "{summary}");
     assert_eq!(project.shown()["tip"], project.shown()["base"]);
 }
 

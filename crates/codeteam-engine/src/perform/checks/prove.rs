@@ -34,7 +34,13 @@ impl Gate<'_> {
     pub(super) fn prove(&self, check: &Check, proof: &Proof) -> Result<CheckResult, Error> {
         let look = self.look;
         let files = match plan(look.change()?, Tests(&proof.tests)) {
-            Plan::Nothing => return Ok(Found::default().result(check, proof.told_only)),
+            Plan::Nothing => {
+                // It has passed, and nothing was proved.
+                return Ok(CheckResult {
+                    summary: "the change touches no tests".to_owned(),
+                    ..Found::default().result(check, proof.told_only)
+                });
+            }
             Plan::Inseparable(why) => {
                 return Ok(Found::unproved(why).result(check, proof.told_only));
             }
