@@ -57,8 +57,7 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
             Entry::Stale => format!("{step} must judge again, the change is another one now"),
             _ => return None,
         },
-        // That nobody is asked again is what was wanted.
-        Event::StepSkipped { step, .. } if is_asked_once(run, step) => return None,
+        Event::StepSkipped { step, .. } if is_no_news(run, step) => return None,
         Event::StepSkipped { step, .. } => format!("{step} is left out"),
         Event::AttemptStarted {
             id, work, worker, ..
@@ -179,10 +178,18 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
     })
 }
 
-/// Whether a step is only there before the first commit.
-fn is_asked_once(run: &Run, step: &StepId) -> bool {
+/// Whether nobody wonders why a step is left out: somebody has said so, or it is rarely needed.
+fn is_no_news(run: &Run, step: &StepId) -> bool {
+    fn expected(condition: &Condition) -> bool {
+        match condition {
+            Condition::Setting(_) | Condition::Log(_) | Condition::Committed(_) => true,
+            Condition::Not(inner) => expected(inner),
+            Condition::All(all) | Condition::Any(all) => all.iter().any(expected),
+            Condition::Plan(_) | Condition::Changed(_) | Condition::Answered(_) => false,
+        }
+    }
     let when = run.step(step).and_then(|step| step.when.as_ref());
-    matches!(when, Some(Condition::Committed(false)))
+    when.is_some_and(expected)
 }
 
 /// What became of a run's commits at its end.

@@ -38,6 +38,7 @@ mod pty;
 mod redaction;
 mod reports;
 mod roles;
+mod roster;
 mod run;
 mod samples;
 mod sandbox;

@@ -235,7 +235,7 @@ fn a_package_of_others_is_taken_through_three_tasks_by_its_own_tests() {
 }
 
 /// What was kept under a name.
-fn body_of(project: &Project, name: &str) -> String {
+pub(crate) fn body_of(project: &Project, name: &str) -> String {
     fn find(folder: &Path, name: &str) -> Option<PathBuf> {
         let mut entries = fs::read_dir(folder).ok()?.filter_map(Result::ok);
         entries.find_map(|entry| {
