@@ -8,8 +8,9 @@ use crate::budget::Reservation;
 use crate::event::CheckResult;
 use crate::feedback::Failed;
 use crate::findings::Finding;
-use crate::frame::{Feedback, Frame, FrameChange, Item, Level, Session, Stage, Work};
+use crate::frame::{Feedback, Frame, FrameChange, Item, Level, Session, Slot, Stage, Work};
 use crate::ids::{AttemptId, RoleName, RunId, StepId, Tree, WorkerName};
+use crate::log::Log;
 use crate::message::{self, Matter};
 use crate::plan::{Plan, Task};
 use crate::role::{self, Contract, Kind, Means, Role};
@@ -193,22 +194,8 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
     };
     let form = form(run, frame, role);
     let shortens = step.writes == Writes::Log;
-    let children = frame.children.as_ref();
-    let candidates = children
-        .filter(|_| frame.stage == Stage::Each)
-        .map(|children| {
-            let able = children.schedule.candidates();
-            able.filter_map(|i| children.names.get(i).cloned())
-                .collect()
-        });
     let root = run.frames.get(&crate::ids::FramePath::root());
     let judges = role.kind == Kind::Gatekeeper;
-    let mut feedback: Vec<String> = if role.kind == Kind::Gatekeeper {
-        Vec::new()
-    } else {
-        frame.feedback.iter().map(said).collect()
-    };
-    feedback.extend(slot.feedback.iter().map(Failed::words));
     let inherited =
         |own: Option<String>, of: fn(&Frame) -> Option<String>| own.or_else(|| root.and_then(of));
     Some(Assignment {
@@ -248,18 +235,9 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
         stall_ms: step.stall_ms,
         exclude: role.exclude.clone(),
         max_cost_microusd: max_cost(run, frame, role.max_cost_microusd),
-        feedback,
-        attachments: frame
-            .feedback
-            .iter()
-            .filter_map(|f| f.body.clone())
-            .collect(),
-        findings: frame
-            .findings
-            .open()
-            .filter(|f| !judges || f.step == id.step)
-            .cloned()
-            .collect(),
+        feedback: feedback(frame, slot, judges),
+        attachments: frame.attachments().cloned().collect(),
+        findings: open_findings(frame, Some(&id.step).filter(|_| judges)),
         requirements: inherited(frame.outputs.requirements.clone(), |f| {
             f.outputs.requirements.clone()
         }),
@@ -268,11 +246,11 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
             .outputs
             .whole_design()
             .or_else(|| root?.outputs.whole_design()),
-        plan: if frame.path.is_root() {
-            run.plan.as_deref().cloned()
-        } else {
-            None
-        },
+        plan: run
+            .plan
+            .as_deref()
+            .filter(|_| frame.path.is_root())
+            .cloned(),
         claimed: frame.outputs.change.clone(),
         change: frame.change.clone(),
         checks: frame.outputs.checks.clone(),
@@ -282,13 +260,12 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
             .brief
             .clone()
             .filter(|_| role.kind == Kind::Implementer),
-        log: if shortens || role.kind == Kind::Implementer {
-            frame.log.text()
-        } else {
-            String::new()
-        },
+        log: Some(&frame.log)
+            .filter(|_| shortens || role.kind == Kind::Implementer)
+            .map(Log::text)
+            .unwrap_or_default(),
         shortens,
-        candidates: candidates.unwrap_or_default(),
+        candidates: candidates(frame),
         asks: form.asks,
         context: role.context.clone(),
         scope: scope(run, frame, step.scope),
@@ -307,6 +284,31 @@ fn outputs(run: &Run, frame: &Frame, id: &AttemptId, step: &RoleStep) -> Vec<Str
         outputs.extend(run.message.words(&Matter::of(run, frame)));
     }
     outputs
+}
+
+/// What was wrong before: with the frame's change, for those who can mend it, and with earlier tries.
+fn feedback(frame: &Frame, slot: &Slot, judges: bool) -> Vec<String> {
+    let of_change = frame.feedback.iter().filter(|_| !judges).map(said);
+    let of_tries = slot.feedback.iter().map(Failed::words);
+    of_change.chain(of_tries).collect()
+}
+
+/// The findings that are open; those of one step, for whoever answers for them.
+fn open_findings(frame: &Frame, of: Option<&StepId>) -> Vec<Finding> {
+    let open = frame.findings.open();
+    let own = open.filter(|f| of.is_none_or(|step| f.step == *step));
+    own.cloned().collect()
+}
+
+/// The tasks of which one is to be chosen.
+fn candidates(frame: &Frame) -> Vec<String> {
+    let children = frame.children.as_ref();
+    let Some(children) = children.filter(|_| frame.stage == Stage::Each) else {
+        return Vec::new();
+    };
+    let able = children.schedule.candidates();
+    able.filter_map(|i| children.names.get(i).cloned())
+        .collect()
 }
 
 /// What a role's answer must be, in a frame as it stands.

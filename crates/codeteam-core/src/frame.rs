@@ -503,6 +503,11 @@ impl Frame {
         (role.means.continues && same && session.turns < Session::MAX_TURNS).then_some(session)
     }
 
+    /// The bodies that belong to the feedback.
+    pub fn attachments(&self) -> impl Iterator<Item = &BodyId> {
+        self.feedback.iter().filter_map(|f| f.body.as_ref())
+    }
+
     /// Whether the frame has ended.
     pub fn is_ended(&self) -> bool {
         matches!(self.stage, Stage::Ended(_))

@@ -1,6 +1,8 @@
 //! The log of the work in a frame: who did what, round by round, and what became of it. The next
 //! implementer reads it, and a scribe shortens it when it has grown too long.
 
+use std::fmt::Write as _;
+
 use rpds::VectorSync;
 
 use crate::event::CheckResult;
@@ -66,7 +68,7 @@ impl Log {
         list(&mut text, "Files", files);
         if !change.proof.is_empty() {
             let proof = quoted(&change.proof);
-            text.push_str(&format!("\nProof, as claimed: {proof}\n"));
+            let _ = write!(text, "\nProof, as claimed: {proof}\n");
         }
         list(&mut text, "Concerns", &change.concerns);
         self.add(text);
@@ -77,10 +79,10 @@ impl Log {
         let mut text = format!("\n### Checks: {step}\n\n");
         for result in results {
             let word = if result.passed { "passed" } else { "failed" };
-            text.push_str(&format!("- {}: {word}\n", result.name));
+            let _ = writeln!(text, "- {}: {word}", result.name);
             if !result.passed && !result.summary.is_empty() {
                 let said = quoted(&result.summary).replace('\n', "\n  ");
-                text.push_str(&format!("  {said}\n"));
+                let _ = writeln!(text, "  {said}");
             }
         }
         self.add(text);
@@ -101,7 +103,7 @@ impl Log {
                 .file
                 .as_deref()
                 .map_or(String::new(), |f| format!(" ({f})"));
-            text.push_str(&format!("- {}{place}\n", finding.title));
+            let _ = writeln!(text, "- {}{place}", finding.title);
         }
         self.add(text);
     }
@@ -136,8 +138,8 @@ fn list(text: &mut String, title: &str, items: &[String]) {
     if items.is_empty() {
         return;
     }
-    text.push_str(&format!("\n{title}:\n\n"));
+    let _ = write!(text, "\n{title}:\n\n");
     for item in items {
-        text.push_str(&format!("- {}\n", item.trim()));
+        let _ = writeln!(text, "- {}", item.trim());
     }
 }

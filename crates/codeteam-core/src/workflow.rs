@@ -488,6 +488,10 @@ impl Rule {
 
 /// One thing a person can answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a thing of its own that an answer may do"
+)]
 pub struct Answer {
     /// The word.
     pub name: String,

@@ -113,7 +113,8 @@ struct Prompts {
 struct Tasks {
     goal: Option<String>,
     plan_id: Option<String>,
-    tasks: Vec<Map<String, Value>>,
+    #[serde(rename = "tasks")]
+    all: Vec<Map<String, Value>>,
 }
 
 impl Layout {
@@ -215,7 +216,7 @@ pub fn is_strict(role: &Role) -> bool {
 
 /// The tasks as a plan; none if there are none.
 fn plan(tasks: &Tasks, root: Option<&str>) -> Result<Option<Plan>, Error> {
-    if tasks.tasks.is_empty() {
+    if tasks.all.is_empty() {
         return Ok(None);
     }
     let form = Form {
@@ -230,11 +231,11 @@ fn plan(tasks: &Tasks, root: Option<&str>) -> Result<Option<Plan>, Error> {
         root,
         ..About::default()
     };
-    let answer = json!({ "plan_id": plan_id.unwrap_or("plan_0001"), "tasks": tasks.tasks });
+    let answer = json!({ "plan_id": plan_id.unwrap_or("plan_0001"), "tasks": tasks.all });
     match submission::parse_about(form, &answer.to_string(), &about) {
         Ok(Submission::Plan(planned)) => {
             let mut plan = planned.plan;
-            plan.plan_id = plan_id.unwrap_or_default().to_owned();
+            plan_id.unwrap_or_default().clone_into(&mut plan.plan_id);
             Ok(Some(plan))
         }
         Ok(_) => Ok(None),

@@ -119,7 +119,7 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
                 "" => String::new(),
                 note => format!(" ({note})"),
             };
-            let over: Vec<&str> = over.iter().map(|step| step.as_str()).collect();
+            let over: Vec<&str> = over.iter().map(StepId::as_str).collect();
             let over = match over.as_slice() {
                 [] => String::new(),
                 over => format!(", over the rejection of {}", over.join(" and ")),

@@ -291,11 +291,14 @@ pub(super) fn verdict(answer: Value, about: &About<'_>) -> Result<Submission, St
     if let Some(passed) = about.passed
         && passed != answer.passed
     {
-        let (is, because) = match passed {
-            true => ("true", "the tests ended with 0"),
-            false => ("false", "the tests did not end with 0"),
+        let because = if passed {
+            "the tests ended with 0"
+        } else {
+            "the tests did not end with 0"
         };
-        return Err(format!("at `passed`: it must be `{is}`, because {because}"));
+        return Err(format!(
+            "at `passed`: it must be `{passed}`, because {because}"
+        ));
     }
     Ok(Submission::Verdict(Verdict {
         verdict: if answer.passed {

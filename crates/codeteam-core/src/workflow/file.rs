@@ -288,6 +288,7 @@ pub(crate) struct FileCheck {
 /// Where an answer leads.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "they are keys of a file")]
 pub(crate) struct FileAnswer {
     /// A step, `done` or `fail`.
     pub(super) next: String,

@@ -3,6 +3,7 @@
 use codeteam_core::effect::Waiting;
 use codeteam_core::event::Outcome;
 use codeteam_core::findings::Finding;
+use codeteam_core::ids::StepId;
 use codeteam_core::{Effect, Event};
 use serde_json::Value;
 
@@ -158,7 +159,7 @@ pub(crate) fn tell(event: &Event) -> String {
                 .as_ref()
                 .map_or(String::new(), |c| format!(", tree {}", c.0));
             let undone = if *reverts { ", undone" } else { "" };
-            let over: Vec<&str> = over.iter().map(|step| step.as_str()).collect();
+            let over: Vec<&str> = over.iter().map(StepId::as_str).collect();
             let over = match over.as_slice() {
                 [] => String::new(),
                 over => format!(", over {}", over.join(", ")),

@@ -227,7 +227,7 @@ pub(crate) fn reply(world: &World, luck: &mut Luck, question: &Question, trouble
         question.answers[0].clone()
     };
     if question.answers.is_empty() && luck.percent(30) {
-        answer = "/save_plan".to_owned();
+        "/save_plan".clone_into(&mut answer);
     }
     let mut change = None;
     if answer == "edit" && !luck.percent(trouble) {

@@ -153,7 +153,7 @@ pub(crate) fn summary(files: &dyn Files, root: Option<&str>) -> String {
         Some(root) => strict::told(Some(root), &file.path) != file.path,
     };
     let list: Vec<(usize, &File)> = list.iter().enumerate().filter(|(_, f)| own(f)).collect();
-    let line = |(at, file): &(usize, &File), detail: Detail| {
+    let tell = |(at, file): &(usize, &File), detail: Detail| {
         let path = strict::told(root, &file.path);
         match detail {
             Detail::Words => described(path, &files.read(*at)),
@@ -164,14 +164,14 @@ pub(crate) fn summary(files: &dyn Files, root: Option<&str>) -> String {
     for detail in [Detail::Words, Detail::Size, Detail::Name] {
         let mut text = String::new();
         let mut length = 0;
-        for (told, file) in list.iter().enumerate() {
-            let line = line(file, detail);
-            let left = list.len() - told;
+        for (before, file) in list.iter().enumerate() {
+            let line = tell(file, detail);
+            let left = list.len() - before;
             let more = format!("... and {left} more files");
             length += line.chars().count() + 1;
             // What is left is told in a line too, unless it is nothing.
-            let room = if left > 1 { more.len() + 1 } else { 0 };
-            if length + room > MAX_SUMMARY {
+            let kept = if left > 1 { more.len() + 1 } else { 0 };
+            if length + kept > MAX_SUMMARY {
                 if detail == Detail::Name {
                     text.push_str(&more);
                     return text;
@@ -231,15 +231,17 @@ fn language(path: &str) -> &str {
     }
 }
 
+/// What comments and docstrings begin with.
+const MARKS: [&str; 10] = [
+    "\"\"\"", "'''", "//!", "///", "//", "/**", "/*", "<!--", "--", "#",
+];
+
 /// What a file says of itself at its very beginning: a heading, a comment, a docstring.
 fn first_words(text: &str) -> Option<String> {
     let mut lines = text.lines().map(str::trim);
     let is_prelude =
         |line: &&str| line.is_empty() || line.starts_with("#!") || line.contains("-*-");
     let first = lines.find(|line| !is_prelude(line))?;
-    const MARKS: [&str; 10] = [
-        "\"\"\"", "'''", "//!", "///", "//", "/**", "/*", "<!--", "--", "#",
-    ];
     let mark = MARKS.iter().find(|mark| first.starts_with(**mark))?;
     let clean = |line: &str| {
         let line = line.trim_start_matches(['#', '/', '*', '!', '-', '<', '"', '\'']);

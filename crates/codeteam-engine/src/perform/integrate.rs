@@ -3,6 +3,8 @@
 //! Idempotent by trailers: if codeteam died after the branch moved and before the event was
 //! written, the commit is found and reported, not made again.
 
+use std::fmt::Write as _;
+
 use codeteam_core::frame::{FrameChange, Tip};
 use codeteam_core::ids::{BodyId, Commit, PatchId, RunId, Tree};
 use codeteam_core::input::{Input, Integrated, Rebased};
@@ -197,7 +199,7 @@ pub(crate) fn trailers(
     );
     if let Some(who) = accepted_by {
         let who: Vec<&str> = who.split_whitespace().collect();
-        trailers.push_str(&format!("{}: {}\n", trailer::ACCEPTED_BY, who.join(" ")));
+        let _ = writeln!(trailers, "{}: {}", trailer::ACCEPTED_BY, who.join(" "));
     }
     trailers
 }

@@ -220,9 +220,8 @@ impl<'a> Errand<'a> {
         }
         let is_editing = assignment.writable && assignment.means.mode == Mode::Edits;
         if let (WorkerEnd::Answered(answer), true) = (&end, is_editing) {
-            let applied = edits::apply(self.job, assignment, answer, &tree, engine, &|note| {
-                self.note(note)
-            })?;
+            let note = |text: &str| self.note(text);
+            let applied = edits::apply(self.job, assignment, answer, &tree, engine, &note)?;
             end = applied.err().map_or(end, WorkerEnd::Failed);
         }
         if let WorkerEnd::Answered(answer) = &mut end

@@ -164,12 +164,12 @@ fn only_in(one: &[&str], other: &[&str]) -> Vec<Line> {
 type Lines = (Vec<Line>, Vec<Line>);
 
 /// The lines of a patch, by the path of their file.
-pub fn hunks(patch: &[u8]) -> BTreeMap<String, Lines> {
+pub fn hunks(bytes: &[u8]) -> BTreeMap<String, Lines> {
     let mut found: BTreeMap<String, Lines> = BTreeMap::new();
     let (mut earlier, mut path) = (String::new(), String::new());
     // What the hunk has left of either side, and where it stands there.
     let (mut left, mut right) = ((0_u32, 0_u32), (0_u32, 0_u32));
-    for line in patch.split(|byte| *byte == b'\n') {
+    for line in bytes.split(|byte| *byte == b'\n') {
         if left.0 > 0 || right.0 > 0 {
             let (sign, rest) = match line.split_first() {
                 Some((sign, text)) => (*sign, text),

@@ -187,7 +187,7 @@ pub(crate) fn main(mut args: Args, scene: &Scene) -> Result<Exit, Problem> {
         goal: args.goal.or(described).unwrap_or_default(),
         workflow: args.workflow.map(|name| workflow(scene, name)),
         worker: args.worker,
-        script: args.script.map(|path| scene.folder.join(path)),
+        script: args.script.map(|path| plain(&scene.folder.join(path))),
         plan,
         base: base.as_ref().map(|(_, tip)| tip.clone()),
         limits: args.limits.budget(),
@@ -330,6 +330,11 @@ fn unfinished(scene: &Scene, project: &Project) -> Result<Option<PathBuf>, Probl
         ));
     }
     Ok(Some(found.path.clone()))
+}
+
+/// A path without `..` in it, if the file is there: only such ones can be shown in a sandbox.
+fn plain(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// A workflow's name as it is; its file as seen from where the command works.

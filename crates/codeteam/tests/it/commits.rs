@@ -423,6 +423,20 @@ mod asked {
     }
 
     #[test]
+    fn at_a_terminal_it_is_shown_and_asked_there() {
+        let (project, script) = project("{ mode: branch }");
+        let args = ["run", "x", "--preview", "--script", &script];
+        let mut run = project.terminal(&args);
+        run.until("commit  Do one");
+        run.until("tests/one.sh  +1 -0");
+        run.until("This would be committed. Commit it?");
+        run.until("> ");
+        run.line("/commit");
+        run.end(0);
+        assert_eq!(project.made("three.txt"), "done");
+    }
+
+    #[test]
     fn by_the_flag_alone_and_approve_says_yes() {
         let (project, script) = project("{ mode: branch }");
         project

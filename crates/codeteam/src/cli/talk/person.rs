@@ -7,6 +7,7 @@ use codeteam_core::frame::{Item, Question};
 use codeteam_core::ids::{AttemptId, RunId};
 use codeteam_core::input::Decision;
 use codeteam_core::plan::Plan;
+use codeteam_engine::proposal::{self, Proposal};
 use codeteam_engine::{Engine, artifacts};
 
 use super::ask::{Act, Asked, Taken, Text};
@@ -158,6 +159,10 @@ impl Person<'_> {
             let report = shown::report(self.scene, self.engine, run, frame);
             self.screen.say(report.trim_end());
             self.screen.say("");
+            let proposal = proposal::of(self.engine, run, question);
+            for line in proposal.iter().flat_map(Proposal::lines) {
+                self.screen.say(format!("  {line}").trim_end());
+            }
         }
         if open > 1 {
             let others = open - 1;
