@@ -105,7 +105,7 @@ fn go(project: &Project, files: &[&str], actions: &[String], submit: &str) -> Do
 /// The last result of a check.
 fn result(project: &Project, name: &str) -> Value {
     let events = project.events();
-    let gates = events.iter().map(|event| &event["event"]);
+    let mut gates = events.iter().map(|event| &event["event"]);
     let gate = gates.rfind(|event| event["type"] == "gate_judged");
     let gate = gate.unwrap_or_else(|| panic!("no gate: {events:?}"));
     let results = gate["results"].as_array().unwrap();
