@@ -71,7 +71,12 @@ impl Desk {
         if state.run.as_ref().is_some_and(|known| known.seq == run.seq) {
             return;
         }
+        let before = std::mem::take(&mut state.open);
         state.open = open_questions(run).into_iter().cloned().collect();
+        let is_new = |question: &&Question| !before.iter().any(|q| q.id == question.id);
+        let new = state.open.iter().filter(is_new);
+        let new: Vec<String> = new.map(|q| q.id.frame.name().to_owned()).collect();
+        let busy = state.at.is_some();
         state.run = Some(Arc::new(run.clone()));
         let gone = state
             .at
@@ -80,6 +85,12 @@ impl Desk {
         drop(state);
         if gone {
             self.screen.overtake();
+        } else if busy {
+            // Only now can they be turned to.
+            for place in new {
+                self.screen
+                    .say(&format!("{place} waits for you, too: /next"));
+            }
         }
         self.changed.notify_all();
     }
@@ -200,11 +211,6 @@ impl Desk {
     fn hear(&self, run: &Run, event: &Event) {
         match event {
             Event::DecisionRefused { .. } => self.lock().refusals += 1,
-            Event::Asked { frame, .. } if self.lock().at.is_some() => {
-                let place = frame.name();
-                self.screen
-                    .say(&format!("{place} waits for you, too: /next"));
-            }
             Event::Answered {
                 question,
                 by,
