@@ -48,4 +48,4 @@ plays:
 
 /// The default workflow, one task at a time, so that two runs make the same commits.
 pub(crate) const ONE_BY_ONE: &str =
-    include_str!("../../../codeteam-engine/data/workflows/codeteam.yml");
+    include_str!("../../../codeteam-engine/data/workflows/lean.yml");
