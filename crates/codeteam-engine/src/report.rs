@@ -162,6 +162,9 @@ pub struct Review {
     /// The other answers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<String>,
+    /// Whether the person may change it and hand it back.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub edits: bool,
 }
 
 /// The report of a frame, as far as the run itself tells. `None` if nothing in it was judged yet.
@@ -488,11 +491,13 @@ fn offered(open: bool, question: &str, names: &[String], answers: &[Answer]) -> 
     let accepts = |name: &&String| !rejects(name) && ACCEPTS.contains(&name.as_str());
     let accept = names.iter().find(accepts).cloned();
     let taken = [&accept, &reject];
+    let edits = |name: &String| answers.iter().any(|a| a.edits && a.name == *name);
     let others = names
         .iter()
-        .filter(|n| !taken.contains(&&Some((*n).clone())));
+        .filter(|n| !taken.contains(&&Some((*n).clone())) && !edits(n));
     Review {
         open,
+        edits: names.iter().any(edits),
         question: question.to_owned(),
         others: others.cloned().collect(),
         accept,

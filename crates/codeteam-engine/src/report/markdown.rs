@@ -162,6 +162,9 @@ impl Report {
                 );
             }
         }
+        if review.edits {
+            let _ = writeln!(out, "- {}", code(&format!("codeteam edit {run}{task}")));
+        }
         for answer in &review.others {
             let _ = writeln!(
                 out,

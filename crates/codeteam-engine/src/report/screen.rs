@@ -401,6 +401,10 @@ impl Screen {
             );
             self.push(vec![plain(text)]);
         }
+        if review.edits {
+            let text = format!("  {:<10} lets you change it and hand it back", "edit");
+            self.push(vec![plain(text)]);
+        }
         if !review.others.is_empty() {
             let others: Vec<String> = review.others.iter().map(|o| one_line(o)).collect();
             self.push(vec![plain(format!("  {}", others.join(", ")))]);

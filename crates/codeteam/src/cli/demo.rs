@@ -60,6 +60,8 @@ pub(crate) fn main(args: &Args, mut scene: Scene) -> Result<Exit, Problem> {
     }
     let prepared = project.prepare(&Request {
         goal: DEMO_GOAL.to_owned(),
+        // Whatever the user has chosen for their own projects: the script is made for this one.
+        workflow: Some("codeteam".to_owned()),
         worker: Some("scripted".to_owned()),
         ..Request::default()
     })?;

@@ -200,7 +200,7 @@ fn a_package_of_others_is_taken_through_three_tasks_by_its_own_tests() {
         failed.contains("characters_are_counted_and_not_bytes"),
         "{failed}"
     );
-    for gate in &gates {
+    for gate in gates.iter().filter(|gate| gate["passed"] == true) {
         let body = gate["results"][0]["output"].as_str().unwrap();
         let output = body_of(&project, body);
         assert!(output.contains("test hamming_works ... ok"), "{output}");

@@ -42,6 +42,8 @@ fn without_a_home_there_is_no_place_for_worktrees() {
     let project = Project::new();
     let script = project.script(THREE_TASKS);
     let mut command = project.codeteam(&["run", "x", "--script", &script]);
+    command.env("GIT_AUTHOR_NAME", "Ada");
+    command.env("GIT_AUTHOR_EMAIL", "ada@example.org");
     let done = Done::from(command.env_remove("HOME").output().unwrap());
     done.expect(1)
         .says(&["`XDG_STATE_HOME`", "hint: set `HOME`"]);

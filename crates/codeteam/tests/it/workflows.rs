@@ -149,8 +149,8 @@ cases:
     path: [plan, prompt, code, verify, review, message, commit]
   - name: and a person approves
     settings: { human_approval: true }
-    path: [plan, prompt, code, verify, review, message, commit-approval]
-    asks: commit-approval
+    path: [plan, prompt, code, verify, review, judge]
+    asks: judge
 ";
     project.write(".codeteam/workflows/tests/project.yml", tests);
     let done = project.run(&["workflow", "test"]).expect(0);
