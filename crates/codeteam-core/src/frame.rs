@@ -137,6 +137,8 @@ pub struct Frame {
     pub log: Log,
     /// Who accepted the change over what was held against it.
     pub accepted_by: Option<String>,
+    /// Whether the change was handed back by a person.
+    pub handed: bool,
     /// Who said what of its changes, for reports.
     pub record: Record,
 }
@@ -470,6 +472,7 @@ impl Frame {
             sessions: BTreeMap::new(),
             log: Log::default(),
             accepted_by: None,
+            handed: false,
             record: Record::default(),
         }
     }

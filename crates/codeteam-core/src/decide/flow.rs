@@ -54,7 +54,13 @@ impl Decider {
         }
     }
 
-    fn enter(&mut self, frame: &FramePath, step: &StepId, why: Entry, told: Option<String>) {
+    pub(super) fn enter(
+        &mut self,
+        frame: &FramePath,
+        step: &StepId,
+        why: Entry,
+        told: Option<String>,
+    ) {
         let Some(state) = self.run.frames.get(frame) else {
             return;
         };
@@ -209,7 +215,7 @@ impl Decider {
     }
 
     /// The step at which a person judges what gets nowhere, if the frame has a change to judge.
-    fn judge_of(&self, path: &FramePath) -> Option<StepId> {
+    pub(super) fn judge_of(&self, path: &FramePath) -> Option<StepId> {
         let frame = self.run.frames.get(path)?;
         frame.change.as_ref()?;
         let scope = &self.run.step(&frame.step)?.scope;

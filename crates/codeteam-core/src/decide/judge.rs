@@ -257,6 +257,13 @@ impl Decider {
         let Some(definition) = self.run.step(step) else {
             return;
         };
+        if frame.handed
+            && let Some(judge) = self.judge_of(path)
+        {
+            // Whoever made it is there to mend it.
+            let told = format!("`{step}` rejected what you handed back: {why}");
+            return self.enter(path, &judge, Entry::Rejected, Some(told));
+        }
         let Some(back) = back.or_else(|| definition.on_fail.clone()) else {
             return self.fail_frame(path, format!("`{step}` rejected it: {why}"));
         };

@@ -525,6 +525,7 @@ fn receive(
                 f.outputs.change = Some(c.clone());
                 f.outputs.text = None;
                 f.accepted_by = None;
+                f.handed = false;
                 f.feedback.clear();
             }
             Submission::Verdict(v) => {
@@ -691,6 +692,7 @@ fn answered(f: &mut Frame, event: &Event) {
         f.tree = tree.clone();
         f.change = Some(change.clone());
         f.record.made = f.round;
+        f.handed = true;
         f.outputs.text = None;
         f.accepted_by = None;
         f.feedback.clear();
@@ -698,6 +700,7 @@ fn answered(f: &mut Frame, event: &Event) {
     if *reverts {
         f.tree = f.base.tree.clone();
         f.change = None;
+        f.handed = false;
         f.accepted_by = None;
     }
     if !note.trim().is_empty() {

@@ -41,7 +41,7 @@ impl Folders {
 
 #[test]
 fn a_missing_file_is_an_empty_one_and_a_wrong_key_has_its_place() {
-    assert!(folders().load().unwrap().checks().is_empty());
+    assert!(folders().load().unwrap().verification.commands.is_empty());
     let error = folders()
         .project("verification:\n  comands: []\n")
         .load()

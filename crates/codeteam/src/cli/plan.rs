@@ -100,6 +100,9 @@ fn task(args: &Args, scene: &Scene) -> Result<(Arc<Engine>, Task), Problem> {
         let plain = codeteam_core::ids::is_plain(goal);
         plain && project.folder.join("planning").join(goal).is_dir()
     });
+    if let Some(goal) = args.goal.as_ref().filter(|_| named.is_none()) {
+        run::no_such_plan(goal)?;
+    }
     let Some(goal) = args.goal.as_ref().filter(|_| named.is_none()) else {
         let engine = scene.open(project)?;
         let run = open_run(&engine, named)?;

@@ -163,6 +163,11 @@ pub(crate) fn main(mut args: Args, scene: &Scene) -> Result<Exit, Problem> {
     let project = scene.project_set(&set)?;
     if args.plan.is_none() {
         let named = args.goal.take_if(|goal| is_plan(&project, goal));
+        if let Some(plan) = &named {
+            must_be_accepted(&project, plan)?;
+        } else if let Some(goal) = &args.goal {
+            no_such_plan(goal)?;
+        }
         args.plan = named.map(|plan| plan_path(&project, &plan));
     }
     let mut base = None;
@@ -330,6 +335,40 @@ fn unfinished(scene: &Scene, project: &Project) -> Result<Option<PathBuf>, Probl
         ));
     }
     Ok(Some(found.path.clone()))
+}
+
+/// Refuses a goal that is the id of a plan which is not there: nobody wants that built.
+pub(crate) fn no_such_plan(goal: &str) -> Result<(), Problem> {
+    let number = goal.strip_prefix("feature-");
+    let is_id = |n: &str| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit());
+    if number.is_some_and(is_id) {
+        return Err(Problem::user(format!("there is no plan `{goal}`"))
+            .hint("`codeteam status` tells which there are"));
+    }
+    Ok(())
+}
+
+/// Refuses a plan that nobody has accepted, or that is done. Naming its file is enough to have it
+/// carried out all the same.
+fn must_be_accepted(project: &Project, plan: &str) -> Result<(), Problem> {
+    let path = plan_path(project, plan);
+    let loaded = project.read_plan(&path)?;
+    let file = path.display();
+    if loaded.accepted == Some(false) {
+        return Err(
+            Problem::user(format!("nobody has accepted the plan `{plan}`"))
+                .hint(format!("`codeteam plan {plan}` shows it and asks"))
+                .hint(format!(
+                    "`codeteam run --plan {file}` carries it out as it is"
+                )),
+        );
+    }
+    let found = rebuild::plan(&project.repo, &project.head, &path)?;
+    if found.is_finished() {
+        return Err(Problem::user(format!("the plan `{plan}` is done"))
+            .hint("`codeteam plan \"what you want\"` makes another one"));
+    }
+    Ok(())
 }
 
 /// A path without `..` in it, if the file is there: only such ones can be shown in a sandbox.

@@ -508,3 +508,42 @@ fn the_twelve_states_are_those_of_the_work() {
     "#]]
     .assert_eq(&(seen.join("\n") + "\n"));
 }
+
+#[test]
+fn what_a_person_handed_back_comes_back_to_them() {
+    let transcript = play(
+        &one_task(),
+        r#"run/one prompt goes
+           run/one code writes a.rs=1
+           run/one test passes
+           run/one review approves
+           person run/one edit writes a.rs=2
+           ---
+           run/one test fails "1 test failed"
+           person run/one reject note: mend it
+           run/one code writes a.rs=3
+           run/one test fails "still""#,
+    );
+    expect![[r#"
+        > run/one test fails "1 test failed"
+          `test` failed on README.md=0,a.rs=2
+          run/one: test rejected: the check `unit` failed / 1 test failed
+          run/one at judge.2 (rejected)
+          run/one:judge.2.0.1#7 asks: Is this change as you want it? `test` rejected what you handed back: the check `unit` failed [accept, reject, afresh, edit]
+        > person run/one reject note: mend it
+          run/one:judge.2.0.1#7 answered: reject
+          run/one leaves out shorten
+          run/one at code.2 (answered)
+          run/one:code.2.0.1#8 started: coder on claude
+        > run/one code writes a.rs=3
+          run/one:code.2.0.1#8 answered, tree README.md=0,a.rs=3
+          run/one at test.3 (next)
+          run/one:test.3.0.1#9 started: the checks of `test`
+        > run/one test fails "still"
+          `test` failed on README.md=0,a.rs=3
+          run/one: test rejected: the check `unit` failed / still
+          run/one leaves out shorten
+          run/one at code.3 (rejected)
+          run/one:code.3.0.1#10 started: coder on claude
+    "#]].assert_eq(&transcript);
+}

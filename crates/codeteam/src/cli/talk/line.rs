@@ -31,6 +31,8 @@ pub(super) struct Editor {
     history: History,
     decoder: Decoder,
     killed: String,
+    /// What was typed before anybody asked.
+    ahead: String,
 }
 
 /// A prompt that is up.
@@ -135,6 +137,7 @@ impl Editor {
             history,
             decoder: Decoder::default(),
             killed: String::new(),
+            ahead: String::new(),
         }
     }
 
@@ -144,7 +147,9 @@ impl Editor {
         self.take_ahead()?;
         let resized = screen.on_resize()?;
         self.history.rewind();
-        screen.open(Open::new(prompt));
+        let mut open = Open::new(prompt);
+        open.text.insert(&std::mem::take(&mut self.ahead));
+        screen.open(open);
         let said = self.keys(screen, prompt, &mut raw);
         signal_hook::low_level::unregister(resized);
         if let Some(mut open) = screen.close() {
@@ -164,18 +169,24 @@ impl Editor {
         said
     }
 
-    /// Takes in what was typed before anybody asked: the terminal has made a new line of Enter then.
+    /// Takes in what was typed before anybody asked, and puts it on the line: it answers nothing, as
+    /// nobody can have meant a question that they had not seen.
     fn take_ahead(&mut self) -> io::Result<()> {
         if !ready()? {
             return Ok(());
         }
         let mut bytes = [0; 4096];
         let n = rustix::io::read(io::stdin().as_fd(), &mut bytes)?;
-        let ahead: Vec<u8> = bytes[..n]
-            .iter()
-            .map(|b| if *b == b'\n' { b'\r' } else { *b })
+        let typed = String::from_utf8_lossy(&bytes[..n]);
+        let typed: String = typed
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
             .collect();
-        self.decoder.feed(&ahead);
+        let typed = typed.trim();
+        // A single key does something at once.
+        if typed.chars().nth(1).is_some() {
+            self.ahead = typed.to_owned();
+        }
         Ok(())
     }
 

@@ -64,7 +64,9 @@ impl Screen {
 
     /// Says what was kept.
     pub(super) fn release(&self) {
-        for text in self.lock().held.take().unwrap_or_default() {
+        // Saying takes the lock itself.
+        let held = self.lock().held.take();
+        for text in held.unwrap_or_default() {
             self.say(&text);
         }
     }

@@ -138,8 +138,8 @@ pub(super) enum Place {
 
 /// Whether a text is not at its end yet: its last line ends in `\`, or a `"""` is open.
 pub(crate) fn goes_on(text: &str) -> bool {
-    if text.trim_start().starts_with(FENCE) {
-        return text.matches(FENCE).count() < 2;
+    if let Some(quoted) = quoted(text) {
+        return quoted.matches(FENCE).count() < 2;
     }
     text.ends_with('\\') && !text.ends_with("\\\\")
 }
@@ -147,10 +147,21 @@ pub(crate) fn goes_on(text: &str) -> bool {
 /// The text that was meant: without the signs that made it go on.
 pub(crate) fn meant(text: &str) -> String {
     let trimmed = text.trim();
-    if let Some(inner) = trimmed.strip_prefix(FENCE) {
-        return inner.strip_suffix(FENCE).unwrap_or(inner).trim().to_owned();
+    if let Some(from) = quoted(trimmed) {
+        let command = trimmed[..trimmed.len() - from.len()].trim();
+        let inner = from.trim_start_matches(FENCE);
+        let inner = inner.strip_suffix(FENCE).unwrap_or(inner).trim();
+        return format!("{command} {inner}").trim().to_owned();
     }
     trimmed.replace("\\\n", "\n")
+}
+
+/// What stands from a `"""` on that begins a text, or follows a command.
+fn quoted(text: &str) -> Option<&str> {
+    let at = text.find(FENCE)?;
+    let before = text[..at].trim();
+    let is_command = before.starts_with('/') && !before.contains(char::is_whitespace);
+    (before.is_empty() || is_command).then_some(&text[at..])
 }
 
 const FENCE: &str = "\"\"\"";
