@@ -535,3 +535,34 @@ fn without_a_plan_or_a_goal_there_is_nothing_to_run() {
         .says(&["no plan is being made", "codeteam plan \"what you want\""]);
     project.run(&["plan", ""]).expect(2);
 }
+
+#[test]
+fn what_was_typed_before_a_question_was_shown_does_not_answer_it() {
+    let project = Project::new();
+    let go = project.go();
+    let script = project.script(&format!(
+        "version: 1
+plays:
+  - match: {{ role: coder }}
+    do:
+      - run: while [ ! -e {} ]; do sleep 0.02; done
+      - write: {{ path: greet.sh, content: echo }}
+      - submit: {{ summary: Wrote it }}
+",
+        go.display()
+    ));
+    let flow = project.workflow(JUDGED);
+    let mut run = project.terminal_with(
+        &["run", "Greet", "--script", &script, "--workflow", &flow],
+        &[],
+    );
+    run.until("coder at work");
+    run.line("/accept_changes");
+    std::fs::write(&go, "").unwrap();
+    run.until("Is this what you want?");
+    // It is on the line, and waits for Enter.
+    run.until("> /accept_changes");
+    assert_eq!(project.count("committed"), 0);
+    run.keys("\r");
+    run.until("done:");
+}

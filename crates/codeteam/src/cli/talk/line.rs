@@ -169,24 +169,26 @@ impl Editor {
         said
     }
 
-    /// Takes in what was typed before anybody asked, and puts it on the line: it answers nothing, as
-    /// nobody can have meant a question that they had not seen.
+    /// Takes in what was typed while the question was being shown: the terminal has made a new line
+    /// of Enter then.
     fn take_ahead(&mut self) -> io::Result<()> {
-        if !ready()? {
-            return Ok(());
-        }
-        let mut bytes = [0; 4096];
-        let n = rustix::io::read(io::stdin().as_fd(), &mut bytes)?;
-        let typed = String::from_utf8_lossy(&bytes[..n]);
-        let typed: String = typed
+        let ahead: Vec<u8> = typed()?
+            .iter()
+            .map(|b| if *b == b'\n' { b'\r' } else { *b })
+            .collect();
+        self.decoder.feed(&ahead);
+        Ok(())
+    }
+
+    /// Keeps what was typed before anybody asked for the line that is to come. It answers nothing:
+    /// nobody can have meant a question that they had not seen.
+    pub(super) fn set_aside(&mut self) -> io::Result<()> {
+        let typed = typed()?;
+        let typed: String = String::from_utf8_lossy(&typed)
             .chars()
             .map(|c| if c.is_control() { ' ' } else { c })
             .collect();
-        let typed = typed.trim();
-        // A single key does something at once.
-        if typed.chars().nth(1).is_some() {
-            self.ahead = typed.to_owned();
-        }
+        typed.trim().clone_into(&mut self.ahead);
         Ok(())
     }
 
@@ -372,6 +374,17 @@ pub(super) fn wait(screen: &Screen, timeout: Option<Duration>) -> io::Result<boo
         Err(rustix::io::Errno::INTR) => Ok(true),
         Err(error) => Err(error.into()),
     }
+}
+
+/// What was typed and not read yet.
+pub(super) fn typed() -> io::Result<Vec<u8>> {
+    if !ready()? {
+        return Ok(Vec::new());
+    }
+    let mut bytes = vec![0; 4096];
+    let n = rustix::io::read(io::stdin().as_fd(), &mut bytes)?;
+    bytes.truncate(n);
+    Ok(bytes)
 }
 
 /// Whether keys have come.

@@ -90,6 +90,7 @@ impl Person<'_> {
         is_new: bool,
     ) -> Result<After, Problem> {
         if is_new {
+            self.source.set_aside()?;
             self.show(run, question, open);
         }
         loop {

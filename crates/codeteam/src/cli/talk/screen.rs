@@ -126,3 +126,21 @@ pub(super) fn put(text: &str) {
     let _ = stderr.write_all(text.as_bytes());
     let _ = stderr.flush();
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_while_another_program_has_the_terminal_is_said_afterwards() {
+        let screen = Screen::new().unwrap();
+        screen.hold();
+        screen.say("meanwhile");
+        assert_eq!(
+            screen.lock().held.as_deref(),
+            Some(&["meanwhile".to_owned()][..])
+        );
+        screen.release();
+        assert!(screen.lock().held.is_none());
+    }
+}

@@ -28,11 +28,18 @@ pub(crate) enum Source {
 /// Something that reads what a person writes at a prompt.
 pub(crate) trait Reads {
     fn read(&mut self, screen: &Screen, prompt: &Prompt<'_>) -> io::Result<Said>;
+
+    /// Keeps what was typed before a question was shown from answering it.
+    fn set_aside(&mut self) -> io::Result<()>;
 }
 
 impl Reads for Editor {
     fn read(&mut self, screen: &Screen, prompt: &Prompt<'_>) -> io::Result<Said> {
         Self::read(self, screen, prompt)
+    }
+
+    fn set_aside(&mut self) -> io::Result<()> {
+        Self::set_aside(self)
     }
 }
 
@@ -71,6 +78,16 @@ impl Source {
         matches!(self, Self::Terminal(_))
     }
 
+    /// What was typed before a question was shown does not answer it.
+    pub(crate) fn set_aside(&mut self) -> Result<(), Problem> {
+        match self {
+            Self::Terminal(reader) => reader
+                .set_aside()
+                .map_err(|e| Problem::environment("could not read what you say").caused_by(&e)),
+            Self::Pipe(_) | Self::Answers(_) => Ok(()),
+        }
+    }
+
     /// What is said next.
     pub(crate) fn next(&mut self, screen: &Screen, prompt: &Prompt<'_>) -> Result<Said, Problem> {
         let said = match self {
@@ -106,6 +123,12 @@ impl Reads for Lines {
             Said::Ended => Said::Quit,
             said => said,
         })
+    }
+
+    /// What such a terminal has taken in cannot be put on a line again: it is dropped.
+    fn set_aside(&mut self) -> io::Result<()> {
+        self.bytes.clear();
+        line::typed().map(drop)
     }
 }
 

@@ -207,5 +207,9 @@ mod tests {
         }
         assert_eq!(meant(" a\\\nb "), "a\nb");
         assert_eq!(meant("\"\"\"\na\n\nb\n\"\"\""), "a\n\nb");
+        assert!(goes_on("/reject_changes \"\"\"\nno test"));
+        let rejected = meant("/reject_changes \"\"\"\nno test\nno docs\n\"\"\"");
+        assert_eq!(rejected, "/reject_changes no test\nno docs");
+        assert!(!goes_on("what does \"\"\" mean?"));
     }
 }
