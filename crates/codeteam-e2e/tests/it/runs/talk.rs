@@ -2,7 +2,7 @@
 //! out, with the roles and workflows that codeteam brings along.
 
 use codeteam_e2e::{Play, Protocol, Scenario, Turn};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::project::Project;
 use super::samples::{RIGHT, written};
@@ -11,7 +11,17 @@ const QUESTION: &str = "How many numbers?";
 const ANSWER: &str = "Two of them, whole ones";
 const VERIFIERS: [&str; 4] = ["architecture", "task_completion", "security", "performance"];
 
-fn scenario() -> Scenario {
+/// An answer of the planner. Where every key is asked for, `null` is how others are left out.
+fn planned(protocol: Protocol, mut answer: Value) -> Turn {
+    if protocol == Protocol::Responses {
+        for key in ["questions", "context", "partial_spec", "plan", "blocked"] {
+            answer[key] = answer[key].take();
+        }
+    }
+    Turn::submit(answer)
+}
+
+fn scenario(protocol: Protocol) -> Scenario {
     let asks = json!({"context": "It is to add.", "questions": [QUESTION]});
     let plan = json!({"plan": {"description": "A script that adds", "tasks": [
         {"id": "task-001", "title": "Add two numbers", "description": "Write add.sh.",
@@ -24,9 +34,9 @@ fn scenario() -> Scenario {
             Play::new()
                 .role("planner")
                 .says(ANSWER)
-                .turn(Turn::submit(plan)),
+                .turn(planned(protocol, plan)),
         )
-        .play(Play::new().role("planner").turn(Turn::submit(asks)))
+        .play(Play::new().role("planner").turn(planned(protocol, asks)))
         .play(Play::new().role("prompter").turn(Turn::submit(brief)))
         .play(
             Play::new()
@@ -87,7 +97,7 @@ fn builds(project: &Project) {
 
 #[track_caller]
 fn talks(worker: &str, protocol: Protocol) {
-    let project = Project::new(scenario());
+    let project = Project::new(scenario(protocol));
     project.config(&format!("worker: {worker}\n"));
     plans(&project);
     builds(&project);
@@ -106,6 +116,17 @@ fn talks(worker: &str, protocol: Protocol) {
 
     let asked = project.asked();
     assert_eq!(asked.of_protocol(protocol).len(), asked.len());
+    let planner = asked.of_role("planner");
+    let first = planner.iter().next().unwrap().asked.as_ref().unwrap();
+    let tools = first.tools.iter().map(|tool| &tool.schema);
+    let mut schemas = tools.chain(&first.schema);
+    assert!(
+        schemas.any(|schema| {
+            let takes = |key: &str| schema["properties"].get(key).is_some();
+            takes("questions") && takes("plan")
+        }),
+        "it may ask, or give a plan"
+    );
     let told = |role: &str| {
         let of_role = asked.of_role(role);
         of_role.last().unwrap().user_text()
