@@ -272,6 +272,13 @@ fn by_contract(form: Form, value: Value, about: &About<'_>) -> Result<Submission
         (_, Kind::Analyst) if value.get("questions").is_some() => {
             read(value).map(Submission::Questions)
         }
+        (_, Kind::Planner) if form.asks && asks_nothing(&value) => {
+            let mut value = value;
+            for key in ["questions", "context", "partial_spec"] {
+                value.as_object_mut().and_then(|fields| fields.remove(key));
+            }
+            read(value).map(Submission::Plan)
+        }
         (_, Kind::Planner) if value.get("questions").is_some() => {
             if !form.asks {
                 return Err("nobody can be asked now: give the plan".to_owned());
@@ -288,6 +295,13 @@ fn by_contract(form: Form, value: Value, about: &About<'_>) -> Result<Submission
         (_, Kind::Gatekeeper) => read(value).map(Submission::Verdict),
         (_, Kind::Scribe) => read(value).map(Submission::Text),
     }
+}
+
+/// Whether a plan has no question beside it, but perhaps an empty list: where every key is asked for,
+/// some models leave one out that way.
+fn asks_nothing(value: &Value) -> bool {
+    let is_empty = |questions: &Value| questions.as_array().is_some_and(Vec::is_empty);
+    value.get("plan").is_some() && value.get("questions").is_none_or(is_empty)
 }
 
 fn read<T: DeserializeOwned>(value: Value) -> Result<T, String> {

@@ -25,6 +25,44 @@ fn a_verdict_said_twice_approves_nothing() {
 }
 
 #[test]
+fn a_planner_asks_or_gives_a_plan() {
+    let talking = Form {
+        asks: true,
+        ..form(Kind::Planner)
+    };
+    let asked = parse(talking, r#"{"questions":["Which?"],"plan":null}"#);
+    assert!(matches!(asked, Ok(Submission::Questions(_))), "{asked:?}");
+    let plan = json!({"description": "d", "tasks": [{"id": "a"}]});
+    for mut answer in [
+        json!({}),
+        json!({"questions": null, "context": null}),
+        json!({"questions": [], "context": "", "partial_spec": ""}),
+    ] {
+        answer["plan"] = plan.clone();
+        let planned = parse(talking, &answer.to_string());
+        assert!(matches!(planned, Ok(Submission::Plan(_))), "{planned:?}");
+    }
+    let refused = |form, answer: Value| parse(form, &answer.to_string()).unwrap_err();
+    let both = json!({"plan": plan, "questions": ["Which?"]});
+    assert_eq!(
+        refused(talking, both),
+        "ask, or give the plan: not both at once"
+    );
+    let neither = json!({"questions": []});
+    assert_eq!(
+        refused(talking, neither),
+        "`questions` must hold at least one question"
+    );
+    let unknown = refused(talking, json!({"plan": plan, "quest": []}));
+    assert!(unknown.contains("`quest`"), "{unknown}");
+    let late = json!({"questions": ["Which?"]});
+    assert_eq!(
+        refused(form(Kind::Planner), late),
+        "nobody can be asked now: give the plan"
+    );
+}
+
+#[test]
 fn unknown_and_missing_keys_are_named() {
     let unknown = refused(
         Kind::Gatekeeper,

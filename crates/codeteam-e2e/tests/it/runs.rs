@@ -11,9 +11,13 @@ mod kill;
 mod means;
 mod programs;
 mod project;
+#[expect(dead_code, reason = "not all that it can is needed here")]
+#[path = "../../../codeteam/tests/it/pty.rs"]
+mod pty;
 mod quota;
 mod rounds;
 mod samples;
 mod sessions;
 mod strict;
+mod talk;
 mod team;

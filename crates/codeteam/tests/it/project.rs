@@ -6,6 +6,8 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
+use crate::pty::Terminal;
+
 /// A project in a temporary folder.
 pub(crate) struct Project {
     folder: tempfile::TempDir,
@@ -147,6 +149,16 @@ impl Project {
         );
         command.args(args);
         command
+    }
+
+    /// Starts codeteam at a terminal of its own.
+    pub(crate) fn terminal(&self, args: &[&str]) -> Terminal {
+        self.terminal_with(args, &[])
+    }
+
+    /// The same, with more in the environment.
+    pub(crate) fn terminal_with(&self, args: &[&str], env: &[(&str, &str)]) -> Terminal {
+        Terminal::start(self.codeteam(args), env)
     }
 
     /// Another program, with the environment of the machine.

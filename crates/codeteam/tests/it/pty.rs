@@ -1,4 +1,5 @@
 //! A terminal to try codeteam in: what it shows is waited for, what a person types is sent as keys.
+//! The tests with the real CLIs take it from here, too.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -9,8 +10,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
-
-use crate::project::Project;
 
 /// However slow the machine is: longer than anything takes.
 const DEADLINE: Duration = Duration::from_mins(2);
@@ -26,23 +25,11 @@ pub(crate) struct Terminal {
     read: usize,
 }
 
-impl Project {
-    /// Starts codeteam at a terminal of its own.
-    pub(crate) fn terminal(&self, args: &[&str]) -> Terminal {
-        self.terminal_with(args, &[])
-    }
-
-    /// The same, with more in the environment.
-    pub(crate) fn terminal_with(&self, args: &[&str], env: &[(&str, &str)]) -> Terminal {
-        let mut command = self.codeteam(args);
+impl Terminal {
+    /// Starts a codeteam at a terminal of its own, with more in its environment.
+    pub(crate) fn start(mut command: Command, env: &[(&str, &str)]) -> Self {
         command.env("TERM", "xterm").env("PAGER", "cat");
         command.envs(env.iter().copied());
-        Terminal::start(command)
-    }
-}
-
-impl Terminal {
-    fn start(mut command: Command) -> Self {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let keys = openpt(flags).unwrap();
         grantpt(&keys).unwrap();

@@ -9,6 +9,7 @@ use codeteam_e2e::{Requests, Scenario, Server};
 use serde_json::Value;
 
 use super::programs;
+use super::pty::Terminal;
 
 /// The user's keys. No two are of one length: of a credential, the server keeps only that.
 pub(crate) const ANTHROPIC_KEY: &str = "sk-ant-the-own-key-of-the-user";
@@ -169,6 +170,11 @@ impl Project {
         let mut command = self.command(programs::codeteam());
         command.args(args);
         command
+    }
+
+    /// Starts codeteam at a terminal of its own.
+    pub(crate) fn terminal(&self, args: &[&str]) -> Terminal {
+        Terminal::start(self.codeteam(args), &[])
     }
 
     /// Starts a run that says on standard error how it goes.
