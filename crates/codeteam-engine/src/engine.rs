@@ -345,6 +345,23 @@ impl Engine {
         project::read_plan(path, &self.config)
     }
 
+    /// The run a word means, where it is one's work that is meant: without a word the newest that has
+    /// changed something or may, and not a conversation about a plan.
+    pub fn find_work(&self, word: Option<&str>) -> Result<RunId, Error> {
+        if word.is_some() {
+            return self.find(word);
+        }
+        for row in self.store.runs()? {
+            let id = RunId(row.id);
+            let run = self.load(&id)?;
+            let mut roles = run.roles.values();
+            if roles.any(|role| role.kind == Kind::Implementer) {
+                return Ok(id);
+            }
+        }
+        self.find(None)
+    }
+
     /// The run a word means: an id, the beginning or a part of one, or nothing for the newest.
     pub fn find(&self, word: Option<&str>) -> Result<RunId, Error> {
         let runs = self.store.runs()?;

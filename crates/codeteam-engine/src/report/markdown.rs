@@ -205,6 +205,9 @@ fn over(decided: &Decided) -> String {
 pub(super) fn word(result: &CheckResult) -> &'static str {
     match (result.passed, result.remark) {
         (false, _) => "FAIL",
+        (true, None) if result.class == Class::Proof && !result.summary.is_empty() => {
+            "NONE (no tests in the change)"
+        }
         (true, None) => "PASS",
         (true, Some(Remark::Noted)) => "PASS (noted)",
         (true, Some(Remark::Unproved)) => "UNPROVED",

@@ -6,7 +6,7 @@
 
 use codeteam_core::Run;
 use codeteam_core::frame::Question;
-use codeteam_core::ids::{FramePath, RunId, TaskId};
+use codeteam_core::ids::{FramePath, RunId, StepId, TaskId};
 use codeteam_core::input::Decision;
 use codeteam_engine::driver;
 use codeteam_engine::engine::Engine;
@@ -16,8 +16,9 @@ use crate::cli::drive::Answering;
 use crate::cli::talk::Task;
 use crate::cli::{RunName, Scene, drive, talk};
 use crate::exit::Exit;
-use crate::output::{self, say};
+use crate::output::{self, Style, say};
 use crate::problem::Problem;
+use crate::progress::Detail;
 
 /// Arguments of `approve`.
 #[derive(Debug, clap::Args)]
@@ -154,7 +155,28 @@ fn by_meaning(
         note: message.to_owned(),
         change: None,
     };
+    if words == YES && scene.detail >= Detail::Normal {
+        warn_of(&state, question);
+    }
     post(scene, &engine, &id, &decision)
+}
+
+/// Says what an approval goes over: it is recorded, and whoever gives it should know.
+fn warn_of(run: &Run, question: &Question) {
+    let Some(frame) = run.frames.get(&question.id.frame) else {
+        return;
+    };
+    let patch = frame.change.as_ref().map(|change| &change.patch);
+    let approved = |step: &StepId| frame.verdicts.get(step).is_some_and(|v| v.approved);
+    let against = frame.record.against(patch, approved);
+    if patch.is_some() && !against.is_empty() {
+        let style = Style::detect();
+        say(&format!(
+            "{}: this goes over {}",
+            style.yellow("note"),
+            against.join(", ")
+        ));
+    }
 }
 
 pub(crate) fn answer(args: &AnswerArgs, scene: &Scene) -> Result<Exit, Problem> {

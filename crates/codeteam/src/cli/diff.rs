@@ -27,7 +27,7 @@ pub(crate) struct Args {
 
 pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let engine = scene.with_runs()?;
-    let run = engine.load(&engine.find(args.run.run.as_deref())?)?;
+    let run = engine.load(&engine.find_work(args.run.run.as_deref())?)?;
     let (text, files) = match &args.task {
         None => between(&engine, &run.base.commit, &run.tip.commit)?,
         Some(task) => of_task(&engine, &run, task)?,

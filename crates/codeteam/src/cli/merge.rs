@@ -46,7 +46,7 @@ pub(crate) struct Args {
 
 pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let engine = scene.with_runs()?;
-    let run = engine.load(&engine.find(args.run.run.as_deref())?)?;
+    let run = engine.load(&engine.find_work(args.run.run.as_deref())?)?;
     let merge = Merge::of(args, &engine, &run)?;
     let done = merge.merge()?;
     let deleted = args.delete_branch && merge.delete_branch()?;

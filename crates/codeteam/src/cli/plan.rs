@@ -59,11 +59,15 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
+    // What cannot be read is told before a plan is begun.
+    let answers = args.answers.as_ref().filter(|path| path.as_os_str() != "-");
+    let answers = answers.map(|path| Source::file(&scene.folder.join(path)));
+    let answers = answers.transpose()?;
     let (engine, task) = task(&args, scene)?;
-    let source = match &args.answers {
-        Some(path) if path.as_os_str() != "-" => Source::file(&scene.folder.join(path))?,
-        None if talk::is_terminal() => Source::terminal(&engine),
-        _ => Source::pipe(),
+    let source = match answers {
+        Some(answers) => answers,
+        None if args.answers.is_none() && talk::is_terminal() => Source::terminal(&engine),
+        None => Source::pipe(),
     };
     let interrupt = drive::options(true)?.interrupt;
     let streams = true;

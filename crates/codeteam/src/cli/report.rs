@@ -32,7 +32,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let Some(engine) = scene.existing()? else {
         return from_files(args, scene);
     };
-    let past = report::past(&engine, &engine.find(args.run.run.as_deref())?)?;
+    let past = report::past(&engine, &engine.find_work(args.run.run.as_deref())?)?;
     let found = match &args.task {
         Some(task) => Some(named(&past, task)?),
         None => past.newest(),
