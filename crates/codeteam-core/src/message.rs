@@ -254,6 +254,14 @@ fn check_any(text: &str) -> Result<(), String> {
         let message = "the message has something in it that looks like a secret; leave it out";
         return Err(message.to_owned());
     }
+    // What follows such a line is a patch to git, wherever it stands.
+    let patch = ["---", "+++", "diff -", "Index: ", "@@ -"];
+    let begins = |line: &str| patch.iter().any(|mark| line.starts_with(mark));
+    if let Some(line) = text.lines().find(|line| begins(line)) {
+        return Err(format!(
+            "the message has a line that begins a patch: `{line}`"
+        ));
+    }
     // Those that turn the direction of what follows hide what is really there.
     let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let hidden = |c: &char| (c.is_control() && !matches!(c, '\n' | '\t')) || turns(*c);

@@ -309,7 +309,15 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
         .unwrap_or_default();
     // Two runs may share a plan; each writes a file of its own first.
     let temporary = path.with_file_name(format!(".{name}.{}.new", std::process::id()));
-    fs::write(&temporary, bytes).map_err(io("write", &temporary))?;
+    // One that is there is left over, or somebody's link to elsewhere: nothing is written through it.
+    let _ = fs::remove_file(&temporary);
+    let opened = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&temporary);
+    opened
+        .and_then(|mut file| file.write_all(bytes))
+        .map_err(io("write", &temporary))?;
     fs::rename(&temporary, path).map_err(io("put in place", path))
 }
 

@@ -4,18 +4,23 @@
 //! upset, whoever edits and from wherever. It stays until the frame ends: who was interrupted takes
 //! it up as it is.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use codeteam_core::Run;
 use codeteam_core::frame::{Frame, FrameChange, Question};
-use codeteam_core::ids::{BodyId, PatchId, Tree};
+use codeteam_core::ids::{BodyId, PatchId, RunId, Tree};
 
 use crate::bodies;
 use crate::engine::Engine;
 use crate::git::{self, Oid};
 use crate::perform::workspace_name;
 use crate::workspace::{self, Ignored, Workspace};
+
+/// What the name of such a worktree ends in.
+pub(crate) const SUFFIX: &str = "@hand";
+/// The file beside it that says which tree was lent, and is locked while somebody edits.
+const NOTE: &str = "lent";
 
 /// Why a change cannot be edited or taken back.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +53,8 @@ pub struct Lent {
     workspace: Workspace,
     /// Whether an earlier edit is taken up.
     pub taken_up: bool,
+    /// Keeps the worktree where it is for as long as it is lent.
+    _lock: File,
 }
 
 /// What came back.
@@ -85,21 +92,42 @@ pub fn lend(engine: &Engine, run: &Run, frame: &Frame) -> Result<Lent, Error> {
         let patch = engine.bodies.get(change.diff.as_str())?;
         own.remake(&base, &oid(&frame.base.tree.0)?, &patch)?;
     }
-    let name = format!("{}.hand", workspace_name(&frame.path));
+    let name = format!("{}{SUFFIX}", workspace_name(&frame.path));
     let workspace = engine
         .workspace(&run.id, run.sandbox, &name)?
         .borrowing(&own);
-    let note = engine.workspaces_of(&run.id).join(&name).join("lent");
+    let note = engine.workspaces_of(&run.id).join(&name).join(NOTE);
     let taken_up =
         fs::read_to_string(&note).is_ok_and(|lent| lent == frame.tree.0) && !workspace.is_missing();
     if !taken_up {
         workspace.prepare(&tree, &base, Ignored::Keep)?;
         write(&note, &frame.tree.0)?;
     }
+    let failed = |source| Error::Note {
+        path: note.clone(),
+        source,
+    };
+    let lock = File::open(&note).map_err(failed)?;
+    // Two who edit at once share it; whoever tidies up looks for either.
+    lock.lock_shared().map_err(failed)?;
     Ok(Lent {
         workspace,
         taken_up,
+        _lock: lock,
     })
+}
+
+/// Whether somebody is editing in a worktree.
+pub(crate) fn is_in_use(engine: &Engine, run: &RunId, name: &str) -> bool {
+    let note = engine.workspaces_of(run).join(name).join(NOTE);
+    let lock = File::open(note).map(|file| file.try_lock());
+    matches!(lock, Ok(Err(TryLockError::WouldBlock)))
+}
+
+/// The tree that was lent.
+pub(crate) fn lent_tree(engine: &Engine, run: &RunId, name: &str) -> Option<Tree> {
+    let note = engine.workspaces_of(run).join(name).join(NOTE);
+    fs::read_to_string(note).ok().map(Tree)
 }
 
 /// What a person has made of a worktree. The tree is brought into the user's repository, where

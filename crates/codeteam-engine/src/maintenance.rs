@@ -137,7 +137,7 @@ pub struct Kept {
 impl Kept {
     /// The task it was for, or `run`.
     pub fn task(&self) -> &str {
-        self.name.rsplit("--").next().unwrap_or(&self.name)
+        self.name.rsplit('+').next().unwrap_or(&self.name)
     }
 }
 

@@ -422,7 +422,7 @@ impl Job {
     /// can disturb another.
     fn workspace(&self, engine: &Engine) -> Result<Workspace, Error> {
         if matches!(self.what, What::Work(_)) && self.id.slot > 0 {
-            let name = format!("{}.s{}", workspace_name(&self.id.frame), self.id.slot);
+            let name = format!("{}@s{}", workspace_name(&self.id.frame), self.id.slot);
             // The tree may be known to the frame's own workspace only.
             let own = self.frame_workspace(engine)?;
             return Ok(self.open(engine, &name)?.borrowing(&own));
@@ -461,7 +461,7 @@ impl Job {
     /// each tree: nothing is there that a worker left beside the files of its change, or had its
     /// tests leave when an earlier change was judged.
     fn prepare_gate(&self, engine: &Engine, tree: &Tree) -> Result<Workspace, Error> {
-        let name = format!("{}.gate", workspace_name(&self.id.frame));
+        let name = format!("{}@gate", workspace_name(&self.id.frame));
         let own = self.frame_workspace(engine)?;
         let workspace = self.open(engine, &name)?.borrowing(&own);
         let (wanted, base) = (oid(&tree.0)?, oid(&self.base.commit.0)?);
@@ -479,7 +479,7 @@ impl Job {
         gate: &Workspace,
         tree: &git::Oid,
     ) -> Result<Workspace, Error> {
-        let name = format!("{}.trial", workspace_name(&self.id.frame));
+        let name = format!("{}@trial", workspace_name(&self.id.frame));
         let own = self.frame_workspace(engine)?;
         let workspace = self.open(engine, &name)?.borrowing(&own).borrowing(gate);
         if !engine.config.verification.keep_worktree {
@@ -514,7 +514,8 @@ impl Job {
 
 /// The name of a frame's workspace: its path with the separators replaced.
 pub fn workspace_name(frame: &codeteam_core::ids::FramePath) -> String {
-    frame.as_str().replace('/', "--")
+    // Neither this nor the `@` of those beside it can be in the name of a task.
+    frame.as_str().replace('/', "+")
 }
 
 fn oid(text: &str) -> Result<git::Oid, Error> {

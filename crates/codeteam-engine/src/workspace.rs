@@ -81,7 +81,9 @@ impl Workspace {
     /// A handle to the workspace `name` under `root`, which must be an absolute
     /// path. Nothing is created.
     pub fn open(repo: &Repo, root: &Path, name: &str) -> Result<Workspace, Error> {
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        let plain = |byte: u8| {
+            byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'+' | b'@')
+        };
         if !name.bytes().all(plain) || !name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
             return Err(Error::BadName {
                 name: name.to_owned(),

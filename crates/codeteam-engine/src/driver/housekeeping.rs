@@ -15,6 +15,7 @@ use codeteam_core::ids::{FramePath, RunId};
 use super::Driver;
 use crate::engine::Engine;
 use crate::git::{Oid, Signature};
+use crate::hand;
 use crate::perform::{self, now, with_causes, workspace_name};
 use crate::workspace::{self, Removed, Snapshot, Workspace};
 
@@ -101,7 +102,14 @@ impl Driver<'_> {
             .map(workspace_name)
             .collect();
         let root = self.engine.workspaces_of(&self.run.id);
-        for name in workspaces_in(&root) {
+        let mut names = workspaces_in(&root);
+        let edited = names.iter();
+        let edited = edited.filter(|name| is_edited(&self.engine, &self.run.id, name));
+        let edited = edited.map(|name| name.trim_end_matches(hand::SUFFIX).to_owned());
+        let kept: Vec<String> = kept.into_iter().chain(edited).collect();
+        // What others borrow from goes last.
+        names.sort_by_key(|name| !name.ends_with(hand::SUFFIX));
+        for name in names {
             if kept
                 .iter()
                 .any(|kept| name == *kept || is_beside(&name, kept))
@@ -134,7 +142,12 @@ impl Driver<'_> {
 /// Whether a workspace is one beside a frame's own, such as a reviewer's.
 fn is_beside(name: &str, own: &str) -> bool {
     name.strip_prefix(own)
-        .is_some_and(|rest| rest.starts_with('.'))
+        .is_some_and(|rest| rest.starts_with('@'))
+}
+
+/// Whether a person is editing in a workspace.
+fn is_edited(engine: &Engine, run: &RunId, name: &str) -> bool {
+    name.ends_with(hand::SUFFIX) && hand::is_in_use(engine, run, name)
 }
 
 /// The run's own frame keeps its worktree unless the run was completed.
@@ -153,12 +166,27 @@ pub(crate) fn close_frame(
     let root = engine.workspaces_of(run);
     let own = workspace_name(frame);
     let mut kept = Vec::new();
-    for name in workspaces_in(&root) {
+    let mut names = workspaces_in(&root);
+    names.retain(|name| *name == own || is_beside(name, &own));
+    if names.iter().any(|name| is_edited(engine, run, name)) {
+        // It goes when whoever edits there is done: at the end of the run, or by `prune`.
+        return Ok(kept);
+    }
+    // What others borrow from goes last.
+    names.sort_by_key(|name| *name == own);
+    for name in names {
         let is_own = name == own;
-        if !is_own && !is_beside(&name, &own) {
+        let workspace = engine.workspace(run, sandbox, &name)?;
+        if name.ends_with(hand::SUFFIX) {
+            // A person's, who may not have handed everything back.
+            let lent = hand::lent_tree(engine, run, &name);
+            let known = Tip {
+                commit: known.commit.clone(),
+                tree: lent.unwrap_or_else(|| known.tree.clone()),
+            };
+            kept.extend(close(engine, run, &workspace, &name, &known)?);
             continue;
         }
-        let workspace = engine.workspace(run, sandbox, &name)?;
         if !is_own {
             // A reviewer's or the checks': not where changes are made, so there is nothing to keep.
             workspace.remove()?;

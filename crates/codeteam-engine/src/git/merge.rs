@@ -130,7 +130,9 @@ impl Repo {
         let before = self.head()?;
         let call = self
             .checkout()
-            .args(["merge", "--no-edit", "--no-stat", "--no-autostash"]);
+            .args(["merge", "--no-edit", "--no-stat", "--no-autostash"])
+            // What is ignored is the user's all the same.
+            .arg("--no-overwrite-ignore");
         let call = match strategy {
             Strategy::FastForward => call.arg("--ff-only").arg(target),
             Strategy::MergeCommit {

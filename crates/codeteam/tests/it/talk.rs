@@ -284,7 +284,7 @@ fn a_change_is_edited_from_another_terminal() {
     );
     shell
         .expect(0)
-        .says(&["run.hand/tree", "nothing was changed"]);
+        .says(&["run@hand/tree", "nothing was changed"]);
     let nothing = editor(&project, "true");
     let done = Done::from(
         project
@@ -565,4 +565,32 @@ plays:
     assert_eq!(project.count("committed"), 0);
     run.keys("\r");
     run.until("done:");
+}
+
+#[test]
+fn nobody_takes_a_worktree_away_from_under_an_editor() {
+    let project = Project::new();
+    let go = project.go();
+    let slow = format!(
+        "echo editing\nwhile [ ! -e {} ]; do sleep 0.02; done\necho mine > greet.sh && echo saved",
+        go.display()
+    );
+    let editor = editor(&project, &slow);
+    let script = project.script(TEAM);
+    let flow = project.workflow(JUDGED);
+    let args = ["run", "Greet", "--script", &script, "--workflow", &flow];
+    let mut run = project.terminal_with(&args, &[("EDITOR", &editor)]);
+    run.until("Is this what you want?");
+    run.line("/edit");
+    run.until("editing");
+    project.run(&["approve"]).expect(0);
+    while project.count("run_ended") == 0 {}
+    std::fs::write(&go, "").unwrap();
+    run.until("saved");
+    run.until("done:");
+    let is_mine = |path: &std::path::PathBuf| {
+        std::fs::read_to_string(path.join("tree/greet.sh")).is_ok_and(|text| text == "mine\n")
+    };
+    let left = project.worktrees();
+    assert!(left.iter().any(is_mine), "{left:?}");
 }

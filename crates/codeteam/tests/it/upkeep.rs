@@ -24,7 +24,7 @@ fn pruning_keeps_what_no_branch_has_and_restoring_brings_it_back() {
     assert_eq!(project.worktrees().len(), 1, "only said");
 
     let pruned = project.run(&["prune"]).expect(0);
-    pruned.says(&["removed run--one", "kept as refs/codeteam/"]);
+    pruned.says(&["removed run+one", "kept as refs/codeteam/"]);
     assert!(project.worktrees().is_empty());
     project
         .run(&["prune"])

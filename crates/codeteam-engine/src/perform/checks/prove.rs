@@ -176,7 +176,12 @@ impl Gate<'_> {
                  the code, or the task would name them in its `files`",
                     touched.join(", ")
                 )),
-                Trial::Passed | Trial::Unclear(_) => None,
+                // They have just ended with the changed tests.
+                Trial::Unclear(how) => Some(format!(
+                    "{}: as they were before, they do not come to an end with the change ({how})",
+                    touched.join(", ")
+                )),
+                Trial::Passed => None,
             },
         )
     }

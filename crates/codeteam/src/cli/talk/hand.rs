@@ -1,6 +1,7 @@
 //! `/edit`: the person changes the worktree themselves and hands it back; and `codeteam edit`,
 //! which does the same from another terminal.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use codeteam_core::Run;
@@ -42,7 +43,7 @@ pub(super) fn change(
     } else {
         let files = frame.change.iter().flat_map(|change| &change.files);
         let files: Vec<String> = files
-            .filter(|file| folder.join(file).is_file())
+            .filter(|file| is_own(&folder, file))
             .cloned()
             .collect();
         program::edit(screen, &folder, &files)?;
@@ -69,6 +70,18 @@ pub(super) fn change(
             }))
         }
     }
+}
+
+/// Whether a file is one of the folder itself: nothing that a link leads to is opened.
+fn is_own(folder: &Path, file: &str) -> bool {
+    let path = folder.join(file);
+    let plain = path.symlink_metadata().is_ok_and(|found| found.is_file());
+    let inside = folder.canonicalize().ok();
+    plain
+        && inside.is_some_and(|folder| {
+            let real = path.canonicalize();
+            real.is_ok_and(|real| real.starts_with(folder))
+        })
 }
 
 /// The same, outside of a conversation.

@@ -378,13 +378,16 @@ pub(super) fn wait(screen: &Screen, timeout: Option<Duration>) -> io::Result<boo
 
 /// What was typed and not read yet.
 pub(super) fn typed() -> io::Result<Vec<u8>> {
-    if !ready()? {
-        return Ok(Vec::new());
+    let mut typed = Vec::new();
+    let mut bytes = [0; 4096];
+    // A terminal gives one line at a time.
+    while ready()? {
+        match rustix::io::read(io::stdin().as_fd(), &mut bytes)? {
+            0 => break,
+            n => typed.extend_from_slice(&bytes[..n]),
+        }
     }
-    let mut bytes = vec![0; 4096];
-    let n = rustix::io::read(io::stdin().as_fd(), &mut bytes)?;
-    bytes.truncate(n);
-    Ok(bytes)
+    Ok(typed)
 }
 
 /// Whether keys have come.

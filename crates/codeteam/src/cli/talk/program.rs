@@ -42,7 +42,12 @@ pub(super) fn edit(screen: &Screen, folder: &Path, files: &[String]) -> Result<(
     script.push(&editor);
     script.push(r#" "$@""#);
     let mut args = vec!["-c".into(), script, editor.clone()];
-    args.extend(files.iter().map(OsString::from));
+    // A worker has named them: none of them may be taken for an option or a command.
+    args.extend(
+        files
+            .iter()
+            .map(|file| Path::new(".").join(file).into_os_string()),
+    );
     let done = run(screen, "sh".as_ref(), &args, Some(folder), None);
     let shown = editor.to_string_lossy();
     ended(done, &shown, "set `VISUAL` or `EDITOR` to another editor")
