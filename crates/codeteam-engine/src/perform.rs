@@ -521,3 +521,21 @@ pub fn workspace_name(frame: &codeteam_core::ids::FramePath) -> String {
 fn oid(text: &str) -> Result<git::Oid, Error> {
     git::Oid::parse(text).ok_or_else(|| Error::NotAnObject(text.to_owned()))
 }
+
+#[cfg(test)]
+mod tests {
+    use codeteam_core::ids::{FramePath, is_plain};
+
+    use super::workspace_name;
+
+    #[test]
+    fn no_task_has_the_name_of_anothers_worktree() {
+        let root = FramePath::root();
+        for beside in ["@gate", "@trial", "@hand", "@s1"] {
+            assert!(!is_plain(&format!("T1{beside}")));
+        }
+        let nested = workspace_name(&root.child("a").child("b"));
+        assert!(nested.ends_with("a+b") && !is_plain("a+b"));
+        assert_ne!(nested, workspace_name(&root.child("a--b")));
+    }
+}

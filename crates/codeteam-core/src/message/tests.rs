@@ -254,3 +254,20 @@ fn the_form_in_words() {
     assert!(words("conventional").unwrap().contains("feat, fix"));
     assert!(words("/^A/").unwrap().contains("`/^A/`"));
 }
+
+#[test]
+fn no_message_carries_a_patch() {
+    for line in [
+        "---",
+        "diff --git a/x b/x",
+        "+++ b/x",
+        "@@ -1 +1 @@",
+        "Index: x",
+    ] {
+        let text = format!("Do it\n\nBecause.\n{line}\nrest");
+        let wrong = format("free").check(&matter(), &text).unwrap_err();
+        assert!(wrong.contains("begins a patch"), "{line}: {wrong}");
+    }
+    let plain = "Do it\n\n- a point\n -- and more";
+    assert_eq!(format("free").check(&matter(), plain), Ok(()));
+}
