@@ -15,6 +15,7 @@ use crate::frame::{
     Feedback, Frame, FrameChange, Item, Judged, Question, QuestionKind, Session, Slot, SlotState,
     Stage, Tip, Work,
 };
+use crate::hands::{Hands, is_session};
 use crate::ids::{AttemptId, FramePath, StepId};
 use crate::record::{Ballot, Decided, GateRun};
 use crate::role::Kind;
@@ -40,6 +41,26 @@ pub fn apply(run: &mut Run, event: &Event) {
             run.integrating.clear();
         }
         Event::RunReopened { .. } => reopen(run),
+        Event::WorkersReassigned { hands, change, .. } => {
+            run.hands = *hands;
+            if let Some(made) = change {
+                with(run, &made.frame, |f| {
+                    f.tree = made.tree.clone();
+                    f.change = Some(made.change.clone());
+                    f.record.made = f.round;
+                    f.outputs.text = None;
+                    f.accepted_by = None;
+                });
+            }
+        }
+        Event::Accepted {
+            frame, by, note, ..
+        } => with(run, frame, |f| {
+            f.accepted = f.change.as_ref().map(|change| change.patch.clone());
+            f.accepted_by = Some(by.clone());
+            f.log.said(by, "accept", note);
+            decide_on(f, "accept", note, by, false);
+        }),
         Event::FrameOpened { frame, item, base } => open_frame(run, frame, item, base),
         Event::FrameResumed { frame } => resume_frame(run, frame),
         Event::FrameEnded { frame, outcome } => end_frame(run, frame, outcome),
@@ -70,7 +91,11 @@ pub fn apply(run: &mut Run, event: &Event) {
                 reserved: *reserved,
                 counted,
             };
-            run.outstanding.insert(id.fence, launch);
+            // A session is nothing that was launched: it need not say what became of it.
+            let handed = run.hands == Hands::Session && worker.as_ref().is_some_and(is_session);
+            if !handed {
+                run.outstanding.insert(id.fence, launch);
+            }
             with_slot(run, id, |slot| {
                 slot.id = id.clone();
                 slot.work = work.clone();
@@ -391,6 +416,8 @@ fn begin(run: &mut Run, started: &RunStarted) {
     run.templates = Arc::new(started.templates.clone());
     run.strategies = Arc::new(started.strategies.clone());
     run.message = Arc::new(started.message.clone());
+    run.hands = started.hands;
+    run.began_in = started.hands;
     for (account, until) in &started.resting {
         run.parks.park(account, *until);
     }
@@ -607,6 +634,11 @@ fn record_decision(f: &mut Frame, event: &Event) {
     if matches!(question.kind, QuestionKind::Analyst | QuestionKind::Message) {
         return;
     }
+    decide_on(f, answer, note, by, *rejects);
+}
+
+/// Records what a person said of a frame's change, and what spoke against it.
+fn decide_on(f: &mut Frame, answer: &str, note: &str, by: &str, rejects: bool) {
     let patch = f.change.as_ref().map(|change| change.patch.clone());
     let approved = |step: &StepId| {
         let judged = f.verdicts.get(step);
@@ -614,10 +646,10 @@ fn record_decision(f: &mut Frame, event: &Event) {
     };
     let decided = Decided {
         step: f.step.clone(),
-        answer: answer.clone(),
-        note: note.clone(),
-        by: by.clone(),
-        rejects: *rejects,
+        answer: answer.to_owned(),
+        note: note.to_owned(),
+        by: by.to_owned(),
+        rejects,
         over: f.record.against(patch.as_ref(), approved),
         patch,
     };

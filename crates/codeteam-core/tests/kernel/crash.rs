@@ -123,6 +123,7 @@ fn work(world: &World, id: &AttemptId) -> Input {
         report: Box::new(WorkerReport {
             session: None,
             log: None,
+            edited: Vec::new(),
             end,
             usage: spent(100),
             transcript: None,

@@ -413,6 +413,7 @@ fn came_to_nothing(job: &Job, facts: Facts) -> Input {
             change: None,
             session: None,
             log: None,
+            edited: Vec::new(),
         },
     )
 }
