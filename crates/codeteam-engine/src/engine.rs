@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use codeteam_core::event::{RunStarted, Sandbox};
+use codeteam_core::hands::Hands;
 use codeteam_core::ids::{Account, RunId, TaskId, Time, WorkerName};
 use codeteam_core::input::Decision;
 use codeteam_core::plan::{self, Plan};
@@ -105,6 +106,8 @@ pub struct Request {
     /// Settings of the workflow, over what it says itself; one that it does not ask for is left
     /// alone.
     pub settings: BTreeMap<String, bool>,
+    /// In whose hands it will be.
+    pub hands: Hands,
 }
 
 impl Engine {
@@ -237,6 +240,7 @@ impl Engine {
             rules: prepared.rules,
             templates: prepared.templates,
             strategies: prepared.strategies,
+            hands: prepared.hands,
         })
     }
 
