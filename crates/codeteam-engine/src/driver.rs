@@ -273,6 +273,11 @@ impl<'a> Driver<'a> {
         loop {
             self.read_inbox()?;
             self.hear_of_parks()?;
+            if self.is_elsewhere() {
+                // What is under way is begun anew there, and counted as lost here.
+                self.abandon();
+                return Ok(Stop::Handed(self.run.hands));
+            }
             let effects = due(&self.run);
             self.reconcile(&effects)?;
             if self.options.interrupt.is_cancelled() {
@@ -295,18 +300,19 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Whether the driver has nothing more to do here and may not wait.
-    fn stop(&self, effects: &[Effect]) -> Option<Stop> {
-        if self.run.is_terminal() {
-            return None;
-        }
+    /// Whether the run is in other hands than those that this driver is for.
+    fn is_elsewhere(&self) -> bool {
         let own = match self.options.desk {
             Some(_) => Hands::Session,
             None => Hands::Workers,
         };
-        let mut others = effects.iter().filter(|e| !self.is_handed(e));
-        if self.run.hands != own && (own == Hands::Session || others.next().is_none()) {
-            return Some(Stop::Handed(self.run.hands));
+        self.run.hands != own && !self.run.is_terminal()
+    }
+
+    /// Whether the driver has nothing more to do here and may not wait.
+    fn stop(&self, effects: &[Effect]) -> Option<Stop> {
+        if self.run.is_terminal() {
+            return None;
         }
         if self.options.wait {
             return None;

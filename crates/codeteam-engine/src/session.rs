@@ -187,7 +187,8 @@ impl Session {
         let said = self.shared.said.load(Ordering::SeqCst);
         self.shared.wait(wait, |inner| {
             let still = inner.heard >= said && !inner.busy;
-            inner.end.is_some() || (still && !matches!(turn(&inner.run), Turn::Wait(_)))
+            let waits = || matches!(turn(&inner.run), Turn::Work(_) | Turn::Ask(_));
+            inner.end.is_some() || (still && waits())
         })
     }
 
