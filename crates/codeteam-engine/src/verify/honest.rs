@@ -16,7 +16,7 @@ mod tests_kept;
 pub use self::claims::{Claimed, Ran, claims};
 pub use self::hard_coded::{Pairs, hard_coded};
 pub use self::own_work::{Other, own_work, repeats};
-pub use self::tests_kept::{in_question, tests_kept};
+pub use self::tests_kept::{in_question, needs, tests_kept};
 
 use codeteam_context::redact::Redactor;
 use codeteam_core::workflow::Rule;

@@ -83,7 +83,9 @@ impl Gate<'_> {
                 let mut found = look(rule, &subject);
                 // What is plain to see need not be run.
                 if found.wrong.is_empty() {
-                    found.wrong.extend(self.weakened(&subject)?);
+                    let weakened = self.weakened(&subject)?;
+                    found.wrong.extend(weakened.wrong);
+                    found.unproved = weakened.unproved;
                 }
                 found
             }

@@ -1,5 +1,7 @@
 //! Each rule, and what it lets pass.
 
+mod gate;
+
 use super::*;
 
 type File<'a> = (&'a str, Option<&'a str>, Option<&'a str>);
@@ -98,6 +100,11 @@ fn a_task_has_its_files() {
         .wrong(Rule::Scope, "`Cargo.lock`");
     let readme: &[File<'_>] = &[("README.md", Some("1"), Some("2"))];
     case(readme).task(&["src/"]).told(Rule::Scope, "README.md");
+    for path in ["requirements.txt", "CMakeLists.txt", "LICENSE.sh"] {
+        case(&[(path, None, Some("x\n"))])
+            .task(&["src/"])
+            .wrong(Rule::Scope, path);
+    }
     let test: &[File<'_>] = &[("tests/old.py", Some("1"), Some("2"))];
     case(test)
         .task(&["src/"])
@@ -191,75 +198,34 @@ fn tests_that_are_skipped_or_say_less() {
 }
 
 #[test]
-fn what_the_gate_goes_by_stays() {
-    let project = |tools: &str| format!("[project]\nname = \"a\"\n\n[tool.ruff]\n{tools}");
-    let (strict, lax) = (project("select = [\"ALL\"]\n"), project("select = []\n"));
-    case(&[("pyproject.toml", Some(&strict), Some(&lax))]).told(Rule::GateKept, "tool.ruff");
-    case(&[("pyproject.toml", Some(&strict), Some(&lax))])
-        .gate(&["ruff check ."])
-        .wrong(Rule::GateKept, "was changed in `tool.ruff`");
-    let more = strict.replace("name = \"a\"", "name = \"a\"\ndependencies = [\"b\"]");
-    case(&[("pyproject.toml", Some(&strict), Some(&more))]).fine(Rule::GateKept);
-    let scripts = r#"{"scripts": {"test": "jest"}, "dependencies": {}}"#;
-    let faked = r#"{"scripts": {"test": "true"}, "dependencies": {}}"#;
-    let grown = r#"{"scripts": {"test": "jest", "dev": "vite"}, "dependencies": {"a": "1"}}"#;
-    let npm = ["npm test"];
-    case(&[("package.json", Some(scripts), Some(faked))])
-        .gate(&npm)
-        .wrong(Rule::GateKept, "`scripts.test`");
-    case(&[("package.json", Some(scripts), Some(grown))])
-        .gate(&npm)
-        .fine(Rule::GateKept);
-    let make = "build:\n\tcc a.c\n\ntest: build\n\t./run\n";
-    case(&[("Makefile", Some(make), Some(&make.replace("./run", "true")))])
-        .gate(&["make test"])
-        .wrong(Rule::GateKept, "`target test`");
-    case(&[(
-        "Makefile",
-        Some(make),
-        Some(&format!("{make}\nclean:\n\trm a\n")),
-    )])
-    .gate(&["make test"])
-    .fine(Rule::GateKept);
-    let cargo = "[package]\nname = \"a\"\n\n[lints.clippy]\nall = \"deny\"\n";
-    case(&[(
-        "Cargo.toml",
-        Some(cargo),
-        Some(&cargo.replace("deny", "allow")),
-    )])
-    .gate(&["cargo clippy"])
-    .wrong(Rule::GateKept, "`lints`");
-    case(&[(
-        "Cargo.toml",
-        Some(cargo),
-        Some(&format!("{cargo}\n[dependencies]\nb = \"1\"\n")),
-    )])
-    .gate(&["cargo clippy"])
-    .fine(Rule::GateKept);
-    // Of a tool that nobody runs it is told.
-    case(&[(".eslintrc.json", Some("{}"), Some("{ }"))]).told(Rule::GateKept, ".eslintrc.json");
-}
-
-#[test]
-fn programs_of_the_gate_are_not_hidden() {
-    for path in [
-        "pytest.py",
-        "pytest/__init__.py",
-        "sitecustomize.py",
-        "a.pth",
-    ] {
-        case(&[(path, None, Some("x = 1\n"))]).wrong(Rule::GateKept, path);
-    }
-    case(&[("node_modules/.bin/jest", None, Some("exit 0"))])
-        .gate(&["npm test"])
-        .wrong(Rule::GateKept, "node_modules");
-    for path in ["app/pytest_helpers.py", "docs/pytest.md", "app/cli.py"] {
-        case(&[(path, None, Some("x = 1\n"))]).fine(Rule::GateKept);
-    }
-    let fixture = "import pytest\n\n@pytest.fixture\ndef a():\n    return 1\n";
-    case(&[("tests/conftest.py", None, Some(fixture))]).fine(Rule::GateKept);
-    let hook = "def pytest_collection_modifyitems(items):\n    items.clear()\n";
-    case(&[("tests/conftest.py", None, Some(hook))]).wrong(Rule::GateKept, "pytest_collection");
+fn what_needs_a_new_test_cannot_be_built_without_it() {
+    let case = case(&[
+        ("tests/new.c", None, Some("int main;\n")),
+        (
+            "CMakeLists.txt",
+            Some("\n"),
+            Some("add_test(tests/new.c)\n"),
+        ),
+        ("app/a.py", None, Some("# tests/new.c\n")),
+    ]);
+    let subject = case.subject();
+    let found: Vec<&str> = in_question(&subject)
+        .iter()
+        .map(|file| file.path.as_str())
+        .collect();
+    assert_eq!(found, ["tests/new.c"]);
+    assert_eq!(
+        needs(&subject, &in_question(&subject)),
+        Some("CMakeLists.txt")
+    );
+    let alone = self::case(&[
+        ("tests/new.py", None, Some("x\n")),
+        ("app/a.py", None, Some("# tests/new.py\n")),
+        ("README.md", Some("\n"), Some("tests/new.py\n")),
+        ("Makefile", Some("\n"), Some("tests/new.py\n")),
+    ]);
+    let subject = alone.subject();
+    assert_eq!(needs(&subject, &in_question(&subject)), None);
 }
 
 #[test]

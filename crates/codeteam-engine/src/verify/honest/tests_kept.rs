@@ -15,13 +15,48 @@ use crate::verify::Found;
 use crate::verify::change::Changed;
 use crate::verify::source::has_end;
 
-/// The test files that were there, are no longer as they were, and are not the task's to change.
+/// The test files that are not as they were and not the task's to change, new ones among them: what a
+/// new one does when it is loaded, it does to all others.
 pub fn in_question<'a>(subject: &Subject<'a>) -> Vec<&'a Changed> {
     let files = subject.change.files.iter();
     files
-        .filter(|file| file.before.is_there() && subject.tests.has(&file.path))
-        .filter(|file| !subject.names(&file.path))
+        .filter(|file| subject.tests.has(&file.path) && !subject.names(&file.path))
         .collect()
+}
+
+/// The manifest by which a change cannot be built without a new test file, if there is one: it was there
+/// and lists the file now. Only of languages whose tests are built: others find theirs, and what needs
+/// one of them is run by it.
+pub fn needs<'a>(subject: &Subject<'a>, new: &[&Changed]) -> Option<&'a str> {
+    const BUILT: &[&str] = &[
+        "c", "cc", "cpp", "cxx", "h", "hpp", "rs", "zig", "hs", "ml", "d", "nim", "f90", "cs", "m",
+        "mm", "swift", "java", "kt", "scala",
+    ];
+    const MANIFESTS: &[&str] = &[
+        "CMakeLists.txt",
+        "meson.build",
+        "Cargo.toml",
+        "Makefile",
+        "Makefile.am",
+        "BUILD",
+        "BUILD.bazel",
+        "build.zig",
+        "dune",
+        "SConstruct",
+    ];
+    let names: Vec<&str> = new
+        .iter()
+        .filter(|file| has_end(&file.path, BUILT))
+        .filter_map(|file| file.path.rsplit('/').next())
+        .collect();
+    let lists = |file: &&Changed| {
+        let name = file.path.rsplit('/').next().unwrap_or_default();
+        let is_manifest = MANIFESTS.contains(&name) || has_end(name, &["mk", "cabal", "csproj"]);
+        let has = |text: &str| names.iter().any(|name| text.contains(name));
+        is_manifest && !file.is_new() && file.added.iter().any(|line| has(&line.text))
+    };
+    let found = subject.change.files.iter().find(lists)?;
+    Some(found.path.as_str())
 }
 
 /// What is missing of the tests that were there.
