@@ -191,7 +191,7 @@ impl Gate<'_> {
         wanted: impl Fn(&Changed) -> bool,
         end: End,
     ) -> Result<Oid, Error> {
-        let files = self.look.diff()?.files.iter().filter(|file| wanted(file));
+        let files = self.look.files()?.iter().filter(|file| wanted(file));
         let placed: Vec<Placed> = files
             .map(|file| Placed {
                 path: file.path.clone(),

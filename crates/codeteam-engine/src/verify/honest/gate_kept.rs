@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use self::files::{CONFIGURE, Part};
 use super::{Subject, names};
 use crate::verify::Found;
-use crate::verify::change::Changed;
+use crate::verify::change::{Changed, Side};
 use crate::verify::source::has_end;
 
 /// Programs that run what a file names: which tools those are is not seen in the command.
@@ -131,14 +131,15 @@ impl<'a> Gate<'a> {
                 "was changed".to_owned()
             }
             Part::Whole => "was changed".to_owned(),
-            Part::Hooks => match hooks(file) {
-                Some(line) => format!("has hooks that change what is run: {line}"),
-                // What it does to the tests is found by running them without it.
-                None => {
+            Part::Hooks => {
+                if let Some(line) = hooks(file) {
+                    format!("has hooks that change what is run: {line}")
+                } else {
+                    // What it does to the tests is found by running them without it.
                     counts = false;
                     every_test(file)?.to_owned()
                 }
-            },
+            }
             Part::Some(parts) => {
                 let changed = changed_parts(*parts, file, subject);
                 if changed.is_empty() {
@@ -237,6 +238,10 @@ fn changed_parts(
     file: &Changed,
     subject: &Subject<'_>,
 ) -> Vec<String> {
+    let unread = |side: &Side| side.is_there() && side.text().is_none();
+    if unread(&file.before) || unread(&file.after) {
+        return vec!["all of it".to_owned()];
+    }
     let of = |text: Option<&str>| text.map(|text| parts(text, subject)).unwrap_or_default();
     let (before, after) = (of(file.before.text()), of(file.after.text()));
     let differs = |one: &[(String, String)], other: &[(String, String)]| -> Vec<String> {
@@ -270,6 +275,9 @@ fn hooks(file: &Changed) -> Option<String> {
         "exitstatus",
         "outcome",
     ];
+    if file.after.is_there() && file.after.text().is_none() {
+        return Some("it cannot be looked into".to_owned());
+    }
     let line = file.added.iter().find(|line| {
         let code = line.text.trim();
         !code.starts_with('#') && HOOKS.iter().any(|hook| code.contains(hook))

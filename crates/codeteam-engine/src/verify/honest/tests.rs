@@ -3,6 +3,7 @@
 mod gate;
 
 use super::*;
+use crate::verify::Side;
 
 type File<'a> = (&'a str, Option<&'a str>, Option<&'a str>);
 
@@ -42,6 +43,7 @@ impl Case {
             files: &self.files,
             commands: &self.commands,
             redactor: &self.redactor,
+            go_on: &|| true,
         }
     }
 
@@ -242,6 +244,90 @@ fn secrets_are_found_and_never_said() {
 }
 
 #[test]
+fn a_byte_hides_nothing() {
+    let key = "AKIAIOSFODNN7EXAMPLF";
+    let wide: Vec<u8> = format!("key = '{key}'\n")
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    for bytes in [
+        format!("\0PNG\0\0{key}\0\0").into_bytes(),
+        format!("a\0\nkey = '{key}'\n").into_bytes(),
+        wide,
+    ] {
+        let mut case = case(&[]);
+        let files = [("a.bin".to_owned(), Side::Absent, Side::of(Some(&bytes)))];
+        case.change = Change::new(files, b"");
+        case.wrong(Rule::Secrets, "a.bin: what looks like a secret");
+    }
+    // Latin-1, and a byte that makes git take it for no text.
+    for bytes in [
+        b"# \xe4\ndef load(x):\n    raise NotImplementedError\n".as_slice(),
+        b"# \0\ndef load(x):\n    raise NotImplementedError\n",
+    ] {
+        let mut case = case(&[]);
+        let files = [("a.py".to_owned(), Side::Absent, Side::of(Some(bytes)))];
+        case.change = Change::new(files, b"");
+        case.wrong(Rule::Stubs, "a.py:3: not there yet");
+    }
+    let mut case = case(&[]);
+    let files = [("a.bin".to_owned(), Side::Absent, Side::Long)];
+    case.change = Change::new(files, b"");
+    case.told(
+        Rule::Secrets,
+        "too long to be looked into, by any rule: `a.bin`",
+    );
+}
+
+#[test]
+fn who_runs_out_of_time_says_so() {
+    let case = case(&[
+        ("a.py", None, Some("def load(x):\n    ...\n")),
+        ("tests/a.py", Some("def test_a():\n    assert a\n"), None),
+    ]);
+    let subject = Subject {
+        go_on: &|| false,
+        ..case.subject()
+    };
+    for rule in [Rule::Secrets, Rule::Stubs, Rule::TestsKept] {
+        let said = look(rule, &subject).unproved.unwrap();
+        assert!(said.contains("was not looked at"), "{rule:?}: {said}");
+    }
+    let pairs = Pairs::of(&subject);
+    assert!(!pairs.is_empty());
+    let found = hard_coded(&pairs, std::iter::empty(), &|| true);
+    assert!(found.unproved.is_some(), "{found:?}");
+}
+
+/// Each rule on a change in which everything that it compares is there many times.
+#[test]
+fn much_of_everything_takes_no_longer_than_its_length() {
+    use std::fmt::Write as _;
+    const MANY: usize = 20_000;
+    let (mut before, mut code, mut test) = (String::new(), String::new(), String::new());
+    for n in 0..MANY {
+        writeln!(before, "    removed({n})").unwrap();
+        writeln!(code, "class C{n}:\n    def load_{n}(self):\n        raise NotImplementedError\n        return {{{n}: 1{n}}}[self]").unwrap();
+        writeln!(test, "    assert load_{n}({n}) == 2{n}").unwrap();
+    }
+    let begun = std::time::Instant::now();
+    let case = case(&[
+        ("a.py", Some(&before), Some(&code)),
+        ("tests/a.py", Some(&before), Some(&test)),
+        ("tests/b.py", Some(&before), None),
+    ]);
+    for rule in [Rule::Secrets, Rule::Stubs, Rule::TestsKept, Rule::GateKept] {
+        case.look(rule);
+    }
+    let pairs = Pairs::of(&case.subject());
+    hard_coded(&pairs, [("tests/a.py", test.as_str())].into_iter(), &|| {
+        true
+    });
+    // Pair by pair it would be four hundred million comparisons of each.
+    assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
+}
+
+#[test]
 fn what_is_left_to_be_done_is_found() {
     for (path, text) in [
         ("a.py", "def load(x):\n    raise NotImplementedError\n"),
@@ -289,7 +375,7 @@ fn answers_made_for_a_test_are_found() {
     let look = |path: &str, code: &str, test: &str| {
         let case = case(&[(path, None, Some(code))]);
         let pairs = Pairs::of(&case.subject());
-        hard_coded(&pairs, [("tests/t", test)].into_iter())
+        hard_coded(&pairs, [("tests/t", test)].into_iter(), &|| true)
     };
     for (path, code) in [
         (
@@ -338,7 +424,7 @@ fn constants_and_tables_are_no_answers() {
     let look = |code: &str, test: &str| {
         let case = case(&[("a.py", None, Some(code))]);
         let pairs = Pairs::of(&case.subject());
-        hard_coded(&pairs, [("tests/t", test)].into_iter())
+        hard_coded(&pairs, [("tests/t", test)].into_iter(), &|| true)
     };
     let vat = "RATE = 19\n\ndef vat(x):\n    return x * RATE / 100\n";
     assert_eq!(look(vat, "assert vat(100) == 19"), Found::default());

@@ -4,7 +4,7 @@
 //! if there are commands for that. What the task names in its `files` may change and is told.
 //! Languages without a grammar have no test functions here, only assertions.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use codeteam_context::language::Language;
 use codeteam_context::outline::outline;
@@ -67,15 +67,23 @@ pub fn tests_kept(subject: &Subject<'_>) -> Found {
         .into_iter()
         .filter(|file| subject.tests.has(&file.path))
         .collect();
-    let now: Vec<BTreeSet<String>> = tests
-        .iter()
-        .map(|file| tests_in(&file.path, file.after.text()))
-        .collect();
+    let mut now: Vec<BTreeSet<String>> = Vec::new();
+    for file in &tests {
+        if subject.is_over(&file.path, &mut found) {
+            // What cannot be compared is not known to be there still.
+            return found;
+        }
+        now.push(tests_in(&file.path, file.after.text()));
+    }
+    let moved = Moved::of(&tests);
     // What moved to another test file is still there.
     let somewhere: BTreeSet<&String> = now.iter().flatten().collect();
     let mut told = Vec::new();
     let mut balance = (0, 0, Vec::new());
     for (file, now) in tests.iter().zip(&now) {
+        if subject.is_over(&file.path, &mut found) {
+            break;
+        }
         let mut wrong = Vec::new();
         let was = tests_in(&file.path, file.before.text());
         let gone: Vec<String> = was
@@ -84,7 +92,7 @@ pub fn tests_kept(subject: &Subject<'_>) -> Found {
             .cloned()
             .collect();
         let path = &file.path;
-        let is_moved = file.is_gone() && gone.is_empty() && is_elsewhere(file, &tests);
+        let is_moved = file.is_gone() && gone.is_empty() && moved.has(file);
         if file.is_gone() && !is_moved && subject.tests.has_program(path) {
             wrong.push(format!("{path}: the test file is gone"));
         } else if !gone.is_empty() {
@@ -133,19 +141,46 @@ pub fn tests_kept(subject: &Subject<'_>) -> Found {
     found
 }
 
-/// Whether most of a file's lines came in another test file.
-fn is_elsewhere(file: &Changed, tests: &[&Changed]) -> bool {
-    let lines: Vec<&str> = file
-        .removed
-        .iter()
-        .map(|line| line.text.trim())
-        .filter(|line| !line.is_empty())
-        .collect();
-    tests.iter().any(|other| {
-        let added: BTreeSet<&str> = other.added.iter().map(|line| line.text.trim()).collect();
-        let shared = lines.iter().filter(|line| added.contains(*line)).count();
-        2 * shared >= lines.len()
-    })
+/// Which lines came in which of the tests.
+struct Moved<'a>(HashMap<&'a str, Vec<usize>>);
+
+impl<'a> Moved<'a> {
+    fn of(tests: &[&'a Changed]) -> Self {
+        let mut lines: HashMap<&str, Vec<usize>> = HashMap::new();
+        // What is moved goes from somewhere.
+        if !tests.iter().any(|file| file.is_gone()) {
+            return Self(lines);
+        }
+        for (at, file) in tests.iter().enumerate() {
+            for line in &file.added {
+                let files = lines.entry(line.text.trim()).or_default();
+                if files.last() != Some(&at) {
+                    files.push(at);
+                }
+            }
+        }
+        Self(lines)
+    }
+
+    /// Whether most of a file's lines came in another one.
+    fn has(&self, file: &Changed) -> bool {
+        /// A line that stands in more files says nothing about any of them.
+        const COMMON: usize = 50;
+        let mut all = 0;
+        let mut shared: HashMap<usize, usize> = HashMap::new();
+        for line in &file.removed {
+            let line = line.text.trim();
+            let files = self.0.get(line).map(Vec::as_slice).unwrap_or_default();
+            if line.is_empty() || files.len() > COMMON {
+                continue;
+            }
+            all += 1;
+            for at in files {
+                *shared.entry(*at).or_default() += 1;
+            }
+        }
+        all == 0 || shared.values().any(|count| 2 * count >= all)
+    }
 }
 
 /// The names of the tests in a file.
@@ -226,12 +261,15 @@ fn skipped(file: &Changed) -> Vec<String> {
     let text = file.after.text().unwrap_or_default();
     let all: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();
+    if file.removed.iter().any(|gone| skips(&gone.text, None)) {
+        // One was skipped already, and is still.
+        return found;
+    }
     for line in &file.added {
         let before = (line.number as usize)
             .checked_sub(2)
             .and_then(|at| all.get(at));
-        let was_there = || file.removed.iter().any(|gone| skips(&gone.text, None));
-        if skips(&line.text, before.copied()) && !was_there() {
+        if skips(&line.text, before.copied()) {
             found.push(format!(
                 "{}:{}: a test is no longer run: `{}`",
                 file.path,

@@ -121,11 +121,9 @@ impl Made {
             return Last::Nothing;
         };
         let needs: Vec<String> = needs.split_whitespace().map(str::to_owned).collect();
-        let mut names: Vec<&str> = names.split_whitespace().collect();
         // `@test arg:` of a justfile.
-        names.iter_mut().for_each(|name| {
-            *name = name.trim_start_matches('@');
-        });
+        let names = names.split_whitespace();
+        let names: Vec<&str> = names.map(|name| name.trim_start_matches('@')).collect();
         for name in &names {
             let target = ((*name).to_owned(), needs.clone(), format!("{code}\n"));
             self.targets.push(target);
