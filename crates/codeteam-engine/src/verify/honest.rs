@@ -13,7 +13,7 @@ mod skips;
 mod stubs;
 mod tests_kept;
 
-pub use self::claims::{Claimed, Ran, claims};
+pub use self::claims::{Claimed, Did, Ran, Seen, claims};
 pub use self::hard_coded::{Pairs, hard_coded};
 pub use self::own_work::{Other, own_work, repeats};
 pub use self::tests_kept::{in_question, needs, tests_kept};

@@ -483,26 +483,75 @@ fn another_tasks_change_is_known() {
 #[test]
 fn claims_are_compared_with_what_is_known() {
     let case = case(&[("a.py", None, Some("x\n"))]);
-    let of = |proof: &str, ran: Ran, failed: &[&str]| {
+    let of = |proof: &str, ran: Ran, passed: bool, failed: &[&str]| {
         let files = ["a.py".to_owned(), "b.py".to_owned()];
         let claimed = Claimed {
             files: &files,
             proof,
         };
         let failed: Vec<String> = failed.iter().map(|&f| f.to_owned()).collect();
-        claims(&case.subject(), &claimed, ran, &failed)
+        let seen = Seen {
+            passed,
+            failed: &failed,
+        };
+        claims(&case.subject(), &claimed, ran, &seen)
     };
-    assert_eq!(of("3 passed", Ran::Nothing, &[]).wrong.len(), 1);
-    assert_eq!(of("3 passed", Ran::Something, &["Tests"]).wrong.len(), 1);
-    for (proof, ran) in [
-        ("3 passed", Ran::Something),
-        ("3 passed", Ran::Unknown),
-        ("Not run, but it should pass", Ran::Nothing),
-        ("", Ran::Nothing),
-        ("Read it twice", Ran::Nothing),
+    for (ran, passed, failed) in [
+        (Ran::Nothing, true, None),
+        (Ran::Looked, true, None),
+        (Ran::Earlier, false, None),
+        (Ran::Something, true, Some("Tests")),
+        (Ran::Unknown, false, Some("Tests")),
     ] {
-        let found = of(proof, ran, &[]);
+        let found = of("3 passed", ran, passed, failed.as_slice());
+        assert_eq!(found.wrong.len(), 1, "{ran:?} {found:?}");
+    }
+    let unchanged = "said to be changed, and is not: `b.py`";
+    // What only its author has seen is told as such.
+    for ran in [Ran::Something, Ran::Unknown] {
+        let found = of("3 passed", ran, false, &[]);
+        assert!(found.wrong.is_empty(), "{found:?}");
+        assert!(found.told[0].contains("its author's word"), "{found:?}");
+    }
+    for (proof, ran, passed) in [
+        ("3 passed", Ran::Something, true),
+        ("3 passed", Ran::Unknown, true),
+        ("3 passed", Ran::Earlier, true),
+        ("Not run, but it should pass", Ran::Nothing, false),
+        ("", Ran::Nothing, false),
+        ("Read it twice", Ran::Nothing, false),
+    ] {
+        let found = of(proof, ran, passed, &[]);
         assert!(found.wrong.is_empty(), "{proof} {found:?}");
-        assert_eq!(found.told, ["said to be changed, and is not: `b.py`"]);
+        assert_eq!(found.told, [unchanged], "{proof}");
+    }
+}
+
+#[test]
+fn what_was_run_is_known_by_its_order() {
+    use Did::{Changed, Ran as Run, Unknown};
+    for (did, ran) in [
+        (vec![], Ran::Nothing),
+        (vec![Changed("a.py")], Ran::Nothing),
+        (vec![Changed("a.py"), Run("pytest -q")], Ran::Something),
+        (vec![Run("pytest -q"), Changed("a.py")], Ran::Earlier),
+        (
+            vec![Run("pytest"), Changed("a.py"), Run("ls")],
+            Ran::Earlier,
+        ),
+        (vec![Run("pytest"), Changed("README.md")], Ran::Something),
+        (
+            vec![Run("ls -l; cat a.py | grep x && git diff")],
+            Ran::Looked,
+        ),
+        (vec![Run("cd app && ./check")], Ran::Something),
+        (vec![Run("echo $(pytest)")], Ran::Something),
+        (vec![Run("git bisect run pytest")], Ran::Something),
+        (vec![Run("")], Ran::Something),
+        (vec![Run("X=1 python3 t.py")], Ran::Something),
+        (vec![Unknown, Run("ls")], Ran::Unknown),
+        (vec![Unknown], Ran::Unknown),
+    ] {
+        assert_eq!(Ran::of(did.iter().copied()), ran, "{did:?}");
     }
 }
