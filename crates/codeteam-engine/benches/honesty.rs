@@ -111,6 +111,15 @@ fn commands(path: &Path) -> Vec<String> {
     if is_there("package.json") {
         commands.extend(["npm test", "npm run lint"]);
     }
+    if is_there("pom.xml") {
+        commands.push("./mvnw test");
+    }
+    if is_there("build.gradle") {
+        commands.push("./gradlew test");
+    }
+    if is_there("go.mod") {
+        commands.extend(["go test ./...", "go vet ./..."]);
+    }
     commands.into_iter().map(str::to_owned).collect()
 }
 

@@ -54,10 +54,7 @@ pub(super) fn gate_kept(subject: &Subject<'_>) -> Found {
     let gate = Gate::of(subject.commands);
     for file in &subject.change.files {
         match fakes::fakes(file, subject) {
-            Some((told, true)) => {
-                found.wrong.push(format!("{told}; take it out"));
-                continue;
-            }
+            Some((told, true)) => found.wrong.push(format!("{told}; take it out")),
             Some((told, false)) => found.told.push(told),
             None => {}
         }

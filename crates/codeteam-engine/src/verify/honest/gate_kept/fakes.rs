@@ -88,7 +88,13 @@ fn python(line: &str, place: &Place) -> Option<(String, bool)> {
     if is_top && !place.is_program && leaves.iter().any(|word| code.starts_with(word)) {
         return Some((ends, true));
     }
-    reached(code, place).map(|whose| (format!("reaches into `{whose}`, which tests it"), true))
+    let whose = reached(code, place)?;
+    let what = if whose.contains('.') {
+        format!("sets `{whose}`, by which tests end")
+    } else {
+        format!("reaches into `{whose}`, which tests it")
+    };
+    Some((what, true))
 }
 
 /// What of the framework a statement of Python sets.

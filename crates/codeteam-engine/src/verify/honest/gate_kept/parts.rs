@@ -145,7 +145,9 @@ pub(super) fn pom(text: &str, _: &Subject<'_>) -> Vec<(String, String)> {
             .skip(1)
             .map(|rest| rest.split(&close).next().unwrap_or(rest))
             .collect();
-        found.push((name.to_owned(), spaced(&all)));
+        // A newer plugin does what the older one did.
+        let lines = all.lines().filter(|line| !line.contains("version>"));
+        found.push((name.to_owned(), lines.map(spaced).collect()));
     }
     let says = |line: &&str| {
         let line = line.to_ascii_lowercase();
@@ -195,8 +197,21 @@ pub(super) fn gradle(text: &str, _: &Subject<'_>) -> Vec<(String, String)> {
         let is_said = line.is_empty() || line.starts_with("//") || line.starts_with('*');
         !is_said && !is_plain(line) && !line.starts_with("dependencies {")
     });
-    let all: Vec<&str> = lines.collect();
+    let all: Vec<String> = lines.map(without_versions).collect();
     vec![("what it does".to_owned(), all.join("\n"))]
+}
+
+/// A line without the versions in it: a newer plugin does what the older one did.
+fn without_versions(line: &str) -> String {
+    let pieces = line.split(['\'', '"']);
+    let is_version = |piece: &&str| {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+');
+        piece.starts_with(|c: char| c.is_ascii_digit())
+            && piece.contains('.')
+            && piece.chars().all(is_part)
+    };
+    let kept: Vec<&str> = pieces.filter(|piece| !is_version(piece)).collect();
+    kept.join("'")
 }
 
 /// Tasks of a `deno.json`, and what it checks.

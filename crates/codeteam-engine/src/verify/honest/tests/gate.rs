@@ -127,8 +127,8 @@ fn every_tool_has_its_files() {
                 .wrong(Rule::GateKept, path);
         }
     }
-    let pom = "<project>\n<properties>\n<java.version>21</java.version>\n</properties>\n<dependencies>\n<dependency>a</dependency>\n</dependencies>\n<build>\n<plugins/>\n</build>\n</project>\n";
-    let gradle = "plugins { id 'java' }\nversion = '1'\ndependencies {\n  implementation 'a:b:1'\n}\ntest {\n  useJUnitPlatform()\n}\n";
+    let pom = "<project>\n<properties>\n<java.version>21</java.version>\n</properties>\n<dependencies>\n<dependency>a</dependency>\n</dependencies>\n<build>\n<version>1</version>\n<plugins/>\n</build>\n</project>\n";
+    let gradle = "plugins { id 'java' version '1.2.3' }\nversion = '1'\ndependencies {\n  implementation 'a:b:1'\n}\ntest {\n  useJUnitPlatform()\n}\n";
     let deno = r#"{"tasks": {"test": "deno test"}, "imports": {}}"#;
     for (gate, path, before, from, to) in [
         ("mvn test", "pom.xml", pom, "<plugins/>", "<skip/>"),
@@ -168,6 +168,8 @@ fn every_tool_has_its_files() {
             "</dependencies>",
             "<dependency>b</dependency>\n</dependencies>",
         ),
+        ("mvn test", "pom.xml", pom, "<version>1<", "<version>2<"),
+        ("gradle test", "build.gradle", gradle, "'1.2.3'", "'1.3.0'"),
         ("mvn test", "pom.xml", pom, ">21<", ">25<"),
         (
             "gradle test",
