@@ -34,6 +34,7 @@ pub mod message;
 pub mod misplaced;
 pub mod park;
 pub mod plan;
+pub mod quoted;
 pub mod record;
 pub mod rehearse;
 pub mod retry;
