@@ -215,8 +215,12 @@ fn found(repo: &Repo, path: &Path, commits: &Commits) -> Found {
         branch: None,
         problem: None,
     };
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
+    let text = match artifacts::read_plan(repo, path) {
+        Ok(Some(text)) => text,
+        Ok(None) => {
+            found.problem = Some("there is no such file".to_owned());
+            return found;
+        }
         Err(error) => {
             found.problem = Some(error.to_string());
             return found;

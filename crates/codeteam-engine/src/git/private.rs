@@ -153,6 +153,14 @@ impl PrivateDir {
             .map(drop)
     }
 
+    /// Makes another index be `tree`, and lets it keep what it knows of files that stay the same. One
+    /// process.
+    pub fn move_index(&self, index: &Path, tree: &Oid) -> Result<(), Error> {
+        let call = self.call().env("GIT_INDEX_FILE", index);
+        let call = call.args(["read-tree", "-m", "-i"]).arg(tree);
+        self.git.run(&call).map(drop)
+    }
+
     /// Puts the work tree's files into the index, but for those named. One process.
     pub fn add_all(&self, scope: Scope, but: &[PathBuf]) -> Result<(), Error> {
         let mut call = self.in_tree(Access::ReadOnly).args(["add", "--all"]);

@@ -109,7 +109,7 @@ fn a_brief_is_told_in_every_round_and_the_log_from_the_second_on() {
     expect![[r#"
         ## Round 1: code
 
-        done
+        > done
 
         Files:
 
@@ -119,7 +119,7 @@ fn a_brief_is_told_in_every_round_and_the_log_from_the_second_on() {
         ### Checks: test
 
         - unit: failed
-          1 test failed
+          > 1 test failed
     "#]]
     .assert_eq(&told.log);
 }
