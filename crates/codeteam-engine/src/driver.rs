@@ -243,11 +243,13 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Whether the driver has nothing more to do here and may not wait.
+    /// Whether the driver has nothing more to do here and may not wait. Nobody can raise a limit of a
+    /// run that is being driven, so that is never waited for alone.
     fn stop(&self, effects: &[Effect]) -> Option<Stop> {
-        if self.run.is_terminal() || self.options.wait {
+        if self.run.is_terminal() {
             return None;
         }
+        let asked = effects.iter().any(|e| matches!(e, Effect::Ask(_)));
         let timed = effects
             .iter()
             .any(|e| matches!(e, Effect::Wait { until: Some(_), .. }));
@@ -261,6 +263,9 @@ impl<'a> Driver<'a> {
             } => Some(*what),
             _ => None,
         });
+        if self.options.wait && (asked || limit.is_none()) {
+            return None;
+        }
         if let Some(what) = limit {
             return Some(Stop::Limited(what));
         }

@@ -30,7 +30,7 @@ impl Decider {
         };
         let frame = self.run.frames.get(&id.frame);
         let form = frame.map_or(role.form(), |frame| {
-            assignment::form(&self.run, frame, &role)
+            assignment::taken(&self.run, frame, &role, id.attempt)
         });
         match submission::parse_about(form, text, &self.about(id, &role)) {
             Err(message) => self.refuse(id, Stage::BadAnswer, message, report),

@@ -599,6 +599,7 @@ fn record_decision(f: &mut Frame, event: &Event) {
         note,
         by,
         rejects,
+        change,
         ..
     } = event
     else {
@@ -618,6 +619,7 @@ fn record_decision(f: &mut Frame, event: &Event) {
         note: note.clone(),
         by: by.clone(),
         rejects: *rejects,
+        edits: change.is_some(),
         over: f.record.against(patch.as_ref(), approved),
         patch,
     };
