@@ -6,6 +6,7 @@ use codeteam_core::effect::{Effect, Waiting};
 use codeteam_core::event::{CheckResult, Delivered, Entry, Outcome, Remark};
 use codeteam_core::failure::{self, Facts, Trouble};
 use codeteam_core::frame::{Pause, SlotState, Stage, Work};
+use codeteam_core::hands::Hands;
 use codeteam_core::ids::{Account, AttemptId, FramePath, StepId, Time};
 use codeteam_core::schedule::Status;
 use codeteam_core::submission::{Choice, Submission};
@@ -42,6 +43,19 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
         Event::RunResumed { .. } => "taken up again where it stood".to_owned(),
         Event::RunEnded { outcome, .. } => format!("the run {}", ended(outcome)),
         Event::RunReopened { .. } => "reopened".to_owned(),
+        Event::WorkersReassigned { hands, by, .. } => match hands {
+            Hands::Workers => format!("{by} gave it to workers"),
+            Hands::Session => format!("{by} took it into a session"),
+        },
+        Event::Accepted { by, note, over, .. } => {
+            let note = match note.as_str() {
+                "" => String::new(),
+                note => format!(" ({note})"),
+            };
+            let over: Vec<&str> = over.iter().map(StepId::as_str).collect();
+            let over = over.join(" and ");
+            format!("{by} accepted it as it is{note}, over the rejection of {over}")
+        }
         Event::FrameOpened { frame, .. } => {
             let task = run.frames.get(frame).and_then(|f| run.task_of(f));
             task.map_or_else(
@@ -217,6 +231,7 @@ pub fn place(event: &Event) -> Option<&FramePath> {
         | Event::TaskChanged { frame, .. }
         | Event::Asked { frame, .. }
         | Event::Answered { frame, .. }
+        | Event::Accepted { frame, .. }
         | Event::NoteGiven { frame, .. }
         | Event::NothingToCommit { frame } => Some(frame),
         Event::AttemptStarted { id, .. }

@@ -27,6 +27,8 @@ impl Decider {
             }
             Decision::Abort { reason } => self.abort(reason),
             Decision::Retry { frame, note } => self.retry(by, frame.as_ref(), note),
+            Decision::Accept { frame, note } => self.accept_as_it_is(by, frame.as_ref(), note),
+            Decision::Reassign { to, change } => self.reassign(by, *to, change.as_deref()),
             Decision::Skip { task } => self.skip(task),
             Decision::RaiseLimits { limits } => self.raise(*limits),
         };
@@ -47,7 +49,7 @@ impl Decider {
         None
     }
 
-    fn answer(
+    pub(super) fn answer(
         &mut self,
         by: &str,
         id: &AttemptId,
@@ -130,7 +132,7 @@ impl Decider {
     }
 
     /// The steps that are against a frame's change as it is.
-    fn overruled(&self, frame: &FramePath) -> Vec<StepId> {
+    pub(super) fn overruled(&self, frame: &FramePath) -> Vec<StepId> {
         let Some(frame) = self.run.frames.get(frame) else {
             return Vec::new();
         };

@@ -331,7 +331,7 @@ impl PrivateDir {
 }
 
 /// The pathspec that leaves exactly this path out.
-fn excluded(path: &Path) -> OsString {
+pub(super) fn excluded(path: &Path) -> OsString {
     let mut spec = OsString::from(":(top,exclude,literal)");
     spec.push(path);
     spec

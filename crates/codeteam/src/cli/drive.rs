@@ -26,11 +26,7 @@ use crate::progress::{Detail, Progress};
 pub(crate) fn options(wait: bool) -> Result<Options, Problem> {
     let interrupt = Cancel::new();
     on_interrupt(&interrupt)?;
-    Ok(Options {
-        wait,
-        interrupt,
-        label: "codeteam".to_owned(),
-    })
+    Ok(Options::new(wait, interrupt, "codeteam"))
 }
 
 /// Who answers what a run asks.
@@ -185,6 +181,7 @@ pub(crate) fn closing(
         Stop::Ended(Outcome::Completed | Outcome::Skipped) => Exit::Done,
         Stop::Ended(_) => Exit::Failed,
         Stop::Waiting(_) => Exit::Waiting,
+        Stop::Handed(_) => Exit::Waiting,
         Stop::Limited(_) => Exit::Limited,
         Stop::Interrupted => Exit::Interrupted,
     };
@@ -348,6 +345,16 @@ fn not_done(scene: &Scene, engine: &Engine, run: &Run, stop: &Stop) {
                 ask(style, run, question);
             }
             say(&format!("  then    {codeteam} resume {}", run.id));
+        }
+        Stop::Handed(_) => {
+            say(&format!(
+                "{} a session goes on with it; nothing is started for it here",
+                style.yellow("in a session:")
+            ));
+            say(&format!(
+                "  let workers go on   {codeteam} run --continue {}",
+                run.id
+            ));
         }
         Stop::Limited(what) => {
             say(&format!(

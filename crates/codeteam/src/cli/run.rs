@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use codeteam_agent::scripted::Script;
 use codeteam_core::budget;
 use codeteam_core::event::{RunStarted, Sandbox};
+use codeteam_core::hands::Hands;
 use codeteam_core::workflow::StepKind;
 use codeteam_engine::config::{GitMode, microusd};
 use codeteam_engine::engine::{Engine, Prepared, Project, Request};
@@ -204,6 +205,7 @@ fn start(mut args: Args, scene: &Scene, answers: Option<Source>) -> Result<Exit,
         sandbox: args.no_sandbox.then_some(Sandbox::None),
         cast: args.cast.into_iter().collect(),
         settings: args.part.settings(args.answering.is_answered()),
+        hands: Hands::Workers,
     })?;
     check_scripts(&prepared)?;
     let engine = scene.open(project)?;

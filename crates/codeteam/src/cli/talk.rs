@@ -108,11 +108,7 @@ pub(crate) fn drive(
     let observer: Arc<dyn Observer> =
         Arc::new(Attending::new(Arc::clone(&progress), Arc::clone(&desk)));
     let id = task.run();
-    let options = Options {
-        wait: true,
-        interrupt,
-        label: "codeteam".to_owned(),
-    };
+    let options = Options::new(true, interrupt, "codeteam");
     let (driven, ended) = (Arc::clone(engine), Arc::clone(&desk));
     let body = move || {
         let _ended = desk::Ended(ended);
