@@ -309,14 +309,13 @@ impl<'a> Driver<'a> {
         self.run.hands != own && !self.run.is_terminal()
     }
 
-    /// Whether the driver has nothing more to do here and may not wait.
+    /// Whether the driver has nothing more to do here and may not wait. Nobody can raise a limit of a
+    /// run that is being driven, so that is never waited for alone.
     fn stop(&self, effects: &[Effect]) -> Option<Stop> {
         if self.run.is_terminal() {
             return None;
         }
-        if self.options.wait {
-            return None;
-        }
+        let asked = effects.iter().any(|e| matches!(e, Effect::Ask(_)));
         let timed = effects
             .iter()
             .any(|e| matches!(e, Effect::Wait { until: Some(_), .. }));
@@ -330,6 +329,10 @@ impl<'a> Driver<'a> {
             } => Some(*what),
             _ => None,
         });
+        let may_wait = asked || limit.is_none() || self.options.desk.is_some();
+        if self.options.wait && may_wait {
+            return None;
+        }
         if let Some(what) = limit {
             return Some(Stop::Limited(what));
         }

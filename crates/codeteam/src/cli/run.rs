@@ -14,10 +14,10 @@ use codeteam_engine::perform::now;
 use codeteam_engine::{rebuild, tell};
 
 use crate::cli::drive::Answering;
-use crate::cli::talk::Task;
+use crate::cli::talk::{Source, Task};
 use crate::cli::{Scene, drive};
 use crate::exit::Exit;
-use crate::output::{Style, say};
+use crate::output::{self, Style};
 use crate::problem::Problem;
 use crate::progress::Detail;
 
@@ -157,7 +157,12 @@ impl Limits {
     }
 }
 
-pub(crate) fn main(mut args: Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
+    start(args, scene, None)
+}
+
+/// Starts a run; `answers` are what is left of those that are named.
+fn start(mut args: Args, scene: &Scene, answers: Option<Source>) -> Result<Exit, Problem> {
     // Everything that can be wrong is found before anything is made.
     let mut set = args.set;
     set.extend(args.preview.then(|| "git.dry_run_preview=true".to_owned()));
@@ -177,7 +182,7 @@ pub(crate) fn main(mut args: Args, scene: &Scene) -> Result<Exit, Problem> {
         (None, Some(_)) => None,
         // Where the goal is a file of the project, that is meant.
         (None, None) if project.config.layout.is_some() => None,
-        (None, None) => unfinished(scene, &project)?,
+        (None, None) => Some(unfinished(scene, &project)?),
     };
     let plan = match path {
         Some(path) => {
@@ -210,7 +215,7 @@ pub(crate) fn main(mut args: Args, scene: &Scene) -> Result<Exit, Problem> {
         && scene.detail >= Detail::Normal
     {
         let tip = tell::short(tip.as_str());
-        say(&format!(
+        output::tell(&format!(
             "{}: the run goes on from {tip} of branch {branch}, which has what is done",
             Style::detect().yellow("note")
         ));
@@ -219,14 +224,18 @@ pub(crate) fn main(mut args: Args, scene: &Scene) -> Result<Exit, Problem> {
         && scene.detail >= Detail::Normal
         && let Some(part) = told_part(&started)
     {
-        say(part);
+        output::tell(part);
     }
     let task = Task::Start(Box::new(started));
-    drive::drive(scene, &engine, task, &args.answering)
+    match answers {
+        Some(answers) => drive::drive_by(scene, &engine, task, &args.answering, Some(answers)),
+        None => drive::drive(scene, &engine, task, &args.answering),
+    }
 }
 
 /// Carries out a plan that was just accepted.
 pub(crate) fn carry_out(scene: &Scene, plan: PathBuf, with: With) -> Result<Exit, Problem> {
+    let (answers, source) = with.answers.unzip();
     let args = Args {
         goal: None,
         plan: Some(plan),
@@ -239,9 +248,12 @@ pub(crate) fn carry_out(scene: &Scene, plan: PathBuf, with: With) -> Result<Exit
         no_sandbox: with.no_sandbox,
         limits: Limits::default(),
         part: Part::default(),
-        answering: Answering::default(),
+        answering: Answering {
+            answers,
+            wait: false,
+        },
     };
-    main(args, scene)
+    start(args, scene, source)
 }
 
 /// What a plan is carried out with.
@@ -250,6 +262,8 @@ pub(crate) struct With {
     pub(crate) script: Option<PathBuf>,
     pub(crate) set: Vec<String>,
     pub(crate) no_sandbox: bool,
+    /// The answers that were not given yet, and where they are from.
+    pub(crate) answers: Option<(PathBuf, Source)>,
 }
 
 /// Whether a word names a plan of the project.
@@ -281,18 +295,18 @@ pub(crate) fn check_scripts(prepared: &Prepared) -> Result<(), Problem> {
 }
 
 /// The newest plan that is accepted and not finished, by the files alone; there need be no log.
-fn unfinished(scene: &Scene, project: &Project) -> Result<Option<PathBuf>, Problem> {
+fn unfinished(scene: &Scene, project: &Project) -> Result<PathBuf, Problem> {
     let plans = rebuild::plans(&project.repo, &project.head)?;
     let Some(found) = plans.iter().find(|found| found.is_open()) else {
-        let draft = plans.iter().find(|p| p.problem.is_none() && !p.accepted);
-        return match draft {
+        let is_draft = |p: &&rebuild::Found| p.problem.is_none() && !p.accepted && !p.is_finished();
+        return match plans.iter().find(is_draft) {
             Some(draft) => Err(
                 Problem::user("there is no goal, and no plan is accepted").hint(format!(
                     "`codeteam run --plan {}` carries the draft out",
                     draft.path.display()
                 )),
             ),
-            None => Ok(None),
+            None => Err(nothing_to_do(&plans)),
         };
     };
     let modified = |found: &rebuild::Found| {
@@ -328,15 +342,43 @@ fn unfinished(scene: &Scene, project: &Project) -> Result<Option<PathBuf>, Probl
         }
     }
     if scene.detail >= Detail::Normal {
-        say(&format!(
-            "{}: going on with {} ({} of {} tasks done)",
+        output::tell(&format!(
+            "{}: going on with {} ({})",
             Style::detect().yellow("note"),
             found.path.display(),
-            found.done(),
-            found.plan.tasks.len()
+            found.counts()
         ));
     }
-    Ok(Some(found.path.clone()))
+    Ok(found.path.clone())
+}
+
+/// Why there is nothing to carry out, and what to do.
+fn nothing_to_do(plans: &[rebuild::Found]) -> Problem {
+    let wants = "say what you want: `codeteam run \"add a --json flag\"`";
+    if let Some(broken) = plans.iter().find(|found| found.problem.is_some()) {
+        let path = broken.path.display();
+        return Problem::user("there is no goal, and no plan that can be carried out")
+            .hint(format!(
+                "`codeteam run --plan {path}` says what is wrong with that plan"
+            ))
+            .hint(wants);
+    }
+    match plans.first() {
+        None => Problem::user("there is no goal, and no plan to carry out")
+            .hint(wants)
+            .hint("or shape a plan first: `codeteam plan \"add a --json flag\"`"),
+        Some(newest) => {
+            let plan = &newest.plan.plan_id;
+            let what = if plans.len() == 1 {
+                format!("the plan {plan} is done, and there is no goal")
+            } else {
+                format!("all {} plans are done, and there is no goal", plans.len())
+            };
+            Problem::user(what)
+                .hint(wants)
+                .hint("`codeteam status` tells what was done; `codeteam merge` takes it over")
+        }
+    }
 }
 
 /// Refuses a goal that is the id of a plan which is not there: nobody wants that built.
@@ -397,7 +439,7 @@ pub(crate) fn warn(scene: &Scene, engine: &Engine, started: &RunStarted) -> Resu
     }
     let style = Style::detect();
     let from = tell::short(engine.head.commit.as_str());
-    let note = |text: &str| say(&format!("{}: {text}", style.yellow("note")));
+    let note = |text: &str| output::tell(&format!("{}: {text}", style.yellow("note")));
     if engine.repo.is_dirty()? {
         note(&format!(
             "there are uncommitted changes; the run starts from commit {from} without them"
