@@ -83,6 +83,15 @@ impl Problem {
         told.join("; ")
     }
 
+    /// All of it, a line each: what, why, and what can be done about it.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let causes = self.causes.iter().map(|cause| format!("because {cause}"));
+        let what = std::iter::once(self.what.clone());
+        what.chain(causes)
+            .chain(self.hints.iter().cloned())
+            .collect()
+    }
+
     pub(crate) fn exit(&self) -> Exit {
         match self.kind {
             Kind::User => Exit::Usage,
