@@ -2,16 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use codeteam_agent::scripted::Script;
+use codeteam_core::Event;
 use codeteam_core::budget;
 use codeteam_core::event::{RunStarted, Sandbox};
 use codeteam_core::hands::Hands;
+use codeteam_core::ids::RunId;
+use codeteam_core::input::{Decision, Input};
 use codeteam_core::workflow::StepKind;
 use codeteam_engine::config::{GitMode, microusd};
 use codeteam_engine::engine::{Engine, Prepared, Project, Request};
 use codeteam_engine::perform::now;
-use codeteam_engine::{rebuild, tell};
+use codeteam_engine::{rebuild, session, tell};
 
 use crate::cli::drive::Answering;
 use crate::cli::talk::{Source, Task};
@@ -29,6 +33,9 @@ pub(crate) struct Args {
     /// A plan to carry out instead of making one.
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
+    /// Go on with a run that a session began, with workers; what is half made there comes along.
+    #[arg(long = "continue", value_name = "RUN", conflicts_with_all = ["goal", "plan", "workflow"])]
+    go_on: Option<String>,
     /// The workflow: a built-in one, one of the project, or a file.
     #[arg(long, value_name = "NAME")]
     workflow: Option<String>,
@@ -158,7 +165,62 @@ impl Limits {
 }
 
 pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
+    if let Some(run) = &args.go_on {
+        return go_on(run, &args, scene);
+    }
     start(args, scene, None)
+}
+
+/// How long a session's server may take to let a run go.
+const LETS_GO: Duration = Duration::from_secs(60);
+
+/// Takes a run from a session and goes on with workers.
+fn go_on(word: &str, args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+    let engine = scene.with_runs()?;
+    let id = engine.find(Some(word))?;
+    let run = engine.load(&id)?;
+    if run.is_terminal() {
+        return Err(Problem::user(format!("{id} has ended already")));
+    }
+    let mut inputs = Vec::new();
+    if run.hands == Hands::Session {
+        let change = session::unsubmitted(&engine, &run)?.map(Box::new);
+        let decision = Decision::Reassign {
+            to: Hands::Workers,
+            change,
+        };
+        let by = scene.env.user.clone();
+        if session::is_driven(&engine, &id)? {
+            if scene.detail >= Detail::Normal {
+                output::say("waiting for the session's server to let it go");
+            }
+            engine.post(&id, &decision, &by)?;
+            if !session::let_go(&engine, &id, LETS_GO)? {
+                let problem = Problem::user(format!("the session's server does not let {id} go"));
+                return Err(problem.hint("end the session, then try again; nothing is lost"));
+            }
+            let run = engine.load(&id)?;
+            if run.hands == Hands::Session {
+                let why = refusal(&engine, &id)?;
+                return Err(Problem::user(format!("{id} stays in its session: {why}")));
+            }
+        } else {
+            let at = now();
+            inputs.push(Input::Decided { at, by, decision });
+        }
+    }
+    drive::drive(scene, &engine, Task::Resume(id, inputs), &args.answering)
+}
+
+/// Why the last decision of a run was refused.
+fn refusal(engine: &Engine, id: &RunId) -> Result<String, Problem> {
+    let mut last = "it was not let go".to_owned();
+    engine.each_event(id, 0, |_, _, event| {
+        if let Event::DecisionRefused { why, .. } = event {
+            last = why;
+        }
+    })?;
+    Ok(last)
 }
 
 /// Starts a run; `answers` are what is left of those that are named.
@@ -237,6 +299,7 @@ fn start(mut args: Args, scene: &Scene, answers: Option<Source>) -> Result<Exit,
 pub(crate) fn carry_out(scene: &Scene, plan: PathBuf, with: With) -> Result<Exit, Problem> {
     let (answers, source) = with.answers.unzip();
     let args = Args {
+        go_on: None,
         goal: None,
         plan: Some(plan),
         workflow: None,
