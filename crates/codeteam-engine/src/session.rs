@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use codeteam_core::assignment::Assignment;
 use codeteam_core::event::{Outcome, RunStarted, Unsubmitted};
 use codeteam_core::frame::{FrameChange, SlotState, Work};
 use codeteam_core::hands::Hands;
@@ -19,19 +20,24 @@ use codeteam_core::role::Kind;
 use codeteam_core::session::{Turn, examine, turn};
 use codeteam_core::{Effect, Event, Run};
 
+use crate::context::strategies::Strategies;
+use crate::context::{self, About, Asked, Objects, Place, Sight};
 use crate::driver::{self, Desk, News, Observer, Options, Said, Stop};
 use crate::engine::{Engine, Error, Project, Request};
 use crate::env::Env;
 use crate::git::{Oid, Signature};
 use crate::perform::{SCRATCH, now, with_causes, workspace_name};
 use crate::process::Cancel;
+use crate::prompt::{self, Templates};
 use crate::store::Owner;
-use crate::{bodies, git};
+use crate::{bodies, find, git};
 
 /// The workflow that leads a session, unless the project has one of its own.
 pub const WORKFLOW: &str = "adversarial";
 /// So many of the last lines that checks have said are kept for those who ask.
 const LINES: usize = 8;
+/// No more files than this are named to a session.
+const NAMES: usize = 30;
 /// How long a new session waits for its run to be ready.
 const READY: Duration = Duration::from_secs(30);
 
@@ -407,6 +413,64 @@ pub fn open_runs(engine: &Engine) -> Result<Vec<RunId>, Error> {
         }
     }
     Ok(open)
+}
+
+/// What a session is told beside its assignment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Brief {
+    /// Who it is asked to be.
+    pub instructions: String,
+    /// The files that matter, the most important first: it can read them itself.
+    pub context: Vec<String>,
+}
+
+/// What a session is told of an assignment beside what the assignment itself says.
+pub fn brief(engine: &Engine, run: &Run, assignment: &Assignment) -> Result<Brief, Error> {
+    let templates = Templates::pinned(&run.templates);
+    let redactor = &engine.redactor;
+    let unknown = |rev: &str| git::Error::UnknownRevision {
+        rev: rev.to_owned(),
+    };
+    let frame = run.frames.get(&assignment.id.frame);
+    let base = frame.map_or(&run.base, |frame| &frame.base);
+    let tree = Oid::parse(&assignment.tree.0).ok_or_else(|| unknown(&assignment.tree.0))?;
+    let from = Oid::parse(&base.tree.0).ok_or_else(|| unknown(&base.tree.0))?;
+    let commit = Oid::parse(&base.commit.0).ok_or_else(|| unknown(&base.commit.0))?;
+    let files = Objects::new(&engine.repo, &tree, &assignment.exclude)?;
+    let cache = engine.env.context_cache(engine.repo.top_level());
+    let history = || find::past(&engine.repo, &commit, cache.as_deref()).unwrap_or_default();
+    let targets = assignment.task.as_ref().map(|task| task.files.clone());
+    let about = About {
+        words: context::words(assignment),
+        targets: targets.unwrap_or_default(),
+        cache: cache.clone(),
+        model: None,
+        history: &history,
+    };
+    let sight = Sight::new(&files, about);
+    let asked = Asked {
+        assignment,
+        templates: &templates,
+        strategies: &Strategies::pinned(&run.strategies)?,
+        place: Place {
+            repo: &engine.repo,
+            base: &from,
+            folder: &engine.folder,
+            notes: None,
+        },
+        project: &sight,
+        map: &|tokens| sight.map(tokens),
+        redactor,
+        diff: None,
+        changes: None,
+        printed: Vec::new(),
+        outputs: Vec::new(),
+        budget: 0,
+    };
+    Ok(Brief {
+        instructions: prompt::instructions(assignment, &templates, redactor)?,
+        context: context::named(&asked, NAMES)?,
+    })
 }
 
 /// Takes a run back from workers, and leads it from here. Whoever drives it with workers is asked to
