@@ -25,7 +25,7 @@ use crate::context::{self, About, Asked, Objects, Place, Sight};
 use crate::driver::{self, Desk, News, Observer, Options, Said, Stop};
 use crate::engine::{Engine, Error, Project, Request};
 use crate::env::Env;
-use crate::git::{Oid, Signature};
+use crate::git::{Head, Oid, Repo, Signature};
 use crate::perform::{SCRATCH, now, with_causes, workspace_name};
 use crate::process::Cancel;
 use crate::prompt::{self, Templates};
@@ -365,8 +365,7 @@ pub fn prepare(
     let head = project.head.clone();
     // Once to find what is wrong, before anything is written; then on what the checkout holds.
     project.prepare(&request)?;
-    let scratch = project.repo.common_dir().join("codeteam-index");
-    let tree = project.repo.snapshot(&scratch)?;
+    let tree = project.repo.snapshot(&scratch(&project.repo))?;
     if tree != head.tree {
         let identity = match &project.env.author {
             Some(author) => Some(author.clone()),
@@ -390,13 +389,22 @@ pub fn prepare(
 
 /// Moves the user's branch to a commit, if their checkout holds exactly what it holds; no file is
 /// touched then. Of use for runs that a session has worked on: it did so in this checkout.
-pub fn advance(engine: &Engine, run: &Run, branch: &str, to: &Oid) -> Result<bool, Error> {
+pub fn advance(
+    repo: &Repo,
+    head: &Head,
+    run: &Run,
+    branch: &str,
+    to: &Oid,
+) -> Result<bool, git::Error> {
     if run.began_in != Hands::Session {
         return Ok(false);
     }
-    let scratch = engine.workspaces_of(&run.id).join(SCRATCH);
-    let before = &engine.head.commit;
-    Ok(engine.repo.advance_to_same(branch, before, to, &scratch)?)
+    repo.advance_to_same(branch, &head.commit, to, &scratch(repo))
+}
+
+/// The index that a look at the user's checkout is made by, where there is no run yet.
+fn scratch(repo: &Repo) -> PathBuf {
+    repo.common_dir().join("codeteam-index")
 }
 
 /// The runs that a session has begun or holds and that have not ended, the newest first.
