@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use codeteam_core::event::{RunStarted, Sandbox};
+use codeteam_core::hands::Hands;
 use codeteam_core::ids::{Account, RunId, TaskId, Time, WorkerName};
 use codeteam_core::input::Decision;
 use codeteam_core::plan::{self, Plan};
@@ -105,6 +106,8 @@ pub struct Request {
     /// Settings of the workflow, over what it says itself; one that it does not ask for is left
     /// alone.
     pub settings: BTreeMap<String, bool>,
+    /// In whose hands it will be.
+    pub hands: Hands,
 }
 
 impl Engine {
@@ -237,6 +240,7 @@ impl Engine {
             rules: prepared.rules,
             templates: prepared.templates,
             strategies: prepared.strategies,
+            hands: prepared.hands,
         })
     }
 
@@ -254,7 +258,7 @@ impl Engine {
 
     /// Reads a plan file.
     pub fn read_plan(&self, path: &Path) -> Result<plan::Loaded, Error> {
-        project::read_plan(path, &self.config)
+        project::read_plan(&self.repo, path, &self.config)
     }
 
     /// The run a word means, where it is one's work that is meant: without a word the newest that has

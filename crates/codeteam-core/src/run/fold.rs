@@ -9,13 +9,14 @@ use std::sync::Arc;
 
 use self::attempts::{judge, judged_round, receive, record_vote, remember, settle};
 use self::frames::{end_frame, enter, open_frame, reopen, resume_frame};
-use self::people::{answered, record_decision};
+use self::people::{answered, decide_on, record_decision};
 use self::tasks::{change_task, forget_dropped, rebuild_schedules, set_plan};
 use super::{Outstanding, Run, TaskRecord};
 use crate::budget::{Budget, Usage};
 use crate::event::{Delivered, Event, RunStarted};
 use crate::feedback::Failed;
 use crate::frame::{Feedback, Frame, Item, Slot, SlotState, Stage, Tip, Work};
+use crate::hands::{Hands, is_session};
 use crate::ids::{AttemptId, FramePath};
 use crate::record::GateRun;
 use crate::workflow::StepKind;
@@ -39,6 +40,26 @@ pub fn apply(run: &mut Run, event: &Event) {
             run.integrating.clear();
         }
         Event::RunReopened { .. } => reopen(run),
+        Event::WorkersReassigned { hands, change, .. } => {
+            run.hands = *hands;
+            if let Some(made) = change {
+                with(run, &made.frame, |f| {
+                    f.tree = made.tree.clone();
+                    f.change = Some(made.change.clone());
+                    f.record.made = f.round;
+                    f.outputs.text = None;
+                    f.accepted_by = None;
+                });
+            }
+        }
+        Event::Accepted {
+            frame, by, note, ..
+        } => with(run, frame, |f| {
+            f.accepted = f.change.as_ref().map(|change| change.patch.clone());
+            f.accepted_by = Some(by.clone());
+            f.log.said(by, "accept", note);
+            decide_on(f, "accept", note, by, (false, false));
+        }),
         Event::FrameOpened { frame, item, base } => open_frame(run, frame, item, base),
         Event::FrameResumed { frame } => resume_frame(run, frame),
         Event::FrameEnded { frame, outcome } => end_frame(run, frame, outcome),
@@ -69,7 +90,11 @@ pub fn apply(run: &mut Run, event: &Event) {
                 reserved: *reserved,
                 counted,
             };
-            run.outstanding.insert(id.fence, launch);
+            // A session is nothing that was launched: it need not say what became of it.
+            let handed = run.hands == Hands::Session && worker.as_ref().is_some_and(is_session);
+            if !handed {
+                run.outstanding.insert(id.fence, launch);
+            }
             with_slot(run, id, |slot| {
                 slot.id = id.clone();
                 slot.work = work.clone();
@@ -390,6 +415,8 @@ fn begin(run: &mut Run, started: &RunStarted) {
     run.templates = Arc::new(started.templates.clone());
     run.strategies = Arc::new(started.strategies.clone());
     run.message = Arc::new(started.message.clone());
+    run.hands = started.hands;
+    run.began_in = started.hands;
     for (account, until) in &started.resting {
         run.parks.park(account, *until);
     }

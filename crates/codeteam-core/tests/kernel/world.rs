@@ -149,6 +149,7 @@ impl World {
             report: Box::new(WorkerReport {
                 session: None,
                 log: None,
+                edited: Vec::new(),
                 end,
                 usage: spent(cost),
                 transcript: None,

@@ -3,21 +3,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use codeteam_context::find::meaning::Model;
 use codeteam_core::budget;
 use codeteam_core::event::Sandbox;
 use codeteam_core::frame::Tip;
+use codeteam_core::hands::Hands;
 use codeteam_core::ids::{Account, Commit, RoleName, TaskId, Tree, WorkerName};
-use codeteam_core::message::Format;
+use codeteam_core::message::{self, Format};
 use codeteam_core::plan::{self, Plan};
 use codeteam_core::role::{Kind, Role};
 use codeteam_core::schedule::Status;
 use codeteam_core::workflow::{CheckKind, Compiled, Delivery, Step, StepKind};
 
 use super::{Error, MAX_TASKS, Request};
+use crate::artifacts;
 use crate::config::{Config, GitMode, Origins};
 use crate::dialect;
 use crate::env::Env;
@@ -55,6 +56,8 @@ pub struct Prepared {
     /// The form of commit messages.
     pub(super) message: Format,
     pub(super) sandbox: Sandbox,
+    /// In whose hands it will be.
+    pub(super) hands: Hands,
     pub(super) accounts: BTreeMap<WorkerName, Account>,
     pub(super) rules: Vec<String>,
     pub(super) templates: BTreeMap<String, String>,
@@ -130,7 +133,7 @@ impl Project {
 
     /// Reads a plan file.
     pub fn read_plan(&self, path: &Path) -> Result<plan::Loaded, Error> {
-        read_plan(path, &self.config)
+        read_plan(&self.repo, path, &self.config)
     }
 
     /// Who would carry the project's roles out if a run started now.
@@ -196,7 +199,14 @@ impl Project {
         Ok(Prepared {
             goal: goal.to_owned(),
             identity,
-            message: git.message(),
+            message: match git.message() {
+                // Unless something is configured, the commits of a session tell whose they are.
+                Format::Free if request.hands == Hands::Session => {
+                    Format::Template(message::SESSION.to_owned())
+                }
+                said => said,
+            },
+            hands: request.hands,
             accounts: workers::accounts(&self.config, compiled.roles.values()),
             compiled,
             plan,
@@ -308,13 +318,18 @@ impl Project {
         let default = match said {
             Some(said) => WorkerName(said.clone()),
             None if script.is_some() => WorkerName::from(dialect::Name::Scripted.as_str()),
+            // A session needs no worker; without one it cannot be passed on to workers.
+            None if is_needed && request.hands == Hands::Session => {
+                workers::default(&self.config, &self.env).unwrap_or_default()
+            }
             None if is_needed => {
                 workers::default(&self.config, &self.env).ok_or(Error::NoWorker)?
             }
             None => WorkerName::default(),
         };
         for role in compiled.roles.values_mut() {
-            if role.workers.is_empty() || request.worker.is_some() {
+            let named = request.worker.is_some();
+            if (role.workers.is_empty() && !default.0.is_empty()) || named {
                 let workers = vec![default.clone()];
                 // A model is the model of the worker it was named for.
                 if !role.workers.is_empty() && role.workers != workers {
@@ -478,15 +493,13 @@ fn git(env: &Env) -> Result<Git, git::Error> {
     })
 }
 
-pub(super) fn read_plan(path: &Path, config: &Config) -> Result<plan::Loaded, Error> {
-    let text = fs::read_to_string(path).map_err(|source| match source.kind() {
-        std::io::ErrorKind::NotFound => Error::NoPlan(path.to_owned()),
-        _ => Error::Io {
-            doing: "read the plan",
-            path: path.to_owned(),
-            source,
-        },
+pub(super) fn read_plan(repo: &Repo, path: &Path, config: &Config) -> Result<plan::Loaded, Error> {
+    let read = artifacts::read_plan(repo, path).map_err(|source| Error::Io {
+        doing: "read the plan",
+        path: path.to_owned(),
+        source,
     })?;
+    let text = read.ok_or_else(|| Error::NoPlan(path.to_owned()))?;
     let file = path.display().to_string();
     Ok(plan::from_yaml(&file, &text, max_tasks(config))?)
 }
