@@ -35,6 +35,7 @@ pub mod message;
 pub mod misplaced;
 pub mod park;
 pub mod plan;
+pub mod quoted;
 pub mod record;
 pub mod rehearse;
 pub mod retry;

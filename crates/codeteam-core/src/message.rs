@@ -155,6 +155,13 @@ impl Format {
     /// What is wrong with a message, in words for whoever wrote it.
     pub fn check(&self, matter: &Matter, text: &str) -> Result<(), String> {
         check_any(text)?;
+        if let Some(mark) = clean::skips(text)
+            && !self.to_string().contains(mark)
+        {
+            return Err(format!(
+                "the message has `{mark}` in it, which keeps checks from running; leave it out"
+            ));
+        }
         let mut lines = text.lines();
         let subject = lines.next().unwrap_or_default();
         if !self.is_free() && lines.next().is_some_and(|line| !line.is_empty()) {

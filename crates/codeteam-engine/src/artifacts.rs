@@ -28,6 +28,11 @@ use self::chronicle::Chronicle;
 pub(crate) use self::reports::owner;
 pub use self::reports::path as report_path;
 use crate::engine::Engine;
+use crate::git::Repo;
+use crate::inside;
+
+/// No plan, and no other file that is written here, is longer if it is to be read again.
+pub(crate) const PLAN_BYTES: u64 = 4 << 20;
 
 /// Why a file could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +77,7 @@ impl Artifacts {
         if let Some(path) = plan_folder(engine, run).map(|f| f.join("plan.yml"))
             && !plan_was_edited(engine, run)
         {
-            artifacts.plan = fs::read_to_string(path).ok();
+            artifacts.plan = self::read(engine, &path).ok().flatten();
             artifacts.write_plan(engine, run)?;
         }
         if run.is_terminal() {
@@ -126,7 +131,10 @@ impl Artifacts {
             return Ok(());
         };
         let path = folder.join("plan.yml");
-        let found = fs::read_to_string(&path).ok();
+        // What cannot be read is a person's, whatever it is.
+        let Ok(found) = read(engine, &path) else {
+            return Ok(());
+        };
         let loaded = found
             .as_ref()
             .map(|text| plan::from_yaml("plan.yml", text, run.max_tasks));
@@ -151,7 +159,7 @@ impl Artifacts {
         let text = plan::to_yaml(known, Some(accepted), &runs, status);
         replace(&path, text.as_bytes())?;
         self.plan = Some(text);
-        self.chronicle.write_criteria(&folder, known)
+        self.chronicle.write_criteria(engine, &folder, known)
     }
 
     fn append_log(
@@ -270,8 +278,11 @@ pub fn plan_was_edited(engine: &Engine, run: &Run) -> bool {
         return false;
     };
     let path = folder.join("plan.yml");
-    let Ok(text) = fs::read_to_string(&path) else {
-        return false;
+    let text = match read(engine, &path) {
+        Ok(Some(text)) => text,
+        Ok(None) => return false,
+        // As below.
+        Err(_) => return true,
     };
     match plan::from_yaml(&path.display().to_string(), &text, run.max_tasks) {
         Ok(loaded) => loaded.plan != **known,
@@ -298,6 +309,20 @@ pub fn timestamp(at: Time) -> String {
     jiff::Timestamp::from_millisecond(millis)
         .map(|t| t.to_string())
         .unwrap_or_default()
+}
+
+/// What a plan's file says, if there is one. One that lies elsewhere than in codeteam's folder was
+/// named by the user, and may be a link.
+pub(crate) fn read_plan(repo: &Repo, path: &Path) -> std::io::Result<Option<String>> {
+    let top = repo.top_level();
+    let root = path.starts_with(top.join(".codeteam")).then_some(top);
+    inside::read(path, root, PLAN_BYTES)
+}
+
+/// What a file of codeteam's own folder says, if there is one: the repository may have brought it
+/// along, as a link to elsewhere or without an end.
+fn read(engine: &Engine, path: &Path) -> std::io::Result<Option<String>> {
+    inside::read(path, Some(engine.repo.top_level()), PLAN_BYTES)
 }
 
 /// Writes a file so that it is there whole or not at all.

@@ -273,6 +273,11 @@ impl<'a> Driver<'a> {
         loop {
             self.read_inbox()?;
             self.hear_of_parks()?;
+            if self.is_elsewhere() {
+                // What is under way is begun anew there, and counted as lost here.
+                self.abandon();
+                return Ok(Stop::Handed(self.run.hands));
+            }
             let effects = due(&self.run);
             self.reconcile(&effects)?;
             if self.options.interrupt.is_cancelled() {
@@ -295,22 +300,22 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Whether the driver has nothing more to do here and may not wait.
-    fn stop(&self, effects: &[Effect]) -> Option<Stop> {
-        if self.run.is_terminal() {
-            return None;
-        }
+    /// Whether the run is in other hands than those that this driver is for.
+    fn is_elsewhere(&self) -> bool {
         let own = match self.options.desk {
             Some(_) => Hands::Session,
             None => Hands::Workers,
         };
-        let mut others = effects.iter().filter(|e| !self.is_handed(e));
-        if self.run.hands != own && (own == Hands::Session || others.next().is_none()) {
-            return Some(Stop::Handed(self.run.hands));
-        }
-        if self.options.wait {
+        self.run.hands != own && !self.run.is_terminal()
+    }
+
+    /// Whether the driver has nothing more to do here and may not wait. Nobody can raise a limit of a
+    /// run that is being driven, so that is never waited for alone.
+    fn stop(&self, effects: &[Effect]) -> Option<Stop> {
+        if self.run.is_terminal() {
             return None;
         }
+        let asked = effects.iter().any(|e| matches!(e, Effect::Ask(_)));
         let timed = effects
             .iter()
             .any(|e| matches!(e, Effect::Wait { until: Some(_), .. }));
@@ -324,6 +329,10 @@ impl<'a> Driver<'a> {
             } => Some(*what),
             _ => None,
         });
+        let may_wait = asked || limit.is_none() || self.options.desk.is_some();
+        if self.options.wait && may_wait {
+            return None;
+        }
         if let Some(what) = limit {
             return Some(Stop::Limited(what));
         }

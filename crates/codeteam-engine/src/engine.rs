@@ -258,7 +258,7 @@ impl Engine {
 
     /// Reads a plan file.
     pub fn read_plan(&self, path: &Path) -> Result<plan::Loaded, Error> {
-        project::read_plan(path, &self.config)
+        project::read_plan(&self.repo, path, &self.config)
     }
 
     /// The run a word means, where it is one's work that is meant: without a word the newest that has

@@ -4,7 +4,7 @@
 //! is not theirs to know, or have codeteam write where nobody asked it to.
 
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read as _};
 use std::path::{Component, Path, PathBuf};
 
 /// A file's text, if there is one and it has no more than so many bytes. `root` is the repository
@@ -27,7 +27,10 @@ pub(crate) fn read(path: &Path, root: Option<&Path>, max: u64) -> io::Result<Opt
             max >> 10
         )));
     }
-    fs::read_to_string(path).map(Some)
+    let mut text = String::new();
+    // Whatever has become of it since, no more than that is read.
+    fs::File::open(path)?.take(max).read_to_string(&mut text)?;
+    Ok(Some(text))
 }
 
 /// Refuses a file that leads out of the repository, or to what git and others keep hidden in it:

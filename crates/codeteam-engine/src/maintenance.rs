@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use codeteam_core::Run;
 use codeteam_core::ids::RunId;
@@ -155,8 +155,9 @@ pub fn snapshots(engine: &Engine, run: &RunId) -> Result<Vec<Kept>, Error> {
         .collect())
 }
 
-/// Writes a snapshot's files into a folder that must not exist or be empty.
-pub fn restore(engine: &Engine, kept: &Kept, folder: &Path) -> Result<(), Error> {
+/// Writes a snapshot's files into a folder that must not exist or be empty; says which folders below
+/// it git would take for repositories.
+pub fn restore(engine: &Engine, kept: &Kept, folder: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(workspace::restore(&engine.repo, &kept.commit, folder)?)
 }
 

@@ -70,8 +70,9 @@ pub struct Job {
     pub changed: Vec<String>,
     /// Whether what workers are told and say is kept as files for people.
     pub audit: bool,
-    /// Whether the run's branch may hold what a session has submitted on the way.
-    pub drafts: bool,
+    /// Whether a session has worked on it: the run's branch may hold what it submitted on the way,
+    /// and the user's checkout holds the change.
+    pub in_session: bool,
     /// What confines the run's workers and gates.
     pub sandbox: Sandbox,
     /// The context strategies that the run has pinned.
@@ -341,7 +342,7 @@ fn job_of(run: &Run, frame: &Frame, id: AttemptId, what: What) -> Job {
             .as_ref()
             .map(|change| change.files.clone())
             .unwrap_or_default(),
-        drafts: run.began_in == Hands::Session && run.workflow.delivery().is_none(),
+        in_session: run.began_in == Hands::Session,
         audit: artifacts::is_audited(run),
         sandbox: run.sandbox,
         templates: Arc::clone(&run.templates),
@@ -376,6 +377,9 @@ fn about(run: &Run, frame: &Frame) -> About {
         others: others.collect(),
     }
 }
+
+/// The index that a look at the user's checkout is made by, beside a run's worktrees.
+pub(crate) const SCRATCH: &str = ".session-index";
 
 /// The first line of a goal, short enough for a title.
 fn title(goal: &str) -> String {

@@ -8,7 +8,7 @@ mod past;
 mod screen;
 #[cfg(test)]
 mod tests;
-mod text;
+pub(crate) mod text;
 
 use codeteam_core::Run;
 use codeteam_core::event::{CheckResult, Outcome};

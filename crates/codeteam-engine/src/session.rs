@@ -23,8 +23,9 @@ use crate::driver::{self, Desk, News, Observer, Options, Said, Stop};
 use crate::engine::{Engine, Error, Project, Request};
 use crate::env::Env;
 use crate::git::{Oid, Signature};
-use crate::perform::{now, with_causes};
+use crate::perform::{SCRATCH, now, with_causes, workspace_name};
 use crate::process::Cancel;
+use crate::store::Owner;
 use crate::{bodies, git};
 
 /// The workflow that leads a session, unless the project has one of its own.
@@ -187,7 +188,8 @@ impl Session {
         let said = self.shared.said.load(Ordering::SeqCst);
         self.shared.wait(wait, |inner| {
             let still = inner.heard >= said && !inner.busy;
-            inner.end.is_some() || (still && !matches!(turn(&inner.run), Turn::Wait(_)))
+            let waits = || matches!(turn(&inner.run), Turn::Work(_) | Turn::Ask(_));
+            inner.end.is_some() || (still && waits())
         })
     }
 
@@ -380,6 +382,17 @@ pub fn prepare(
     Ok((engine, started))
 }
 
+/// Moves the user's branch to a commit, if their checkout holds exactly what it holds; no file is
+/// touched then. Of use for runs that a session has worked on: it did so in this checkout.
+pub fn advance(engine: &Engine, run: &Run, branch: &str, to: &Oid) -> Result<bool, Error> {
+    if run.began_in != Hands::Session {
+        return Ok(false);
+    }
+    let scratch = engine.workspaces_of(&run.id).join(SCRATCH);
+    let before = &engine.head.commit;
+    Ok(engine.repo.advance_to_same(branch, before, to, &scratch)?)
+}
+
 /// The runs that a session has begun or holds and that have not ended, the newest first.
 pub fn open_runs(engine: &Engine) -> Result<Vec<RunId>, Error> {
     let mut open = Vec::new();
@@ -394,6 +407,135 @@ pub fn open_runs(engine: &Engine) -> Result<Vec<RunId>, Error> {
         }
     }
     Ok(open)
+}
+
+/// Takes a run back from workers, and leads it from here. Whoever drives it with workers is asked to
+/// let go, and waited for.
+pub fn take_back(
+    engine: &Arc<Engine>,
+    run: &RunId,
+    label: &str,
+    by: &str,
+    wait: Duration,
+) -> Result<Session, TakeBack> {
+    let back = Decision::Reassign {
+        to: Hands::Session,
+        change: None,
+    };
+    if is_driven(engine, run)? {
+        engine.post(run, &back, by)?;
+        if !let_go(engine, run, wait)? {
+            return Err(TakeBack::Busy);
+        }
+        if engine.load(run)?.hands != Hands::Session {
+            return Err(TakeBack::Refused);
+        }
+        return Ok(Session::attach(engine, run, label)?);
+    }
+    let id = run.clone();
+    let input = Input::Decided {
+        at: now(),
+        by: by.to_owned(),
+        decision: back,
+    };
+    let session = Session::lead(
+        engine,
+        id.clone(),
+        label,
+        move |engine, options, observer| {
+            driver::resume(engine, &id, vec![input], options, observer)
+        },
+    )?;
+    Ok(session)
+}
+
+/// Why a run was not taken back.
+#[derive(Debug, thiserror::Error)]
+pub enum TakeBack {
+    /// The engine.
+    #[error(transparent)]
+    Engine(#[from] Error),
+    /// The driver.
+    #[error(transparent)]
+    Driver(#[from] driver::Error),
+    /// Whoever drives it does not let go.
+    #[error("whoever drives the run does not let it go")]
+    Busy,
+    /// It went on, or ended, before it could be let go.
+    #[error("the run could not be taken back")]
+    Refused,
+}
+
+/// Whether a living process drives a run.
+pub fn is_driven(engine: &Engine, run: &RunId) -> Result<bool, Error> {
+    let own = Owner::this_process("");
+    let holder = engine.store.holder(run.as_str())?;
+    Ok(holder.is_some_and(|holder| !holder.owner.is_gone(&own)))
+}
+
+/// Waits until nobody drives a run; `false` if the time is up.
+pub fn let_go(engine: &Engine, run: &RunId, wait: Duration) -> Result<bool, Error> {
+    let deadline = Instant::now() + wait;
+    while is_driven(engine, run)? {
+        if Instant::now() >= deadline {
+            return Ok(false);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(true)
+}
+
+/// How the checkout stands to what a run has made of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Brought {
+    /// It holds just that.
+    Same,
+    /// It did not, and does now; these files are other than they were.
+    Changed(Vec<PathBuf>),
+    /// It holds something that the run does not know, which was left alone; these files differ.
+    Differs(Vec<PathBuf>),
+}
+
+/// Brings what workers have made into the checkout of a session that goes on, unless the checkout
+/// has something of its own.
+pub fn bring(engine: &Engine, run: &Run) -> Result<Brought, Error> {
+    let frames = run.frames.values().filter(|frame| !frame.is_ended());
+    let Some(frame) = frames.max_by_key(|frame| frame.path.as_str().len()) else {
+        return Ok(Brought::Same);
+    };
+    let unknown = |rev: &Tree| git::Error::UnknownRevision { rev: rev.0.clone() };
+    let wanted = Oid::parse(&frame.tree.0).ok_or_else(|| unknown(&frame.tree))?;
+    let scratch = engine.workspaces_of(&run.id).join(SCRATCH);
+    let held = engine.repo.snapshot(&scratch)?;
+    if held == wanted {
+        return Ok(Brought::Same);
+    }
+    let files = engine.repo.differing(&held, &wanted)?;
+    let mut known = held.as_str() == run.base.tree.as_str();
+    engine.each_event(&run.id, 0, |_, _, event| {
+        let tree = match &event {
+            Event::SubmissionReceived {
+                change: Some((tree, _)),
+                ..
+            } => tree,
+            Event::WorkersReassigned {
+                change: Some(made), ..
+            } => &made.tree,
+            _ => return,
+        };
+        known |= tree.as_str() == held.as_str();
+    })?;
+    if !known {
+        return Ok(Brought::Differs(files));
+    }
+    // What workers made may be in their worktree only.
+    let workspace = engine.workspace(&run.id, run.sandbox, &workspace_name(&frame.path))?;
+    let base = Oid::parse(&frame.base.commit.0).ok_or_else(|| unknown(&frame.base.tree))?;
+    if !workspace.is_missing() {
+        workspace.transfer(&wanted, &base)?;
+    }
+    engine.repo.bring(&held, &wanted, &scratch)?;
+    Ok(Brought::Changed(files))
 }
 
 /// What the checkout holds that the session has not submitted, if an implementer is at work.
@@ -411,7 +553,7 @@ pub fn unsubmitted(engine: &Engine, run: &Run) -> Result<Option<Unsubmitted>, Er
     let Some(frame) = making.filter(|_| run.hands == Hands::Session) else {
         return Ok(None);
     };
-    let scratch = engine.workspaces_of(&run.id).join(".session-index");
+    let scratch = engine.workspaces_of(&run.id).join(SCRATCH);
     let tree = engine.repo.snapshot(&scratch)?;
     let base = Oid::parse(&frame.base.tree.0).ok_or(git::Error::UnknownRevision {
         rev: frame.base.tree.0.clone(),

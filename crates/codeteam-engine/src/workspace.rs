@@ -19,6 +19,7 @@
 //! process changes a workspace at a time (see `lock`), so a lock file of git's
 //! that is found in a private git directory is a dead process's and is removed.
 
+mod bare;
 mod error;
 mod files;
 mod git_dir;
@@ -38,7 +39,7 @@ pub use error::Error;
 pub(crate) use files::remove_tree;
 pub use snapshot::{Removed, Snapshot, empty_trash, restore};
 
-use crate::git::{self, Diff, IndexEntry, Oid, Placed, PrivateDir, Repo, Scope, TreeFile};
+use crate::git::{self, Changed, Diff, IndexEntry, Oid, Placed, PrivateDir, Repo, Scope, TreeFile};
 use crate::process::Launcher;
 use state::State;
 
@@ -188,6 +189,14 @@ impl Workspace {
         self.lock()?.write_git_dir(head)
     }
 
+    /// Takes what differs from `head` out of the worker's index, so that `git diff` shows it and
+    /// `git checkout` takes it back to where the work began. One process.
+    pub fn unstage(&self, head: &Oid) -> Result<(), Error> {
+        let locked = self.lock()?;
+        let index = self.git_dir().join("index");
+        Ok(locked.collector.move_index(&index, head)?)
+    }
+
     /// Records the work tree as a tree, in the workspace's own objects. Two
     /// processes.
     ///
@@ -202,7 +211,8 @@ impl Workspace {
     }
 
     /// Collects the work tree and compares it with `base`. What would harm those
-    /// who clone it is an [`Error::Unrecordable`] too. Three processes; five if a
+    /// who clone it is an [`Error::Unrecordable`] too, and a repository without a
+    /// `.git` among the changes an [`Error::NestedRepositories`]. Three processes; five if a
     /// name has to do with git.
     pub fn changes(&self, base: &Oid) -> Result<(Oid, Diff), Error> {
         let tree = self.collect()?;
@@ -210,7 +220,24 @@ impl Workspace {
         if diff.has_to_do_with_git() {
             self.collector.examine(&tree, base)?;
         }
+        self.refuse_repositories(&diff)?;
         Ok((tree, diff))
+    }
+
+    /// Refuses what makes or changes a folder that git would take for a repository, as it was just
+    /// collected.
+    fn refuse_repositories(&self, diff: &Diff) -> Result<(), Error> {
+        let entries = self.entries()?;
+        let mut paths = bare::repositories(entries.iter().map(|entry| entry.path.as_path()));
+        // What the user keeps of that kind is the user's, as long as it stays as it is.
+        paths.retain(|folder| {
+            let mut files = diff.files.iter();
+            files.any(|file| bare::is_part(&file.path, folder))
+        });
+        if paths.is_empty() {
+            return Ok(());
+        }
+        Err(Error::NestedRepositories { paths })
     }
 
     fn collect_locked(&self) -> Result<Oid, Error> {
@@ -243,6 +270,22 @@ impl Workspace {
     /// One process.
     pub fn diff(&self, from: &Oid, to: &Oid) -> Result<Diff, Error> {
         Ok(self.collector.diff(from, to)?)
+    }
+
+    /// Which files differ between two trees, without a patch. One process.
+    pub fn differing(&self, from: &Oid, to: &Oid) -> Result<Vec<Changed>, Error> {
+        Ok(self.collector.differing(from, to)?)
+    }
+
+    /// The lines that differ between two trees, for those who look at them: of bytes, and of files
+    /// longer than `longest`, it is only said that they differ. One process.
+    pub fn lines(&self, from: &Oid, to: &Oid, longest: usize) -> Result<Vec<u8>, Error> {
+        Ok(self.collector.lines(from, to, longest)?)
+    }
+
+    /// The lengths of blobs, those that are there. One process for a thousand.
+    pub fn sizes(&self, ids: &[&Oid]) -> Result<BTreeMap<Oid, u64>, Error> {
+        Ok(self.collector.sizes(ids)?)
     }
 
     /// The plain files of a tree, a collected one or the repository's. One process.

@@ -161,6 +161,9 @@ impl Decider {
         match (question.kind, answer) {
             (QuestionKind::Step | QuestionKind::Rebound, _) => {
                 let next = next.unwrap_or(Target::Fail);
+                if next == Target::Fail {
+                    return self.fail_frame(frame, format!("a person answered `{answer}`"));
+                }
                 self.go(frame, &next, Entry::Answered);
             }
             (QuestionKind::Analyst, _) => {
@@ -204,7 +207,7 @@ impl Decider {
     }
 
     /// Whether a step is a planner's: it is not left without a plan.
-    fn owes_a_plan(&self, step: &StepId) -> bool {
+    pub(super) fn owes_a_plan(&self, step: &StepId) -> bool {
         let Some(StepKind::Role(role)) = self.run.step(step).map(|s| &s.kind) else {
             return false;
         };

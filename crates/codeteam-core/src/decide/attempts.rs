@@ -33,7 +33,7 @@ impl Decider {
         let Some(frame) = self.run.frames.get(&id.frame) else {
             return;
         };
-        let form = assignment::form(&self.run, frame, &role);
+        let form = assignment::taken(&self.run, frame, &role, id.attempt);
         let about = session::about(&self.run, frame, &role);
         match submission::parse_about(form, text, &about) {
             Err(message) => self.refuse(id, Stage::BadAnswer, message, report),

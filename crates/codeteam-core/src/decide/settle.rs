@@ -4,7 +4,7 @@ use super::Decider;
 use super::commits::{is_judged, is_rejected};
 use crate::budget::{self, Refusal, Reservation};
 use crate::event::{Entry, Event, Outcome};
-use crate::frame::{Frame, Item, Pause, Slot, SlotState, Stage, Work};
+use crate::frame::{Frame, Item, Pause, QuestionKind, Slot, SlotState, Stage, Work};
 use crate::hands::{Hands, SESSION};
 use crate::ids::{AttemptId, FramePath, PhaseId, StepId, TaskId, Time, WorkerName};
 use crate::role::{Kind, Role};
@@ -20,6 +20,7 @@ impl Decider {
             let before = self.events.len();
             if !self.run.is_terminal() {
                 self.free_accounts();
+                self.withdraw();
                 self.open_children();
                 self.integrate();
                 self.admit();
@@ -28,6 +29,24 @@ impl Decider {
             if self.events.len() == before {
                 return;
             }
+        }
+    }
+
+    /// Takes back what a person is asked where what it depends on has passed: two tasks come to the
+    /// question before the first commit, and one of them is that commit.
+    fn withdraw(&mut self) {
+        let asked = self.run.frames.values().filter_map(|f| match &f.stage {
+            Stage::Asking(question) if question.kind == QuestionKind::Step => {
+                Some((f, &question.id.step))
+            }
+            _ => None,
+        });
+        let over: Vec<(FramePath, StepId)> = asked
+            .filter(|(frame, step)| !self.is_wanted(frame, step))
+            .map(|(frame, step)| (frame.path.clone(), step.clone()))
+            .collect();
+        for (frame, step) in over {
+            self.go(&frame, &Target::Step(step), Entry::Next);
         }
     }
 

@@ -44,6 +44,13 @@ impl Decider {
                 to = said(to)
             ));
         }
+        let idle = self.run.roles.values().find(|role| role.workers.is_empty());
+        if let (Hands::Workers, Some(role)) = (to, idle) {
+            let name = &role.name;
+            return Some(format!(
+                "there was no worker for the role `{name}` when the run began"
+            ));
+        }
         let under_way: Vec<AttemptId> = self
             .run
             .frames

@@ -1,7 +1,13 @@
 //! Takes out of a message what is not its writer's to say.
 
-/// Trailers that only the user, or codeteam itself, may write.
-const NOT_THEIRS: &[&str] = &["co-authored-by", "signed-off-by"];
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// Trailers that tell others' machines what to do, which only the user may do.
+const NOT_THEIRS: &[&str] = &["skip-checks", "request-checks", "on-behalf-of"];
+/// What trailers end in that speak for people (`Signed-off-by`, `Reviewed-by`).
+const FOR_PEOPLE: &str = "-by";
 /// What codeteam's own trailers begin with.
 const OWN: &str = "codeteam-";
 
@@ -31,9 +37,35 @@ fn is_not_theirs(line: &str) -> bool {
         return false;
     };
     let key = key.trim().to_lowercase();
-    let is_own = key.strip_prefix(OWN).is_some_and(|rest| {
+    let is_word = |word: &str| {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
-        !rest.is_empty() && rest.chars().all(plain)
-    });
-    is_own || NOT_THEIRS.contains(&key.as_str())
+        !word.is_empty() && word.chars().all(plain)
+    };
+    let is_own = key.strip_prefix(OWN).is_some_and(is_word);
+    let is_for_people = key.strip_suffix(FOR_PEOPLE).is_some_and(is_word);
+    is_own || is_for_people || NOT_THEIRS.contains(&key.as_str())
+}
+
+/// What keeps services from checking a commit (`[skip ci]`, `***NO_CI***`), as they read it: anywhere
+/// in a message, in any case.
+static SKIPS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let pattern = r"(?ix) \[ \s* (?: skip [\s_-]+ [a-z]+ | no [\s_-]+ (?:ci|cd|actions|checks|build)
+        | [a-z]+ [\s_-]+ skip ) \s* \] | \*\*\* \s* no_ci \s* \*\*\*";
+    Regex::new(pattern).ok()
+});
+
+/// What in a text keeps services from checking a commit, if anything does.
+pub(super) fn skips(text: &str) -> Option<&str> {
+    let found = SKIPS.as_ref()?.find(text)?;
+    Some(found.as_str())
+}
+
+/// A text without it.
+pub(super) fn unskipped(text: &str) -> String {
+    let Some(pattern) = SKIPS.as_ref() else {
+        return text.to_owned();
+    };
+    let text = pattern.replace_all(text, " ");
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ")
 }

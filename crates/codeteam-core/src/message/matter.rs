@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::clean::unskipped;
 use crate::frame::{Frame, Item, Work};
 use crate::hands::Hands;
 use crate::ids::{AttemptId, StepId};
@@ -211,9 +212,8 @@ fn one_line(text: &str) -> String {
         .map(|c| if c.is_control() { ' ' } else { c })
         .filter(|c| !matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
         .collect();
-    let words: Vec<&str> = plain.split_whitespace().collect();
-    words
-        .join(" ")
+    // A plan's words are a worker's, too.
+    unskipped(&plain)
         .replace("[redacted: ", "[")
         .trim()
         .to_owned()

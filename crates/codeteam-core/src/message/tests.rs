@@ -127,6 +127,31 @@ fn what_no_message_may_have() {
 }
 
 #[test]
+fn no_message_keeps_checks_from_running() {
+    for mark in [
+        "[skip ci]",
+        "[CI Skip]",
+        "[no ci]",
+        "[skip actions]",
+        "[ci-skip]",
+        "***NO_CI***",
+    ] {
+        let text = format!("Do it\n\nBecause {mark} of that.");
+        let wrong = format("free").check(&matter(), &text).unwrap_err();
+        assert!(wrong.contains(mark), "{mark}: {wrong}");
+    }
+    assert_eq!(
+        format("free").check(&matter(), "Do it [WIP], no ci"),
+        Ok(())
+    );
+    // A form of the user's may have it.
+    let own = format("{summary} [skip ci]");
+    assert_eq!(own.check(&matter(), "Do it [skip ci]"), Ok(()));
+    // Titles of tasks become messages.
+    assert_eq!(clean::unskipped("Add [skip ci] it"), "Add it");
+}
+
+#[test]
 fn what_is_no_form() {
     for (text, expected) in [
         ("", "is no form of messages"),
@@ -234,6 +259,10 @@ fn trailers_that_are_not_the_writers_are_taken_out() {
             "Do it\n\nRest",
         ),
         ("Codeteam-Run: x", ""),
+        (
+            "Do it\n\nReviewed-by: A\nTested-by: B\nAcked-By: C\nApproved-by: D\nskip-checks: true\nRefs: #1",
+            "Do it\n\nRefs: #1",
+        ),
         ("Do it\n\n  Codeteam-Run: x\n> Codeteam-Run: y", "Do it"),
         // Not a trailer, but words.
         (

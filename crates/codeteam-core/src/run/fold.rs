@@ -58,7 +58,7 @@ pub fn apply(run: &mut Run, event: &Event) {
             f.accepted = f.change.as_ref().map(|change| change.patch.clone());
             f.accepted_by = Some(by.clone());
             f.log.said(by, "accept", note);
-            decide_on(f, "accept", note, by, false);
+            decide_on(f, "accept", note, by, (false, false));
         }),
         Event::FrameOpened { frame, item, base } => open_frame(run, frame, item, base),
         Event::FrameResumed { frame } => resume_frame(run, frame),

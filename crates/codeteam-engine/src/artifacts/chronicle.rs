@@ -2,7 +2,6 @@
 //! Taken from events one by one, so that it is the same after a crash.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::Path;
 
 use codeteam_core::frame::Frame;
@@ -85,14 +84,20 @@ impl Chronicle {
     }
 
     /// Writes a plan's criteria, unless a person has changed them.
-    pub(super) fn write_criteria(&self, folder: &Path, plan: &Plan) -> Result<(), Error> {
+    pub(super) fn write_criteria(
+        &self,
+        engine: &Engine,
+        folder: &Path,
+        plan: &Plan,
+    ) -> Result<(), Error> {
         let path = folder.join("ACCEPTANCE_CRITERIA.md");
-        let ours = match fs::read_to_string(&path) {
-            Ok(text) => self.criteria.contains(&fnv(&text)),
-            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+        let ours = match super::read(engine, &path) {
+            Ok(Some(text)) => self.criteria.contains(&fnv(&text)),
+            Ok(None) => true,
+            Err(_) => false,
         };
         if ours {
-            reports::update(&path, &criteria::text(plan))?;
+            reports::update(engine, &path, &criteria::text(plan))?;
         }
         Ok(())
     }

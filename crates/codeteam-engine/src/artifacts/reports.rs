@@ -1,7 +1,6 @@
 //! Reports as files: one a frame with everything, one a verifier, in the run's own folder and in
 //! `.codeteam/reports`, where the newest run has its say.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use codeteam_core::Run;
@@ -9,7 +8,7 @@ use codeteam_core::frame::{Frame, Item};
 use codeteam_core::ids::RoleName;
 use codeteam_core::role::Kind;
 
-use super::{Error, folder, replace};
+use super::{Error, folder, read, replace};
 use crate::engine::Engine;
 use crate::report::{self, Subject, short};
 
@@ -49,16 +48,16 @@ pub(super) fn publish(
     shared: &Path,
     text: &str,
 ) -> Result<(), Error> {
-    update(own, text)?;
+    update(engine, own, text)?;
     if is_ours(engine, run, shared) {
-        update(shared, text)?;
+        update(engine, shared, text)?;
     }
     Ok(())
 }
 
 /// Writes a file unless it says that already.
-pub(super) fn update(path: &Path, text: &str) -> Result<(), Error> {
-    let same = fs::read_to_string(path).is_ok_and(|found| found == text);
+pub(super) fn update(engine: &Engine, path: &Path, text: &str) -> Result<(), Error> {
+    let same = read(engine, path).is_ok_and(|found| found.as_deref() == Some(text));
     if same {
         return Ok(());
     }
@@ -68,9 +67,10 @@ pub(super) fn update(path: &Path, text: &str) -> Result<(), Error> {
 /// Whether a file that runs share may be written by this one: it is not there, or its own, or of an
 /// older run, or of one that has ended. What codeteam did not write is left.
 fn is_ours(engine: &Engine, run: &Run, path: &Path) -> bool {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) => return error.kind() == std::io::ErrorKind::NotFound,
+    let text = match read(engine, path) {
+        Ok(Some(text)) => text,
+        Ok(None) => return true,
+        Err(_) => return false,
     };
     let Some(owner) = owner(&text) else {
         return false;
@@ -95,7 +95,7 @@ pub(crate) fn owner(text: &str) -> Option<&str> {
 pub fn path(engine: &Engine, run: &Run, frame: &Frame) -> PathBuf {
     let name = aggregate(run, frame);
     let shared = engine.folder.join("reports").join(&name);
-    let text = fs::read_to_string(&shared).unwrap_or_default();
+    let text = read(engine, &shared).ok().flatten().unwrap_or_default();
     if owner(&text) == Some(run.id.as_str()) {
         shared
     } else {
@@ -156,7 +156,7 @@ pub(super) fn write_log(engine: &Engine, run: &Run, frame: &Frame) -> Result<(),
     }
     let folder = frame_folder(engine, run, frame.path.name(), frame.path.is_root());
     let text = format!("# Coder Log: {}\n\n{}", frame.path.name(), frame.log.text());
-    update(&folder.join("CODER_LOG.md"), &text)
+    update(engine, &folder.join("CODER_LOG.md"), &text)
 }
 
 /// The folder of a frame's own files in a run's: the run's folder itself, or one by the task's name.

@@ -1,7 +1,6 @@
 //! The story of a run: what was asked for, what was decided, every submission and verdict.
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 use codeteam_core::findings::Finding;
 use codeteam_core::ids::AttemptId;
@@ -11,6 +10,7 @@ use codeteam_core::{Event, Run};
 use super::reports::update;
 use super::{Error, folder};
 use crate::engine::Engine;
+use crate::report::text::{block, one_line, point, quote, visible};
 use crate::tell;
 
 pub(super) fn write(engine: &Engine, run: &Run, events: &[Event]) -> Result<(), Error> {
@@ -19,7 +19,7 @@ pub(super) fn write(engine: &Engine, run: &Run, events: &[Event]) -> Result<(), 
         match event {
             Event::RunStarted(started) => {
                 let text = format!("# Task\n\n{}\n", started.goal);
-                update(&root.join("task.md"), &text)?;
+                update(engine, &root.join("task.md"), &text)?;
             }
             Event::SubmissionReceived {
                 id,
@@ -28,7 +28,7 @@ pub(super) fn write(engine: &Engine, run: &Run, events: &[Event]) -> Result<(), 
                 ..
             } => {
                 let files = change.as_ref().map(|(_, change)| change.files.as_slice());
-                submitted(run, &root, id, submission, files.unwrap_or_default())?;
+                submitted(engine, run, id, submission, files.unwrap_or_default())?;
             }
             Event::GateJudged {
                 id,
@@ -42,9 +42,14 @@ pub(super) fn write(engine: &Engine, run: &Run, events: &[Event]) -> Result<(), 
                     word(*passed)
                 );
                 for result in results {
-                    let _ = writeln!(text, "- **{}:** {}", result.name, word(result.passed));
+                    let _ = writeln!(
+                        text,
+                        "- **{}:** {}",
+                        one_line(&result.name),
+                        word(result.passed)
+                    );
                     if !result.summary.is_empty() {
-                        let _ = writeln!(text, "\n```\n{}\n```\n", result.summary);
+                        let _ = writeln!(text, "\n{}\n", block(&result.summary));
                     }
                 }
                 // Checks that run again on a replayed change are another step's, each its own.
@@ -53,7 +58,7 @@ pub(super) fn write(engine: &Engine, run: &Run, events: &[Event]) -> Result<(), 
                 } else {
                     format!("{}_{}_{step}", id.step, id.attempt)
                 };
-                update(&root.join(name(run, id, &what)), &text)?;
+                update(engine, &root.join(name(run, id, &what)), &text)?;
             }
             _ => {}
         }
@@ -62,46 +67,53 @@ pub(super) fn write(engine: &Engine, run: &Run, events: &[Event]) -> Result<(), 
 }
 
 fn submitted(
+    engine: &Engine,
     run: &Run,
-    root: &Path,
     id: &AttemptId,
     submission: &Submission,
     files: &[String],
 ) -> Result<(), Error> {
-    let who = tell::who(run, id);
+    let (root, who) = (folder(engine, run), tell::who(run, id));
     match submission {
         Submission::Requirements(r) => {
-            let text = format!("# Requirements\n\n{}\n", r.requirements);
-            update(&root.join("requirements.md"), &text)
+            let text = format!("# Requirements\n\n{}\n", visible(&r.requirements));
+            update(engine, &root.join("requirements.md"), &text)
         }
         Submission::Design(design) => {
             let frame = run.frames.get(&id.frame);
             let whole = frame.and_then(|frame| frame.outputs.whole_design());
             let design = whole.as_ref().unwrap_or(design);
-            let mut text = format!("# Design\n\n{}\n", design.design);
+            let mut text = format!("# Design\n\n{}\n", visible(&design.design));
             list(&mut text, "Patterns", &design.patterns);
             list(&mut text, "Warnings", &design.warnings);
-            update(&root.join("design.md"), &text)
+            update(engine, &root.join("design.md"), &text)
         }
         Submission::Change(change) => {
-            let mut text = format!("# {who}\n\n{}\n", change.summary);
+            let mut text = format!("# {who}\n\n{}\n", quote(&change.summary));
             list(&mut text, "Files changed (as found in the worktree)", files);
             if !change.proof.is_empty() {
-                let _ = write!(text, "\n## Proof (as claimed)\n\n{}\n", change.proof);
+                let _ = write!(
+                    text,
+                    "\n## Proof (as claimed)\n\n{}\n",
+                    quote(&change.proof)
+                );
             }
             list(&mut text, "Concerns", &change.concerns);
-            update(&root.join(name(run, id, &who)), &text)
+            update(engine, &root.join(name(run, id, &who)), &text)
         }
         Submission::Verdict(verdict) => {
             let said = match verdict.verdict {
                 Choice::Approve => "APPROVED",
                 Choice::Reject => "REJECTED",
             };
-            let mut text = format!("# {who}\n\n**Result:** {said}\n\n{}\n", verdict.reason);
+            let mut text = format!(
+                "# {who}\n\n**Result:** {said}\n\n{}\n",
+                quote(&verdict.reason)
+            );
             let found: Vec<String> = verdict
                 .findings
                 .iter()
-                .map(|f| format!("**{}** ({:?}) {}", f.title, f.severity, f.detail))
+                .map(|f| format!("**{}** ({:?}) {}", one_line(&f.title), f.severity, f.detail))
                 .collect();
             list(&mut text, "Findings", &found);
             let answered: Vec<String> = verdict
@@ -110,7 +122,11 @@ fn submitted(
                 .map(|r| format!("{}: {:?}", r.id, r.state))
                 .collect();
             list(&mut text, "Earlier findings", &answered);
-            update(&root.join(name(run, id, &format!("{who}_review"))), &text)
+            update(
+                engine,
+                &root.join(name(run, id, &format!("{who}_review"))),
+                &text,
+            )
         }
         Submission::Questions(_)
         | Submission::Plan(_)
@@ -142,7 +158,7 @@ fn list<T: AsRef<str>>(text: &mut String, title: &str, items: &[T]) {
     }
     let _ = write!(text, "\n## {title}\n\n");
     for item in items {
-        let _ = writeln!(text, "- {}", item.as_ref().trim());
+        let _ = writeln!(text, "- {}", point(item.as_ref()));
     }
 }
 
@@ -157,10 +173,13 @@ pub(super) fn finding(finding: &Finding) -> String {
         .report
         .file
         .as_deref()
-        .map(|f| format!(" in `{f}`"))
+        .map(|f| format!(" in `{}`", one_line(f)))
         .unwrap_or_default();
     format!(
         "{} ({:?}, {:?}): {}{place}",
-        finding.id, finding.report.severity, finding.state, finding.report.title
+        finding.id,
+        finding.report.severity,
+        finding.state,
+        one_line(&finding.report.title)
     )
 }

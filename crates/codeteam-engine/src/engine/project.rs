@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use codeteam_context::find::meaning::Model;
@@ -19,6 +18,7 @@ use codeteam_core::schedule::Status;
 use codeteam_core::workflow::{CheckKind, Compiled, Delivery, Step, StepKind};
 
 use super::{Error, MAX_TASKS, Request};
+use crate::artifacts;
 use crate::config::{Config, GitMode, Origins};
 use crate::dialect;
 use crate::env::Env;
@@ -133,7 +133,7 @@ impl Project {
 
     /// Reads a plan file.
     pub fn read_plan(&self, path: &Path) -> Result<plan::Loaded, Error> {
-        read_plan(path, &self.config)
+        read_plan(&self.repo, path, &self.config)
     }
 
     /// Who would carry the project's roles out if a run started now.
@@ -493,15 +493,13 @@ fn git(env: &Env) -> Result<Git, git::Error> {
     })
 }
 
-pub(super) fn read_plan(path: &Path, config: &Config) -> Result<plan::Loaded, Error> {
-    let text = fs::read_to_string(path).map_err(|source| match source.kind() {
-        std::io::ErrorKind::NotFound => Error::NoPlan(path.to_owned()),
-        _ => Error::Io {
-            doing: "read the plan",
-            path: path.to_owned(),
-            source,
-        },
+pub(super) fn read_plan(repo: &Repo, path: &Path, config: &Config) -> Result<plan::Loaded, Error> {
+    let read = artifacts::read_plan(repo, path).map_err(|source| Error::Io {
+        doing: "read the plan",
+        path: path.to_owned(),
+        source,
     })?;
+    let text = read.ok_or_else(|| Error::NoPlan(path.to_owned()))?;
     let file = path.display().to_string();
     Ok(plan::from_yaml(&file, &text, max_tasks(config))?)
 }

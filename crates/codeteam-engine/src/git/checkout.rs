@@ -57,12 +57,41 @@ impl Repo {
         Ok(paths(&self.git.run(&call)?))
     }
 
-    /// Moves the checked-out branch forward to `target`, whose tree the checkout holds already, so
-    /// that no file changes. `before` is where the branch must be. Two processes.
+    /// Makes the files of the checkout that differ between `from`, which it holds, and `to` be those
+    /// of `to`. A file that is not as `from` has it stops it before anything is touched. The user's
+    /// index is not looked at. Three processes.
+    pub fn bring(&self, from: &Oid, to: &Oid, scratch: &Path) -> Result<(), Error> {
+        let call = || self.checkout().env("GIT_INDEX_FILE", scratch);
+        let done = self
+            .git
+            .run(&call().arg("read-tree").arg(from))
+            .and_then(|_| {
+                let refresh = call().args(["update-index", "-q", "--refresh"]);
+                let _ = self.git.attempt(&refresh)?;
+                let go = call().args(["read-tree", "-m", "-u"]).arg(from).arg(to);
+                self.git.run(&go)
+            });
+        let _ = fs::remove_file(scratch);
+        done.map(drop)
+    }
+
+    /// Moves the checked-out branch forward to `target` if the checkout holds exactly its tree
+    /// already, so that no file changes. `before` is where the branch must be; it must be behind.
+    /// Seven processes, four if it does not.
     ///
     /// The index follows first: if codeteam dies in between, the user finds everything staged and
     /// nothing lost.
-    pub fn advance_to_same(&self, branch: &str, before: &Oid, target: &Oid) -> Result<(), Error> {
+    pub fn advance_to_same(
+        &self,
+        branch: &str,
+        before: &Oid,
+        target: &Oid,
+        scratch: &Path,
+    ) -> Result<bool, Error> {
+        let same = self.snapshot(scratch)? == self.tree_of(target)?;
+        if !same || !self.is_ancestor(before, target)? {
+            return Ok(false);
+        }
         let index = self.checkout().args(["read-tree", "--reset"]).arg(target);
         self.git.run(&index)?;
         let name = super::reference(branch);
@@ -70,7 +99,7 @@ impl Repo {
         // So that the next look at it need not compare every file. It does no harm if it cannot be.
         let refresh = self.checkout().args(["update-index", "-q", "--refresh"]);
         let _ = self.git.attempt(&refresh);
-        Ok(())
+        Ok(true)
     }
 
     fn index_path(&self) -> PathBuf {

@@ -16,7 +16,9 @@ use codeteam_sandbox::Access;
 
 use super::command::{Call, Git};
 use super::repo::{OWN_DIRECTORY, oid};
-use super::{Diff, Error, IndexEntry, ObjectFormat, Oid, Repo, TreeFile, diff, index, objects};
+use super::{
+    Changed, Diff, Error, IndexEntry, ObjectFormat, Oid, Repo, TreeFile, diff, index, objects,
+};
 use crate::process::{Launcher, View};
 
 /// A git directory, its index and its objects, beside a work tree.
@@ -151,6 +153,14 @@ impl PrivateDir {
             .map(drop)
     }
 
+    /// Makes another index be `tree`, and lets it keep what it knows of files that stay the same. One
+    /// process.
+    pub fn move_index(&self, index: &Path, tree: &Oid) -> Result<(), Error> {
+        let call = self.call().env("GIT_INDEX_FILE", index);
+        let call = call.args(["read-tree", "-m", "-i"]).arg(tree);
+        self.git.run(&call).map(drop)
+    }
+
     /// Puts the work tree's files into the index, but for those named. One process.
     pub fn add_all(&self, scope: Scope, but: &[PathBuf]) -> Result<(), Error> {
         let mut call = self.in_tree(Access::ReadOnly).args(["add", "--all"]);
@@ -207,6 +217,22 @@ impl PrivateDir {
     /// What changed between two trees. One process.
     pub fn diff(&self, from: &Oid, to: &Oid) -> Result<Diff, Error> {
         diff::run(&self.git, self.call(), from, to)
+    }
+
+    /// Which files differ between two trees, without a patch. One process.
+    pub fn differing(&self, from: &Oid, to: &Oid) -> Result<Vec<Changed>, Error> {
+        diff::files(&self.git, self.call(), from, to)
+    }
+
+    /// The lines that differ between two trees, as a patch that cannot be applied: of bytes, and of
+    /// files longer than `longest`, it says no more than that they differ. One process.
+    pub fn lines(&self, from: &Oid, to: &Oid, longest: usize) -> Result<Vec<u8>, Error> {
+        diff::lines(&self.git, self.call(), from, to, longest)
+    }
+
+    /// The lengths of blobs, those that are there. One process for a thousand.
+    pub fn sizes(&self, ids: &[&Oid]) -> Result<BTreeMap<Oid, u64>, Error> {
+        objects::sizes(&self.git, &self.call(), ids)
     }
 
     /// All plain files of a tree. One process.

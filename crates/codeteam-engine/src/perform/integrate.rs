@@ -149,7 +149,7 @@ fn drafted(
     context: &Context<'_>,
 ) -> Result<Option<Oid>, Error> {
     let repo = &context.engine.repo;
-    if !job.drafts {
+    if !job.in_session {
         return Ok(None);
     }
     let Some(found) = repo.read_ref(reference)?.filter(|found| found != tip) else {

@@ -10,13 +10,13 @@ use codeteam_core::role::Kind;
 
 use super::integrate::{self, trailer};
 use super::worker::exited;
-use super::{Context, Error, Halt, Job, Taken, now, oid};
+use super::{Context, Error, Halt, Job, SCRATCH, Taken, now, oid};
 use crate::config::session_ref;
 use crate::git::{self, Expected, Oid, Signature};
 
 pub(super) fn take(job: &Job, taken: &Taken, context: &Context<'_>) -> Result<Input, Error> {
     let engine = context.engine;
-    let scratch = engine.workspaces_of(&job.run).join(".session-index");
+    let scratch = engine.workspaces_of(&job.run).join(SCRATCH);
     let mut end = WorkerEnd::Answered(taken.text.clone());
     let (mut change, mut edited) = (None, Vec::new());
     match taken.kind {

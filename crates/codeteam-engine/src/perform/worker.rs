@@ -88,6 +88,9 @@ impl<'a> Errand<'a> {
             return Ok(Err(facts));
         }
         if assignment.writable {
+            if assignment.tree != job.base.tree {
+                workspace.unstage(&oid(&job.base.commit.0)?)?;
+            }
             setup::ready(job, &workspace, context)?;
         }
         let files = Files::of(job, engine);

@@ -1,19 +1,6 @@
 //! Texts of others in Markdown: they say what they say, and never what a report says.
 
-/// A text in one line, without anything that acts on a terminal or a page.
-pub(crate) fn one_line(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    visible(&words.join(" "))
-}
-
-/// What of a text can be seen, line ends and tabs apart.
-pub(super) fn visible(text: &str) -> String {
-    let acts = |c: char| {
-        let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        (c.is_control() && !matches!(c, '\n' | '\t')) || turns
-    };
-    text.chars().filter(|c| !acts(*c)).collect()
-}
+pub(crate) use codeteam_core::quoted::{one_line, quote, visible};
 
 /// A text as code in a line, however many backticks it has.
 pub(crate) fn code(text: &str) -> String {
@@ -27,18 +14,8 @@ pub(crate) fn code(text: &str) -> String {
     format!("{fence}{pad}{text}{pad}{fence}")
 }
 
-/// A text as a quotation: no line of it can be taken for one of the report.
-pub(crate) fn quote(text: &str) -> String {
-    let text = visible(text);
-    let lines = text.trim().lines().map(|line| {
-        let line = format!("> {}", line.trim_end());
-        line.trim_end().to_owned()
-    });
-    lines.collect::<Vec<_>>().join("\n")
-}
-
 /// A text as a block of code below a point of a list.
-pub(super) fn block(text: &str) -> String {
+pub(crate) fn block(text: &str) -> String {
     let text = visible(text);
     let fence = "`".repeat(longest_run(&text, '`').max(2) + 1);
     let mut lines = vec![format!("  {fence}")];
@@ -50,7 +27,7 @@ pub(super) fn block(text: &str) -> String {
 
 /// A text that goes on in a point of a list: later lines are indented, and none starts a heading,
 /// a rule or a fence of its own.
-pub(super) fn point(text: &str) -> String {
+pub(crate) fn point(text: &str) -> String {
     let text = visible(text);
     let mut lines = text.trim().lines().map(str::trim_end);
     let mut out = lines.next().unwrap_or("").to_owned();

@@ -1,7 +1,7 @@
 //! What can go wrong with a workspace.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::git;
 
@@ -85,7 +85,11 @@ impl From<git::Error> for Error {
 fn names(paths: &[PathBuf]) -> String {
     let names: Vec<String> = paths
         .iter()
-        .map(|path| format!("`{}`", path.display()))
+        .map(|path| {
+            let is_top = path.as_os_str().is_empty();
+            let path = if is_top { Path::new(".") } else { path };
+            format!("`{}`", path.display())
+        })
         .collect();
     names.join(", ")
 }

@@ -23,7 +23,9 @@ impl Workspace {
     /// Makes `git` and `tree/.git` anew: whatever a worker did there is gone.
     ///
     /// The worker stands on a branch of its own at `head`, with the prepared
-    /// tree as its index. Its commits stay here; only its files are collected.
+    /// tree as its index, so that what goes by git's list of files (`git ls-files`)
+    /// goes by what is there; see [`Workspace::unstage`] for those who change it.
+    /// Its commits stay here; only its files are collected.
     pub(super) fn write_git_dir(&self, head: &Oid) -> Result<(), Error> {
         let directory = self.git_dir();
         files::remove_tree(&directory)?;

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Error, State, Workspace, files};
+use super::{Error, State, Workspace, bare, files};
 use crate::git::{Expected, Oid, Repo, Scope, Signature};
 
 /// Where directories go to be removed, so that a workspace is there or not.
@@ -128,8 +128,11 @@ pub fn empty_trash(root: &Path) -> Result<(), Error> {
 }
 
 /// Writes a snapshot's files into a directory that must not exist yet, or be
-/// empty. One process.
-pub fn restore(repo: &Repo, snapshot: &Oid, directory: &Path) -> Result<(), Error> {
+/// empty, and says which folders of it git would take for repositories. Two
+/// processes.
+pub fn restore(repo: &Repo, snapshot: &Oid, directory: &Path) -> Result<Vec<PathBuf>, Error> {
     files::create_empty(directory)?;
-    Ok(repo.checkout_into(snapshot, directory)?)
+    repo.checkout_into(snapshot, directory)?;
+    let files = repo.ls_tree_paths(snapshot)?;
+    Ok(bare::repositories(files.iter().map(PathBuf::as_path)))
 }

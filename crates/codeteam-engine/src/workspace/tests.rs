@@ -185,6 +185,21 @@ fn preparing_again_keeps_what_is_right_and_records_what_is_not() {
 }
 
 #[test]
+fn what_was_done_before_can_be_taken_back_by_who_goes_on() {
+    let bench = Bench::new();
+    bench.prepare();
+    bench.write("file", "an earlier round\n");
+    bench.write("new", "x\n");
+    let tree = bench.workspace.collect().unwrap();
+    bench.prepare_tree(&tree);
+    bench.workspace.unstage(&bench.head.commit).unwrap();
+    assert_eq!(bench.worker(&["status", "--porcelain"]), " M file\n?? new");
+    bench.worker(&["checkout", "--quiet", "file"]);
+    assert_eq!(bench.read("file").as_deref(), Some("one\ntwo\nthree\n"));
+    assert_eq!(bench.changes(), [Path::new("new")]);
+}
+
+#[test]
 fn a_tracked_file_that_is_also_ignored_is_not_lost() {
     let fixture = Fixture::new();
     fixture.write("tracked.log", "x\n");

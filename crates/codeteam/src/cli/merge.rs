@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use codeteam_core::Run;
+use codeteam_core::hands::Hands;
 use codeteam_core::message::Matter;
 use codeteam_core::rollup::{RunStatus, status};
 use codeteam_engine::Engine;
@@ -11,7 +12,7 @@ use codeteam_engine::git::{
     self, Expected, Merged, MergedInto, Oid, Remote, Signature, Strategy, reference,
 };
 use codeteam_engine::perform::{now, trailer};
-use codeteam_engine::tell;
+use codeteam_engine::{session, tell};
 
 use crate::cli::{RunName, Scene};
 use crate::exit::Exit;
@@ -141,6 +142,9 @@ impl<'a> Merge<'a> {
             return self.squash();
         }
         if !self.args.no_ff {
+            if let Some(done) = self.advanced(&self.tip)? {
+                return Ok(done);
+            }
             match repo.merge_into_checkout(&self.tip, Strategy::FastForward) {
                 // The branch has moved on since the run started: a real merge.
                 Err(git::Error::NotFastForward { .. }) => {}
@@ -160,6 +164,9 @@ impl<'a> Merge<'a> {
             by: &by,
             message: &message,
         };
+        if let Some(done) = self.advanced_by_merge(&message)? {
+            return Ok(done);
+        }
         let merged = repo
             .merge_into_checkout(&self.tip, strategy)
             .map_err(|error| self.problem(error))?;
@@ -170,6 +177,28 @@ impl<'a> Merge<'a> {
         Err(Problem::internal(
             "the merge did not bring all of the run's commits",
         ))
+    }
+
+    /// What a session has made is in the checkout already: only the branch and the index follow.
+    fn advanced(&self, to: &Oid) -> Result<Option<MergedInto>, Problem> {
+        let done = session::advance(self.engine, self.run, &self.branch, to)?;
+        Ok(done.then(|| MergedInto {
+            before: self.engine.head.commit.clone(),
+            after: to.clone(),
+        }))
+    }
+
+    /// The same with a merge commit.
+    fn advanced_by_merge(&self, message: &str) -> Result<Option<MergedInto>, Problem> {
+        let (repo, here) = (&self.engine.repo, &self.engine.head.commit);
+        if self.run.began_in != Hands::Session {
+            return Ok(None);
+        }
+        let Merged::Clean { tree } = repo.merge_commits(here, &self.tip)? else {
+            return Ok(None);
+        };
+        let made = repo.commit(&tree, &[here, &self.tip], message, &self.signature()?)?;
+        self.advanced(&made)
     }
 
     /// One commit of all: made first, and then the branch is moved forward to it.
@@ -194,6 +223,9 @@ impl<'a> Merge<'a> {
         };
         let parents = [&head.commit];
         let made = repo.commit(&tree, &parents, &message, &self.signature()?)?;
+        if let Some(done) = self.advanced(&made)? {
+            return Ok(done);
+        }
         repo.merge_into_checkout(&made, Strategy::FastForward)
             .map_err(|error| self.problem(error))
     }

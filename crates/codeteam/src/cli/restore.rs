@@ -6,7 +6,7 @@ use codeteam_engine::maintenance;
 
 use crate::cli::{RunName, Scene};
 use crate::exit::Exit;
-use crate::output::{self, out_line, say};
+use crate::output::{self, Style, out_line, say};
 use crate::problem::Problem;
 
 /// Arguments of `restore`.
@@ -60,13 +60,22 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
             .clone()
             .unwrap_or_else(|| PathBuf::from(format!("restored-{task}"))),
     );
-    maintenance::restore(&engine, found, &folder)?;
+    let traps = maintenance::restore(&engine, found, &folder)?;
     if scene.json {
         output::json(&serde_json::json!({ "run": id, "task": task, "folder": folder }))?;
     } else {
         say(&format!(
             "restored {task} of {id} into {}",
             folder.display()
+        ));
+    }
+    for trap in &traps {
+        let trap = folder.join(trap);
+        say(&format!(
+            "{}: git takes `{}` for a repository and runs what its configuration says; look at it \
+             before you use git there",
+            Style::detect().yellow("warning"),
+            trap.display()
         ));
     }
     Ok(Exit::Done)

@@ -464,7 +464,7 @@ fn without_the_log_files_and_git_say_where_the_plan_stands_and_work_goes_on() {
         .project
         .run(&["run"])
         .expect(2)
-        .says(&["the goal is empty"]);
+        .says(&["is done, and there is no goal", "hint: say what you want"]);
 }
 
 #[test]

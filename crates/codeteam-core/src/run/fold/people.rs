@@ -16,6 +16,7 @@ pub(super) fn record_decision(f: &mut Frame, event: &Event) {
         note,
         by,
         rejects,
+        change,
         ..
     } = event
     else {
@@ -24,11 +25,18 @@ pub(super) fn record_decision(f: &mut Frame, event: &Event) {
     if matches!(question.kind, QuestionKind::Analyst | QuestionKind::Message) {
         return;
     }
-    decide_on(f, answer, note, by, *rejects);
+    decide_on(f, answer, note, by, (*rejects, change.is_some()));
 }
 
-/// Records what a person said of a frame's change, and what spoke against it.
-pub(super) fn decide_on(f: &mut Frame, answer: &str, note: &str, by: &str, rejects: bool) {
+/// Records what a person said of a frame's change, whether it sent it back or came with a change of
+/// their own, and what spoke against it.
+pub(super) fn decide_on(
+    f: &mut Frame,
+    answer: &str,
+    note: &str,
+    by: &str,
+    (rejects, edits): (bool, bool),
+) {
     let patch = f.change.as_ref().map(|change| change.patch.clone());
     let approved = |step: &StepId| {
         let judged = f.verdicts.get(step);
@@ -40,6 +48,7 @@ pub(super) fn decide_on(f: &mut Frame, answer: &str, note: &str, by: &str, rejec
         note: note.to_owned(),
         by: by.to_owned(),
         rejects,
+        edits,
         over: f.record.against(patch.as_ref(), approved),
         patch,
     };

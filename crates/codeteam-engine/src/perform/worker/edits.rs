@@ -16,8 +16,12 @@ use codeteam_core::workflow::glob_matches;
 use serde_json::Value;
 
 use crate::engine::Engine;
+use crate::inside;
 use crate::perform::worker::files::failed;
 use crate::perform::{Error, Job, oid};
+
+/// No longer file of a worktree is read.
+const MAX_BYTES: u64 = 16 << 20;
 
 /// Applies the edits of an answer; says what the worker must be told if they cannot be. An answer
 /// that core will refuse has none.
@@ -112,8 +116,9 @@ fn loses_a_secret(tree: &Path, edit: &Edit) -> bool {
     };
     let path = tree.join(&edit.path);
     let is_file = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file());
-    let before = is_file.then(|| fs::read_to_string(&path).ok()).flatten();
-    marks(content) > before.as_deref().map_or(0, marks)
+    // Nobody was shown all of what is longer.
+    let before = is_file.then(|| inside::read(&path, None, MAX_BYTES).ok().flatten());
+    marks(content) > before.flatten().as_deref().map_or(0, marks)
 }
 
 fn one(tree: &Path, edit: &Edit) -> io::Result<()> {

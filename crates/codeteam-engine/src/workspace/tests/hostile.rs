@@ -76,6 +76,49 @@ fn repositories_inside_the_work_tree_are_refused_until_they_are_gone() {
     assert_eq!(bench.files(), ["file"]);
 }
 
+#[test]
+fn a_repository_without_dot_git_is_refused_where_a_change_makes_or_touches_it() {
+    let fixture = Fixture::new();
+    for (name, text) in [
+        ("HEAD", "ref: refs/heads/x\n"),
+        ("objects/x", ""),
+        ("refs/x", ""),
+    ] {
+        fixture.write(&format!("fixtures/old/{name}"), text);
+    }
+    fixture.commit_all("a repository as a fixture");
+    let bench = Bench::on(fixture);
+    bench.prepare();
+    let canary = bench.fixture.path().join("canary");
+    let config = format!("[core]\n\tfsmonitor = touch {}; false\n", canary.display());
+    let changes = || bench.workspace.changes(&bench.head.tree);
+    bench.write("fixtures/old/src/file", "x\n");
+    assert_eq!(changes().unwrap().1.files.len(), 1);
+    bench.write("fixtures/old/config", &config);
+    assert_eq!(nested(&changes().unwrap_err()), [Path::new("fixtures/old")]);
+    fs::remove_file(bench.path("fixtures/old/config")).unwrap();
+
+    bench.worker(&["init", "--quiet", "--bare", "docs/trap"]);
+    fs::write(bench.path("docs/trap/refs/keep"), "").unwrap();
+    fs::write(bench.path("docs/trap/objects/keep"), "").unwrap();
+    // As it is on disk, it is a live one.
+    let live = "\trepositoryFormatVersion = 0\n\tbare = false\n\tworktree = ..\n";
+    let live = format!("{config}{live}");
+    fs::write(bench.path("docs/trap/config"), live).unwrap();
+    let git = |args: &[&str]| bench.fixture.git(&bench.path("docs/trap"), args);
+    git(&["status"]);
+    assert!(canary.exists());
+    let error = changes().unwrap_err();
+    assert_eq!(nested(&error), [Path::new("docs/trap")]);
+    assert!(error.to_string().contains("`docs/trap`"), "{error}");
+    fs::remove_file(bench.path("docs/trap/HEAD")).unwrap();
+    assert!(changes().is_ok());
+    // What is brought back is named.
+    let folder = bench.fixture.path().join("restored");
+    let traps = restore(&bench.repo, &bench.head.commit, &folder).unwrap();
+    assert_eq!(traps, [Path::new("fixtures/old")]);
+}
+
 /// A repository with a submodule at `libs/sub`.
 fn with_submodule() -> Fixture {
     let fixture = Fixture::new();

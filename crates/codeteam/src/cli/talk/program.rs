@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::screen::Screen;
+use crate::output::harmless;
 use crate::problem::Problem;
 
 /// Whether another program has the terminal: Ctrl-C is meant for it then.
@@ -26,6 +27,22 @@ pub(crate) fn is_elsewhere() -> bool {
 )]
 fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// What git is told in programs that are opened among files of a worker's: a folder that is made
+/// like a repository is none, so that nothing it configures is run. It is added to what the person
+/// says there.
+fn for_git(count: Option<OsString>) -> [(String, String); 3] {
+    let count = count.and_then(|count| count.into_string().ok());
+    let known: usize = count.and_then(|count| count.parse().ok()).unwrap_or(0);
+    [
+        ("GIT_CONFIG_COUNT".to_owned(), (known + 1).to_string()),
+        (
+            format!("GIT_CONFIG_KEY_{known}"),
+            "safe.bareRepository".to_owned(),
+        ),
+        (format!("GIT_CONFIG_VALUE_{known}"), "explicit".to_owned()),
+    ]
 }
 
 /// Whether the terminal can only print.
@@ -67,7 +84,9 @@ pub(super) fn shell(screen: &Screen, folder: &Path) -> Result<(), Problem> {
 
 /// Shows a text that may be longer than the screen.
 pub(super) fn page(screen: &Screen, text: &str) -> Result<(), Problem> {
-    let pager = variable("PAGER").unwrap_or_else(|| "less -R".into());
+    // `less -R` lets through what colours, and other pagers everything.
+    let text = &harmless(text);
+    let pager = variable("PAGER").unwrap_or_else(|| "less".into());
     let args = ["-c".into(), pager.clone()];
     let done = run(screen, "sh".as_ref(), &args, None, Some(text));
     ended(
@@ -108,9 +127,14 @@ fn run(
         command.stdout(Stdio::from(io::stderr().as_fd().try_clone_to_owned()?));
         if let Some(folder) = folder {
             command.current_dir(folder);
+            command.envs(for_git(variable("GIT_CONFIG_COUNT")));
         }
         if input.is_some() {
             command.stdin(Stdio::piped());
+            if variable("LESS").is_none() {
+                // As git does: what fits the screen stays on it, and colours are shown.
+                command.env("LESS", "FRX");
+            }
         }
         let mut child = command.spawn()?;
         if let (Some(text), Some(mut pipe)) = (input, child.stdin.take()) {
@@ -123,4 +147,25 @@ fn run(
     ELSEWHERE.store(false, Ordering::Relaxed);
     screen.release();
     Ok(done?.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn git_is_told_that_only_named_repositories_are_some_beside_what_it_was_told() {
+        let told =
+            |count: Option<&str>| for_git(count.map(OsString::from)).map(|(k, v)| k + "=" + &v);
+        assert_eq!(
+            told(Some("2")),
+            [
+                "GIT_CONFIG_COUNT=3",
+                "GIT_CONFIG_KEY_2=safe.bareRepository",
+                "GIT_CONFIG_VALUE_2=explicit"
+            ]
+        );
+        assert_eq!(told(None)[0], "GIT_CONFIG_COUNT=1");
+        assert_eq!(told(Some("x"))[1], "GIT_CONFIG_KEY_0=safe.bareRepository");
+    }
 }
