@@ -204,6 +204,18 @@ pub(super) fn design(design: &Design) -> String {
     text
 }
 
+/// What is to be built: as an analyst has confirmed it, or else as the user has answered.
+pub(super) fn requirements(confirmed: Option<&str>, answers: &[(Vec<String>, String)]) -> String {
+    if let Some(confirmed) = confirmed {
+        return confirmed.to_owned();
+    }
+    let said = answers.iter().map(|(asked, answer)| {
+        let asked = asked.join("\n- ");
+        format!("Asked:\n- {asked}\nThe user said: {answer}")
+    });
+    said.collect::<Vec<_>>().join("\n\n")
+}
+
 /// How often a change was rejected in a row.
 fn failures(frame: &Frame) -> usize {
     let since = frame.since_rebound as usize;

@@ -8,7 +8,7 @@ use codeteam_core::views::{self, Seven};
 use serde_json::{Value, json};
 
 use super::answer::Answer;
-use super::expected::View;
+use super::expected::{View, requirements};
 use super::history;
 
 /// The first paragraph of an answer: what to do.
@@ -21,7 +21,9 @@ pub(super) fn opening(answer: &Answer) -> &str {
 pub(super) fn status(view: &View<'_>, expected: &Answer) -> Answer {
     let run = view.run;
     let frame = current(run);
-    let requirements = frame.and_then(|f| f.outputs.requirements.clone());
+    let outputs = frame.map(|f| &f.outputs);
+    let requirements =
+        outputs.map(|outputs| requirements(outputs.requirements.as_deref(), &outputs.answers));
     let design = frame.and_then(|f| f.outputs.whole_design());
     let (entries, _) = view.history.told(None, None);
     let state = views::seven(run);
