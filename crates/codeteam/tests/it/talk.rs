@@ -163,7 +163,7 @@ fn the_whole_conversation_and_the_coding_loop() {
     run.shows(&["Is this change what you want?", "judge task-001> "]);
     run.line("/edit");
     run.shows(&[
-        "the change is in ",
+        "the change is in",
         "+echo by hand",
         "handed back: greet.sh",
     ]);
