@@ -116,6 +116,7 @@ fn kernel(n: usize) -> (u128, u128) {
         resting: BTreeMap::new(),
         rules: Vec::new(),
         templates: BTreeMap::new(),
+        hands: codeteam_core::hands::Hands::default(),
         strategies: BTreeMap::new(),
         message: codeteam_core::message::Format::default(),
     }));
@@ -131,6 +132,7 @@ fn kernel(n: usize) -> (u128, u128) {
         let report = WorkerReport {
             session: None,
             log: None,
+            edited: Vec::new(),
             end: WorkerEnd::Answered(r#"{"message":"done"}"#.to_owned()),
             usage: codeteam_core::budget::Usage::default(),
             transcript: None,

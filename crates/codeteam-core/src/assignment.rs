@@ -318,11 +318,29 @@ pub(crate) fn form(run: &Run, frame: &Frame, role: &Role) -> Form {
     if let (Kind::Planner, Contract::Native, Some(StepKind::Role(step))) =
         (role.kind, role.contract, step)
     {
-        let silent = run.workflow.settings.get(TALK) == Some(&false);
-        form.asks =
-            !silent && !frame.outputs.settled && frame.question_rounds < step.max_question_rounds;
+        form.asks = !frame.outputs.settled && may_ask(run, frame, step);
     }
     form
+}
+
+/// What is taken from an attempt. A planner that was told to plan and asks all the same is told so
+/// once; if it asks again, the person who wanted the plan hears what it lacks.
+pub(crate) fn taken(run: &Run, frame: &Frame, role: &Role, attempt: u32) -> Form {
+    let mut form = form(run, frame, role);
+    let step = run.step_of(frame).map(|step| &step.kind);
+    if let (Kind::Planner, Contract::Native, Some(StepKind::Role(step))) =
+        (role.kind, role.contract, step)
+        && attempt > 1
+    {
+        form.asks = may_ask(run, frame, step);
+    }
+    form
+}
+
+/// Whether somebody is there whom a planner may still ask.
+fn may_ask(run: &Run, frame: &Frame, step: &RoleStep) -> bool {
+    let silent = run.workflow.settings.get(TALK) == Some(&false);
+    !silent && frame.question_rounds < step.max_question_rounds
 }
 
 /// What the plan is called, or what one made in this run will be.

@@ -10,6 +10,7 @@ mod commits;
 mod flow;
 mod judge;
 mod settle;
+mod transfer;
 
 use crate::event::{Entry, Event, Outcome};
 use crate::frame::{Frame, SlotState, Work};
@@ -89,6 +90,12 @@ impl Decider {
                 }
             }
             Input::Decided { by, decision, .. } => self.decided(by, decision),
+            Input::Replied {
+                by,
+                question,
+                answer,
+                ..
+            } => self.replied(by, question, answer),
             Input::PlanEdited { by, plan, .. } => self.plan_edited(by, plan),
         }
         self.settle();

@@ -12,6 +12,7 @@ use crate::context::Packed;
 use crate::failure::{Action, Category, Facts};
 use crate::findings::{Finding, Resolution};
 use crate::frame::{Feedback, FrameChange, Item, Level, Pause, Question, Tip, Work};
+use crate::hands::Hands;
 use crate::ids::{
     Account, AttemptId, BodyId, Commit, FramePath, RoleName, RunId, StepId, TaskId, Time, Tree,
     WorkerName,
@@ -39,6 +40,15 @@ pub enum Event {
     RunEnded { at: Time, outcome: Outcome },
     /// A person took an ended run up again.
     RunReopened { at: Time },
+
+    /// The run passed into other hands: from a session to workers, or back. What the session had
+    /// made and not submitted goes with it.
+    WorkersReassigned {
+        hands: Hands,
+        by: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        change: Option<Box<Unsubmitted>>,
+    },
 
     /// A frame for a phase or a task was opened.
     FrameOpened {
@@ -133,6 +143,9 @@ pub enum Event {
         /// The log as it was before a scribe shortened it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         log: Option<BodyId>,
+        /// The files of a session's checkout that were no longer what is judged.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        edited: Vec<String>,
     },
     /// Reviewers opened findings or answered for them.
     FindingsChanged {
@@ -211,6 +224,15 @@ pub enum Event {
         change: Option<Box<(Tree, FrameChange)>>,
         /// The steps whose rejection the person has overruled.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        over: Vec<StepId>,
+    },
+    /// A person took a change as it is, though steps are against it, without having been asked.
+    Accepted {
+        frame: FramePath,
+        by: String,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        note: String,
+        /// The steps whose rejection the person has overruled.
         over: Vec<StepId>,
     },
     /// A role is asked which task comes first.
@@ -334,6 +356,20 @@ pub struct RunStarted {
     /// The form of commit messages.
     #[serde(default, skip_serializing_if = "Format::is_free")]
     pub message: Format,
+    /// In whose hands it is.
+    #[serde(default, skip_serializing_if = "Hands::is_workers")]
+    pub hands: Hands,
+}
+
+/// What a session had in its checkout and had not submitted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unsubmitted {
+    /// Whose change it is.
+    pub frame: FramePath,
+    /// The tree.
+    pub tree: Tree,
+    /// The change.
+    pub change: FrameChange,
 }
 
 /// What became of a run's commits at its end.
@@ -512,7 +548,8 @@ impl Event {
         }
         names! {
             RunStarted => "run_started", RunResumed => "run_resumed", RunEnded => "run_ended",
-            RunReopened => "run_reopened", FrameOpened => "frame_opened",
+            RunReopened => "run_reopened", WorkersReassigned => "workers_reassigned",
+            Accepted => "accepted", FrameOpened => "frame_opened",
             FrameResumed => "frame_resumed", FrameEnded => "frame_ended",
             StepEntered => "step_entered", StepSkipped => "step_skipped",
             AttemptStarted => "attempt_started", AttemptQueued => "attempt_queued",

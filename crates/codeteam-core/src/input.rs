@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::{Limits, Usage};
 use crate::context::Packed;
-use crate::event::{CheckResult, Delivered, Reached, RunStarted};
+use crate::event::{CheckResult, Delivered, Reached, RunStarted, Unsubmitted};
 use crate::failure::Facts;
 use crate::frame::{FrameChange, Tip};
+use crate::hands::Hands;
 use crate::ids::{Account, AttemptId, BodyId, Commit, FramePath, TaskId, Time, Tree};
 use crate::plan::Plan;
 
@@ -98,6 +99,14 @@ pub enum Input {
         by: String,
         decision: Decision,
     },
+    /// A session passes on what a person said to it. It cannot decide what a person must decide
+    /// outside of it.
+    Replied {
+        at: Time,
+        by: String,
+        question: AttemptId,
+        answer: String,
+    },
     /// The plan's file was changed by hand; it has been read and checked.
     PlanEdited {
         at: Time,
@@ -126,6 +135,9 @@ pub struct WorkerReport {
     /// The log that it was given to shorten.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<BodyId>,
+    /// The files of a session's checkout that are no longer what is judged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub edited: Vec<String>,
 }
 
 /// How a worker ended.
@@ -214,6 +226,24 @@ pub enum Decision {
         #[serde(default)]
         note: String,
     },
+    /// Takes a change as it is, though checks or reviewers are against it, where no question is
+    /// open.
+    Accept {
+        /// Whose change; may be left out if only one can be meant.
+        #[serde(default)]
+        frame: Option<FramePath>,
+        /// What else the person says.
+        #[serde(default)]
+        note: String,
+    },
+    /// Puts the run into other hands.
+    Reassign {
+        /// Whose.
+        to: Hands,
+        /// What the session has made and not submitted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        change: Option<Box<Unsubmitted>>,
+    },
     /// Leaves a task out.
     Skip {
         /// Which.
@@ -245,6 +275,7 @@ impl Input {
             | Self::DiskMeasured { at, .. }
             | Self::AccountLimited { at, .. }
             | Self::Decided { at, .. }
+            | Self::Replied { at, .. }
             | Self::PlanEdited { at, .. } => *at,
         }
     }

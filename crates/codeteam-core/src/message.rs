@@ -13,7 +13,7 @@ use regex::Regex;
 use serde::{Deserialize, Serialize};
 
 pub use self::clean::clean;
-pub use self::matter::{Matter, is_written_by};
+pub use self::matter::{Matter, draft, is_written_by};
 use crate::frame::Frame;
 use crate::run::Run;
 use crate::yaml::nearest;
@@ -26,6 +26,8 @@ const MAX_BYTES: usize = 16 << 10;
 const TYPES: &[&str] = &[
     "feat", "fix", "refactor", "perf", "test", "docs", "build", "ci", "chore", "style", "revert",
 ];
+/// The form of the commits of a session, unless another is configured.
+pub const SESSION: &str = "team({role}): {summary}";
 /// What stands where a secret was taken out before codeteam looked at it.
 const REDACTED: &str = "[redacted: ";
 
@@ -395,6 +397,7 @@ fn filled(template: &str, matter: &Matter) -> String {
         };
         if seen { &mut after } else { &mut before }.push_str(text);
     }
+    after.push_str(&matter.marks);
     fitted(&before, summary, &after, &matter.headline)
 }
 

@@ -68,7 +68,7 @@ pub struct GateRun {
     pub patch: Option<PatchId>,
 }
 
-/// A change that was sent back.
+/// A change that was sent back, or that a person replaced by their own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Rejection {
     /// The round it ended.
@@ -80,6 +80,9 @@ pub struct Rejection {
     pub by: Option<String>,
     /// Why, each in a line.
     pub why: Vec<String>,
+    /// Whether nobody sent it back, but that person changed it themselves.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub edited: bool,
     /// The change.
     pub patch: Option<PatchId>,
 }
@@ -98,6 +101,9 @@ pub struct Decided {
     pub by: String,
     /// Whether it sent the change back.
     pub rejects: bool,
+    /// Whether it came with a change of the person's own.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub edits: bool,
     /// What spoke against the change then: checks and roles, by name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub over: Vec<String>,
@@ -178,13 +184,14 @@ impl Record {
             step: step.clone(),
             by: None,
             why: why.map(|f| line(&f.text)).collect(),
+            edited: false,
             patch,
         }));
     }
 
     /// Takes a person's decision.
     pub(crate) fn decide(&mut self, round: u32, decided: Decided) {
-        if decided.rejects {
+        if decided.rejects || decided.edits {
             self.rejections.push(Arc::new(Rejection {
                 round,
                 step: decided.step.clone(),
@@ -193,6 +200,7 @@ impl Record {
                     .filter(|w| !w.is_empty())
                     .into_iter()
                     .collect(),
+                edited: !decided.rejects,
                 patch: decided.patch.clone(),
             }));
         }

@@ -15,6 +15,7 @@ pub use self::fold::apply;
 use crate::budget::{self, Budget, Reservation};
 use crate::event::{Delivered, Outcome, Sandbox};
 use crate::frame::{Children, Frame, Item, Tip};
+use crate::hands::Hands;
 use crate::ids::{
     Account, AttemptId, Commit, FramePath, PhaseId, RoleName, RunId, StepId, TaskId, Time,
     WorkerName, fnv,
@@ -91,6 +92,10 @@ pub struct Run {
     pub strategies: Arc<BTreeMap<String, String>>,
     /// The form of commit messages.
     pub message: Arc<Format>,
+    /// In whose hands it is.
+    pub hands: Hands,
+    /// In whose hands it began.
+    pub began_in: Hands,
     /// What became of its commits at its end.
     pub delivered: Option<Delivered>,
     /// How it ended, if it did.
@@ -165,6 +170,8 @@ impl Default for Run {
             templates: Arc::default(),
             strategies: Arc::default(),
             message: Arc::default(),
+            hands: Hands::default(),
+            began_in: Hands::default(),
             delivered: None,
             outcome: None,
         }

@@ -268,7 +268,7 @@ fn by_contract(form: Form, value: Value, about: &About<'_>) -> Result<Submission
         (Contract::Supervisor, Kind::Designer) => supervisor::design(read(value)?),
         (Contract::Supervisor, Kind::Implementer) => supervisor::change(read(value)?),
         (Contract::Supervisor, Kind::Gatekeeper) => supervisor::verdict(read(value)?),
-        (Contract::TeamMcp, Kind::Gatekeeper) => read(value).map(team::verdict),
+        (Contract::TeamMcp, Kind::Gatekeeper) => team::verdict(read(value)?),
         (_, Kind::Analyst) if value.get("questions").is_some() => {
             read(value).map(Submission::Questions)
         }

@@ -5,23 +5,28 @@
 
 mod check;
 mod compile;
+mod exits;
 mod expand;
 mod file;
+mod gate;
 mod glob;
 mod graft;
 pub mod graph;
+mod join;
 mod shape;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::compile::{Compiled, Surroundings, build, compile};
+pub use self::exits::{Answer, Condition, Length, Presence, Rebound, Target};
 pub use self::expand::{SETTINGS, Setting};
 pub use self::file::{FileRetry, OnFailure, WorkflowFile};
+pub use self::gate::{Check, CheckKind, Class, Metric, Proof, Rule};
 pub use self::glob::matches as glob_matches;
+pub use self::join::Join;
 pub use self::shape::{Find, Shape, assemble};
 use crate::findings::Severity;
 use crate::ids::{Commit, RoleName, StepId};
@@ -276,43 +281,6 @@ impl Scope {
     }
 }
 
-/// How the verdicts of slots are put together. A slot without a verdict abstains and never
-/// approves; a tie rejects.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Join {
-    /// Every slot approves.
-    #[default]
-    All,
-    /// One approval is enough.
-    Any,
-    /// More than half of the slots approve.
-    Majority,
-    /// More than half of the slots of every role approve.
-    Roles,
-}
-
-impl Join {
-    /// The verdict of a step from its slots: `Some(true)` approves, `None` abstained.
-    pub fn approves(self, ballots: &[(&RoleName, Option<bool>)]) -> bool {
-        let yes = ballots.iter().filter(|(_, b)| *b == Some(true)).count();
-        match self {
-            Self::All => yes == ballots.len() && yes > 0,
-            Self::Any => yes > 0,
-            Self::Majority => 2 * yes > ballots.len(),
-            Self::Roles => {
-                let mut roles: BTreeMap<&RoleName, (usize, usize)> = BTreeMap::new();
-                for (role, ballot) in ballots {
-                    let (yes, all) = roles.entry(role).or_default();
-                    *yes += usize::from(*ballot == Some(true));
-                    *all += 1;
-                }
-                yes > 0 && roles.values().all(|(yes, all)| 2 * yes > *all)
-            }
-        }
-    }
-}
-
 /// Over what an `each` step goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -321,292 +289,6 @@ pub enum Over {
     Task,
     /// The phases of the plan.
     Phase,
-}
-
-/// One thing a gate checks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Check {
-    /// Its name in reports.
-    pub name: String,
-    /// What it looks at.
-    pub what: CheckKind,
-    /// How long it may take.
-    pub timeout_ms: u64,
-}
-
-/// What a check looks at.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CheckKind {
-    /// A shell command that must exit with 0.
-    Command(String),
-    /// A file that must exist.
-    Exists(String),
-    /// A file that must contain a text.
-    Contains {
-        /// The file.
-        file: String,
-        /// The text.
-        text: String,
-    },
-    /// A file that must not contain a text.
-    Lacks {
-        /// The file.
-        file: String,
-        /// The text.
-        text: String,
-    },
-    /// The frame's change touches a file that matches one of these patterns.
-    Changed {
-        /// The patterns.
-        paths: Vec<String>,
-    },
-    /// Something counted in the files that the change touches stays within a limit. What was above
-    /// it before may stay, and may not grow.
-    Metric {
-        /// What is counted.
-        of: Metric,
-        /// The limit.
-        max: u64,
-    },
-    /// Tests that the change adds or changes fail without the rest of it, and pass with it.
-    Proved(Proof),
-    /// Nothing in the change gets round the checks or the task.
-    Honest {
-        /// What is looked for.
-        rule: Rule,
-        /// Whether it is only told and does not fail.
-        told_only: bool,
-    },
-}
-
-impl CheckKind {
-    /// What kind of check it is, for reports.
-    pub fn class(&self) -> Class {
-        match self {
-            Self::Command(_)
-            | Self::Exists(_)
-            | Self::Contains { .. }
-            | Self::Lacks { .. }
-            | Self::Changed { .. } => Class::Static,
-            Self::Metric { .. } => Class::Metric,
-            Self::Proved(_) => Class::Proof,
-            Self::Honest { .. } => Class::Honesty,
-        }
-    }
-}
-
-/// What kind of check found something.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Class {
-    /// A command, a file, a text.
-    #[default]
-    Static,
-    /// A number and its limit.
-    Metric,
-    /// Whether tests prove anything.
-    Proof,
-    /// Whether the change plays fair.
-    Honesty,
-}
-
-/// What is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Metric {
-    /// Lines of each file.
-    FileLines,
-    /// Lines of each function.
-    FunctionLines,
-    /// Rings of files that import each other.
-    ImportCycles,
-}
-
-/// How tests are proved.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Proof {
-    /// The commands that run the tests; `{files}` in one stands for the test files that changed.
-    pub commands: Vec<String>,
-    /// Files of these patterns are tests.
-    pub tests: Vec<String>,
-    /// Whether tests that prove nothing are only told and do not fail.
-    pub told_only: bool,
-}
-
-/// What a change must not do to get past the checks.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Rule {
-    /// Touches only the files of its task.
-    Scope,
-    /// Leaves the tests that were there as they were: none gone, weakened or skipped.
-    TestsKept,
-    /// Leaves what the checks go by as it was: their configuration, scripts and programs.
-    GateKept,
-    /// Has no secret in it.
-    Secrets,
-    /// Has nothing that is left to be done.
-    Stubs,
-    /// Has no answer made for one test only.
-    HardCoded,
-    /// Is not another task's change.
-    OwnWork,
-    /// Has what its author says it has.
-    Claims,
-}
-
-impl Rule {
-    /// All of them, in the order of reports.
-    pub const ALL: [Self; 8] = [
-        Self::Scope,
-        Self::TestsKept,
-        Self::GateKept,
-        Self::Secrets,
-        Self::Stubs,
-        Self::HardCoded,
-        Self::OwnWork,
-        Self::Claims,
-    ];
-
-    /// Its name in files and reports.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Scope => "scope",
-            Self::TestsKept => "tests_kept",
-            Self::GateKept => "gate_kept",
-            Self::Secrets => "secrets",
-            Self::Stubs => "stubs",
-            Self::HardCoded => "hard_coded",
-            Self::OwnWork => "own_work",
-            Self::Claims => "claims",
-        }
-    }
-}
-
-/// One thing a person can answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a thing of its own that an answer may do"
-)]
-pub struct Answer {
-    /// The word.
-    pub name: String,
-    /// Where it leads.
-    pub next: Target,
-    /// Whether it sends the work back: what the person writes becomes feedback.
-    pub rejects: bool,
-    /// Whether counting starts anew: rounds, steps, what was seen.
-    pub resets: bool,
-    /// Whether it comes with a change that the person has made.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub edits: bool,
-    /// Whether the change is undone: work starts again from the base.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub reverts: bool,
-}
-
-/// Where to go instead of back, after a number of rejections in a row.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Rebound {
-    /// After this many.
-    #[serde(alias = "after_failures")]
-    pub after: u32,
-    /// To this step: a person's, as a rule.
-    pub to: StepId,
-}
-
-/// Where a frame goes next.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "String", into = "String")]
-pub enum Target {
-    /// To a step.
-    Step(StepId),
-    /// The frame is done.
-    Done,
-    /// The frame fails.
-    Fail,
-}
-
-impl Target {
-    /// Whether it is this step.
-    pub fn is(&self, id: &StepId) -> bool {
-        matches!(self, Self::Step(step) if step == id)
-    }
-}
-
-impl From<String> for Target {
-    fn from(text: String) -> Self {
-        match text.as_str() {
-            "done" => Self::Done,
-            "fail" => Self::Fail,
-            _ => Self::Step(StepId(text)),
-        }
-    }
-}
-
-impl From<Target> for String {
-    fn from(target: Target) -> Self {
-        target.to_string()
-    }
-}
-
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Step(step) => step.as_str(),
-            Self::Done => "done",
-            Self::Fail => "fail",
-        })
-    }
-}
-
-/// When a step is not left out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Condition {
-    /// The run has a plan, or has none.
-    Plan(Presence),
-    /// A setting of the workflow is on.
-    Setting(String),
-    /// The frame's change touches a file that matches one of these patterns.
-    Changed(Vec<String>),
-    /// The run has committed something, or nothing.
-    Committed(bool),
-    /// The log of the frame's work is longer than its implementer may be given.
-    Log(Length),
-    /// A person gave this answer (`step: answer`) in this frame.
-    Answered(BTreeMap<StepId, String>),
-    /// The other way round.
-    Not(Box<Condition>),
-    /// All hold.
-    All(Vec<Condition>),
-    /// One holds.
-    Any(Vec<Condition>),
-}
-
-/// How long something is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Length {
-    /// Too long.
-    Long,
-}
-
-/// Whether something is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Presence {
-    /// It is.
-    Present,
-    /// It is not.
-    Missing,
-    /// It is, and the run began with it.
-    Given,
 }
 
 impl Workflow {
@@ -668,53 +350,5 @@ impl Step {
             | StepKind::Deliver { .. } => {}
         }
         exits
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// What a join makes of `role vote` pairs: `+` for, `-` against, `?` without a verdict.
-    fn approves(join: Join, ballots: &str) -> bool {
-        let ballots: Vec<(RoleName, Option<bool>)> = ballots
-            .split_whitespace()
-            .map(|ballot| {
-                let (role, vote) = ballot.split_at(ballot.len() - 1);
-                let vote = match vote {
-                    "+" => Some(true),
-                    "-" => Some(false),
-                    "?" => None,
-                    other => panic!("what is `{other}`?"),
-                };
-                (RoleName::from(role), vote)
-            })
-            .collect();
-        let ballots: Vec<_> = ballots.iter().map(|(role, vote)| (role, *vote)).collect();
-        join.approves(&ballots)
-    }
-
-    #[test]
-    fn a_slot_that_abstains_never_approves_and_a_tie_rejects() {
-        assert!(approves(Join::All, "a+ b+"));
-        assert!(!approves(Join::All, "a+ b?"));
-        assert!(approves(Join::Any, "a- b+"));
-        assert!(!approves(Join::Any, "a- b?"));
-        assert!(approves(Join::Majority, "a+ b+ c-"));
-        assert!(!approves(Join::Majority, "a+ b-"), "a tie rejects");
-        assert!(!approves(Join::Majority, "a+ b?"), "half is no majority");
-        for join in [Join::All, Join::Any, Join::Majority, Join::Roles] {
-            assert!(!approves(join, ""), "{join:?} of nobody");
-        }
-    }
-
-    #[test]
-    fn every_role_needs_a_majority_of_its_own() {
-        assert!(approves(Join::Roles, "a+ a+ a- b+"));
-        assert!(approves(Join::Roles, "a+ b+ a- b? a+ b+"), "in any order");
-        assert!(!approves(Join::Roles, "a+ a+ a+ b-"), "one role is against");
-        assert!(!approves(Join::Roles, "a+ a- b+"), "a tie within a role");
-        assert!(!approves(Join::Roles, "a+ a+ a+ b?"), "one role is silent");
-        assert!(!approves(Join::Roles, "a+ a? b+"), "half of a role");
     }
 }

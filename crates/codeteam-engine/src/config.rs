@@ -204,6 +204,11 @@ pub fn retired(run: &str) -> String {
     format!("refs/codeteam/{run}/merged")
 }
 
+/// The reference that keeps what a session has submitted, where there is no branch for it.
+pub fn session_ref(run: &str) -> String {
+    format!("refs/codeteam/{run}/session")
+}
+
 impl Config {
     /// The workflow that is used if nothing is said.
     pub fn usual_workflow() -> String {

@@ -17,6 +17,7 @@ use codeteam_core::budget;
 use codeteam_core::effect::{Effect, Waiting};
 use codeteam_core::event::{Outcome, RunStarted};
 use codeteam_core::frame::Question;
+use codeteam_core::hands::{self, Hands};
 use codeteam_core::ids::{AttemptId, RunId, Time};
 use codeteam_core::input::{Decision, Input};
 use codeteam_core::{Event, Run, apply, decide, due, rollup};
@@ -37,6 +38,8 @@ const HEARTBEAT: Duration = Duration::from_secs(2);
 const STALE_MS: i64 = 15_000;
 /// How often a waiting run looks whether someone has written to its inbox.
 const POLL: Duration = Duration::from_millis(20);
+/// And one that waits for a session.
+const IDLE_POLL: Duration = Duration::from_millis(200);
 
 /// Why a run cannot be driven on.
 #[derive(Debug, thiserror::Error)]
@@ -70,6 +73,30 @@ pub struct Posted {
     pub decision: Decision,
 }
 
+/// What a driver hears of.
+pub(crate) enum News {
+    /// Something that was due has come to its end, or cannot be done.
+    Done(Result<Input, Halt>),
+    /// The session has said something.
+    Said(Said),
+}
+
+/// What a session says.
+pub(crate) enum Said {
+    /// An answer to an assignment.
+    Submitted { id: AttemptId, text: String },
+    /// Something that becomes an input as it is.
+    Input(Box<Input>),
+}
+
+/// Whoever leads a session through a run, as the driver sees them.
+pub(crate) trait Desk: Send + Sync {
+    /// From now on the driver hears what is said there.
+    fn connect(&self, sender: Sender<News>);
+    /// How the run stands, what was heard so far, and whether codeteam itself is at work.
+    fn shows(&self, run: &Run, heard: u64, busy: bool);
+}
+
 /// Why a driver stopped.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stop {
@@ -81,6 +108,8 @@ pub enum Stop {
     Limited(budget::Kind),
     /// The driver was told to stop.
     Interrupted,
+    /// The run is in other hands: a session's, or those of workers again.
+    Handed(Hands),
 }
 
 /// What a driver tells while it drives.
@@ -105,6 +134,20 @@ pub struct Options {
     pub interrupt: Cancel,
     /// Names this process to others.
     pub label: String,
+    /// Who carries assignments out, if that is a session.
+    pub(crate) desk: Option<Arc<dyn Desk>>,
+}
+
+impl Options {
+    /// For a run whose assignments are carried out by workers.
+    pub fn new(wait: bool, interrupt: Cancel, label: impl Into<String>) -> Self {
+        Self {
+            wait,
+            interrupt,
+            label: label.into(),
+            desk: None,
+        }
+    }
 }
 
 /// Starts a run and drives it.
@@ -168,8 +211,10 @@ struct Driver<'a> {
     artifacts: Artifacts,
     inflight: BTreeMap<AttemptId, Flight>,
     tidying: Vec<JoinHandle<()>>,
-    results: Receiver<Result<Input, Halt>>,
-    sender: Sender<Result<Input, Halt>>,
+    results: Receiver<News>,
+    sender: Sender<News>,
+    /// How much the session has said.
+    heard: u64,
     next_heartbeat: Instant,
     inbox_version: i64,
     parks: Option<Parks>,
@@ -197,6 +242,9 @@ impl<'a> Driver<'a> {
             .store
             .take_lease(id.as_str(), &owner, millis(now()), stale)?;
         let (sender, results) = channel();
+        if let Some(desk) = &options.desk {
+            desk.connect(sender.clone());
+        }
         Ok(Self {
             engine: Arc::clone(engine),
             run,
@@ -208,6 +256,7 @@ impl<'a> Driver<'a> {
             tidying: Vec::new(),
             results,
             sender,
+            heard: 0,
             next_heartbeat: Instant::now() + HEARTBEAT,
             inbox_version: -1,
             parks: engine.state_folder().map(|state| Parks::of(&state)),
@@ -224,11 +273,19 @@ impl<'a> Driver<'a> {
         loop {
             self.read_inbox()?;
             self.hear_of_parks()?;
+            if self.is_elsewhere() {
+                // What is under way is begun anew there, and counted as lost here.
+                self.abandon();
+                return Ok(Stop::Handed(self.run.hands));
+            }
             let effects = due(&self.run);
             self.reconcile(&effects)?;
             if self.options.interrupt.is_cancelled() {
                 self.abandon();
                 return Ok(Stop::Interrupted);
+            }
+            if let Some(desk) = &self.options.desk {
+                desk.shows(&self.run, self.heard, !self.inflight.is_empty());
             }
             if self.inflight.is_empty() {
                 if let Some(stop) = self.stop(&effects) {
@@ -243,11 +300,22 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Whether the driver has nothing more to do here and may not wait.
+    /// Whether the run is in other hands than those that this driver is for.
+    fn is_elsewhere(&self) -> bool {
+        let own = match self.options.desk {
+            Some(_) => Hands::Session,
+            None => Hands::Workers,
+        };
+        self.run.hands != own && !self.run.is_terminal()
+    }
+
+    /// Whether the driver has nothing more to do here and may not wait. Nobody can raise a limit of a
+    /// run that is being driven, so that is never waited for alone.
     fn stop(&self, effects: &[Effect]) -> Option<Stop> {
-        if self.run.is_terminal() || self.options.wait {
+        if self.run.is_terminal() {
             return None;
         }
+        let asked = effects.iter().any(|e| matches!(e, Effect::Ask(_)));
         let timed = effects
             .iter()
             .any(|e| matches!(e, Effect::Wait { until: Some(_), .. }));
@@ -261,6 +329,10 @@ impl<'a> Driver<'a> {
             } => Some(*what),
             _ => None,
         });
+        let may_wait = asked || limit.is_none() || self.options.desk.is_some();
+        if self.options.wait && may_wait {
+            return None;
+        }
         if let Some(what) = limit {
             return Some(Stop::Limited(what));
         }
@@ -286,7 +358,8 @@ impl<'a> Driver<'a> {
             }
         }
         for (id, effect) in wanted {
-            if self.inflight.contains_key(id) || self.frame_is_busy(id) {
+            let busy = self.inflight.contains_key(id) || self.frame_is_busy(id);
+            if busy || self.is_handed(effect) {
                 continue;
             }
             if let Some(job) = perform::job(&self.run, effect) {
@@ -294,6 +367,29 @@ impl<'a> Driver<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Whether an effect is a session's to carry out.
+    fn is_handed(&self, effect: &Effect) -> bool {
+        let in_session = self.run.hands == Hands::Session;
+        in_session
+            && matches!(effect, Effect::StartWorker { worker, .. } if hands::is_session(worker))
+    }
+
+    /// Takes what the session has said.
+    fn hear(&mut self, said: Said) -> Result<(), Error> {
+        self.heard += 1;
+        match said {
+            Said::Input(input) => self.feed(&input, Vec::new()),
+            Said::Submitted { id, text } => {
+                let busy = self.inflight.contains_key(&id) || self.frame_is_busy(&id);
+                match perform::submitted(&self.run, &id, text) {
+                    Some(job) if !busy => self.launch(job),
+                    // It was for an assignment that is over.
+                    _ => Ok(()),
+                }
+            }
+        }
     }
 
     /// Whether something cancelled still runs in the frame's worktree.
@@ -310,7 +406,7 @@ impl<'a> Driver<'a> {
         let performed = Arc::clone(&self.performed);
         let body = move || {
             let lines = |id: &AttemptId, line: &str| observer.line(id, line);
-            let report = |input: Input| drop(sender.send(Ok(input)));
+            let report = |input: Input| drop(sender.send(News::Done(Ok(input))));
             let context = Context {
                 engine: &engine,
                 cancel: own,
@@ -323,7 +419,7 @@ impl<'a> Driver<'a> {
                 die();
             }
             // The driver is gone only if it no longer wants to know.
-            let _ = sender.send(done);
+            let _ = sender.send(News::Done(done));
         };
         let thread = std::thread::Builder::new()
             .name(format!("attempt {}", id.fence))
@@ -352,9 +448,15 @@ impl<'a> Driver<'a> {
             )
             .filter(|until| *until > now_wall || self.run.limit.is_none())
             .min();
-        let timer = until.map_or(POLL, |u| Duration::from_millis(u.since(now_wall)));
-        match self.results.recv_timeout(timer.min(POLL)) {
-            Ok(done) => {
+        // A session may be open all day, and what it says is heard at once.
+        let poll = match &self.options.desk {
+            Some(_) if self.inflight.is_empty() => IDLE_POLL,
+            _ => POLL,
+        };
+        let timer = until.map_or(poll, |u| Duration::from_millis(u.since(now_wall)));
+        match self.results.recv_timeout(timer.min(poll)) {
+            Ok(News::Said(said)) => self.hear(said)?,
+            Ok(News::Done(done)) => {
                 let input = done?;
                 self.landed(&input);
                 self.feed(&input, Vec::new())?;

@@ -1,23 +1,30 @@
 //! One handle to everything a skin needs: find the project, start runs, look at them, decide.
 
 mod confined;
+mod error;
 mod ground;
+mod known;
 mod names;
+mod places;
 mod preview;
 mod project;
 
+pub use self::error::Error;
 pub use self::ground::Ground;
-use self::names::slug;
+pub(crate) use self::known::Tried;
+pub use self::known::Untouched;
+pub use self::places::{IGNORE, make_folder, refuse_links};
+use self::places::{state_folder, workspaces_root};
 pub use self::preview::Preview;
 pub use self::project::{Cast, Prepared, Project};
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use codeteam_core::event::{RunStarted, Sandbox};
-use codeteam_core::ids::{Account, RunId, TaskId, Time, Tree, WorkerName};
+use codeteam_core::hands::Hands;
+use codeteam_core::ids::{Account, RunId, TaskId, Time, WorkerName};
 use codeteam_core::input::Decision;
 use codeteam_core::plan::{self, Plan};
 use codeteam_core::role::Kind;
@@ -27,20 +34,17 @@ use codeteam_core::{Event, Run, budget};
 
 use codeteam_context::redact::Redactor;
 
-use crate::bodies::{self, Bodies};
-use crate::config::{self, Config};
-use crate::confine::Missing;
+use crate::bodies::Bodies;
+use crate::config::Config;
+use crate::driver;
 use crate::env::Env;
 use crate::git::{self, Head, Identity, Repo};
-use crate::inside;
 use crate::layout;
 use crate::logins::Logins;
 use crate::process::Launcher;
-use crate::store::{self, Store};
+use crate::store::Store;
 use crate::workers::parks::Parks;
 use crate::workers::probe::Probed;
-use crate::workspace;
-use crate::{driver, library};
 
 /// How many tasks a plan may have if the configuration does not say.
 pub const MAX_TASKS: usize = 1_000;
@@ -78,97 +82,6 @@ pub struct Engine {
     probed: Mutex<BTreeMap<PathBuf, Probed>>,
 }
 
-/// Why the engine cannot go on.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what each is")]
-pub enum Error {
-    #[error(transparent)]
-    Git(#[from] git::Error),
-    #[error(transparent)]
-    Store(#[from] store::Error),
-    #[error(transparent)]
-    Bodies(#[from] bodies::Error),
-    #[error(transparent)]
-    Config(#[from] config::Error),
-    #[error(transparent)]
-    Library(#[from] library::Error),
-    #[error(transparent)]
-    Workspace(#[from] workspace::Error),
-    #[error(transparent)]
-    Driver(#[from] driver::Error),
-    #[error(transparent)]
-    Plan(#[from] codeteam_core::yaml::Problems),
-    #[error("could not {doing} `{}`", path.display())]
-    Io {
-        doing: &'static str,
-        path: PathBuf,
-        source: std::io::Error,
-    },
-    #[error("there is no run `{0}`")]
-    NoSuchRun(String),
-    #[error("`{0}` could mean more than one run")]
-    Ambiguous(String),
-    #[error("there is no run yet")]
-    NoRuns,
-    #[error("event {seq} of run `{run}` cannot be read")]
-    Unreadable {
-        run: String,
-        seq: u64,
-        source: codeteam_core::event::Unreadable,
-    },
-    #[error("codeteam does not know the worker `{0}`")]
-    UnknownWorker(String, Vec<String>),
-    #[error("the workflow has no role `{0}` that another could play")]
-    NotCast(String, Vec<String>),
-    #[error(
-        "`{other}` is {}, so it cannot play `{role}`, which is {}",
-        given.with_article(),
-        owed.with_article()
-    )]
-    Miscast {
-        role: String,
-        owed: Kind,
-        other: String,
-        given: Kind,
-    },
-    #[error("there is no worker: neither `claude` nor `codex` nor `gemini` is installed")]
-    NoWorker,
-    #[error("`redaction.allow` cannot be used")]
-    Redaction(#[from] codeteam_context::redact::Error),
-    #[error("no MCP server `{0}` is configured")]
-    UnknownServer(String, Vec<String>),
-    #[error("neither `HOME` nor `XDG_STATE_HOME` is set, so there is no place for worktrees")]
-    NoHome,
-    #[error("the goal is empty")]
-    EmptyGoal,
-    #[error("the branch `{branch}` cannot be made, because there is a branch `{by}`")]
-    BranchInTheWay { branch: String, by: String },
-    #[error("git does not know who you are, so nothing can be committed in your name")]
-    NoIdentity,
-    #[error("the workflow `{0}` publishes a branch, and with `git.mode: none` there is none")]
-    NothingToPublish(String),
-    #[error("there is no script `{}`", .0.display())]
-    NoScript(PathBuf),
-    #[error("there is no plan `{}`", .0.display())]
-    NoPlan(PathBuf),
-    #[error(transparent)]
-    Prompt(#[from] crate::prompt::Error),
-    #[error(transparent)]
-    Find(#[from] crate::find::Error),
-    #[error(transparent)]
-    Strategy(#[from] crate::context::strategies::Error),
-    #[error(transparent)]
-    Context(#[from] crate::context::Error),
-    #[error("the plan has no task `{0}`")]
-    NoTask(String),
-    #[error("workers and gates cannot be confined here")]
-    Sandbox(#[from] Missing),
-    #[error(transparent)]
-    Layout(#[from] layout::Error),
-    #[error("the workflow `{0}` goes by what the tests say, and no command runs any")]
-    NoTests(String),
-}
-
 /// What a run is to be.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
@@ -193,6 +106,8 @@ pub struct Request {
     /// Settings of the workflow, over what it says itself; one that it does not ask for is left
     /// alone.
     pub settings: BTreeMap<String, bool>,
+    /// In whose hands it will be.
+    pub hands: Hands,
 }
 
 impl Engine {
@@ -325,6 +240,7 @@ impl Engine {
             rules: prepared.rules,
             templates: prepared.templates,
             strategies: prepared.strategies,
+            hands: prepared.hands,
         })
     }
 
@@ -484,115 +400,6 @@ impl Engine {
     }
 }
 
-/// How commands of gates have ended on which trees, as far as this process knows: nobody wants to
-/// wait for the same twice.
-#[derive(Debug, Default)]
-pub(crate) struct Tried(Mutex<BTreeMap<(String, String), bool>>);
-
-impl Tried {
-    /// Remembers whether a command passed on a tree.
-    pub(crate) fn note(&self, tree: &str, command: &str, passed: bool) {
-        let known = self.0.lock();
-        let mut known = known.unwrap_or_else(std::sync::PoisonError::into_inner);
-        known.insert((tree.to_owned(), command.to_owned()), passed);
-    }
-
-    /// Whether a command passed on a tree, if that is known.
-    pub(crate) fn get(&self, tree: &str, command: &str) -> Option<bool> {
-        let known = self.0.lock();
-        let known = known.unwrap_or_else(std::sync::PoisonError::into_inner);
-        known.get(&(tree.to_owned(), command.to_owned())).copied()
-    }
-}
-
-/// Worktrees that were just collected and have not been handed to anyone since, so that they need
-/// not be compared with their tree again.
-#[derive(Debug, Default)]
-pub struct Untouched(Mutex<BTreeMap<PathBuf, Tree>>);
-
-impl Untouched {
-    /// Notes that a worktree holds exactly a tree.
-    pub fn note(&self, path: &Path, tree: &Tree) {
-        if let Ok(mut known) = self.0.lock() {
-            known.insert(path.to_owned(), tree.clone());
-        }
-    }
-
-    /// Whether a worktree holds exactly a tree. It is about to be used, so it is forgotten.
-    pub fn take(&self, path: &Path, tree: &Tree) -> bool {
-        self.0
-            .lock()
-            .is_ok_and(|mut known| known.remove(path).as_ref() == Some(tree))
-    }
-}
-
-/// What `.codeteam/.gitignore` says: what codeteam writes stays out of the user's commits, what
-/// people write does not.
-pub const IGNORE: &str = "# Written by codeteam. What people write (configuration, roles, workflows, strategies) is\n\
-    # not ignored; what codeteam writes is.\n/*\n!/config.yml\n!/config.yaml\n!/roles/\n\
-    !/agents/\n!/workflows/\n!/prompts/\n!/strategies/\n!/context/\n!/schema/\n";
-
-/// `.codeteam`, with a `.gitignore` that keeps what codeteam writes out of the user's commits. It
-/// and what codeteam writes in it must be where they seem to be.
-pub fn make_folder(folder: &Path) -> Result<(), Error> {
-    let io = |doing, path: &Path| {
-        let path = path.to_owned();
-        move |source| Error::Io {
-            doing,
-            path,
-            source,
-        }
-    };
-    // Whoever made the repository may have put links where codeteam writes.
-    for place in [
-        "",
-        ".gitignore",
-        "state.db",
-        "runs",
-        "planning",
-        "reports",
-        "bodies",
-    ] {
-        let path = folder.join(place);
-        refuse_links(folder, &path)?;
-        let below = fs::read_dir(&path).into_iter().flatten().flatten();
-        for entry in below.filter(|_| ["planning", "reports", "bodies"].contains(&place)) {
-            refuse_links(folder, &entry.path())?;
-        }
-    }
-    fs::create_dir_all(folder).map_err(io("make the folder", folder))?;
-    let ignore = folder.join(".gitignore");
-    if !ignore.exists() {
-        fs::write(&ignore, IGNORE).map_err(io("write", &ignore))?;
-    }
-    Ok(())
-}
-
-/// Refuses to write a file below `.codeteam` if a link is on the way there.
-pub fn refuse_links(folder: &Path, path: &Path) -> Result<(), Error> {
-    inside::no_links(folder, path).map_err(|(path, source)| Error::Io {
-        doing: "write",
-        path,
-        source,
-    })
-}
-
-/// Where the workspaces of a repository are: outside of it, one folder per repository.
-fn workspaces_root(env: &Env, common_dir: &Path) -> Result<PathBuf, Error> {
-    let state = state_folder(env)?;
-    let hash = blake3::hash(common_dir.as_os_str().as_encoded_bytes()).to_hex();
-    let parent = if common_dir.ends_with(".git") {
-        common_dir.parent()
-    } else {
-        Some(common_dir)
-    };
-    let name = parent
-        .and_then(Path::file_name)
-        .map(|n| slug(&n.to_string_lossy()));
-    let name = name.unwrap_or_else(|| "repository".to_owned());
-    Ok(state.join(format!("{name}-{}", &hash[..12])))
-}
-
 /// Knows the user's own keys, and every key that looks like one.
 fn redactor(env: &Env, config: &Config) -> Result<Redactor, Error> {
     let secret = |name: &str| {
@@ -607,12 +414,6 @@ fn redactor(env: &Env, config: &Config) -> Result<Redactor, Error> {
     let known = env.keys.secrets().map(str::to_owned);
     let known = known.chain(named.map(|(_, value)| value.clone()));
     Ok(Redactor::new(known).allow(&config.redaction.allow)?)
-}
-
-/// Where codeteam keeps what belongs to no repository alone.
-fn state_folder(env: &Env) -> Result<PathBuf, Error> {
-    let state = env.state_home.as_ref().ok_or(Error::NoHome)?;
-    Ok(state.join("codeteam"))
 }
 
 #[cfg(test)]
@@ -631,16 +432,5 @@ mod tests {
             !told.contains("correct horse") && told.contains("website-main"),
             "{told}"
         );
-    }
-
-    #[test]
-    fn an_untouched_worktree_is_used_once() {
-        let untouched = Untouched::default();
-        let (path, tree) = (Path::new("/w"), Tree::from("t"));
-        untouched.note(path, &tree);
-        assert!(!untouched.take(path, &"other".into()));
-        untouched.note(path, &tree);
-        assert!(untouched.take(path, &tree));
-        assert!(!untouched.take(path, &tree));
     }
 }

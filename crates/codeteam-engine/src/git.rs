@@ -10,6 +10,7 @@
 //! only codeteam writes, with which it looks at work trees that workers write.
 //! Nothing here retries, sleeps or decides policy.
 
+mod checkout;
 mod command;
 mod commits;
 mod diff;

@@ -29,6 +29,7 @@ pub mod prompt;
 pub mod proposal;
 pub mod rebuild;
 pub mod report;
+pub mod session;
 pub mod store;
 pub mod survey;
 pub mod tell;

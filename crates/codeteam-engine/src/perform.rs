@@ -12,6 +12,7 @@ mod homes;
 mod integrate;
 mod reach;
 mod setup;
+mod take;
 mod view;
 mod worker;
 
@@ -29,9 +30,12 @@ use std::sync::Arc;
 
 use codeteam_core::assignment::{Assignment, assignment};
 use codeteam_core::event::Sandbox;
-use codeteam_core::frame::{Frame, Item, Tip};
+use codeteam_core::frame::{Frame, Item, SlotState, Tip};
+use codeteam_core::hands::Hands;
 use codeteam_core::ids::{AttemptId, BodyId, PatchId, RunId, Time, Tree};
 use codeteam_core::input::Input;
+use codeteam_core::message;
+use codeteam_core::role::Kind;
 use codeteam_core::submission;
 use codeteam_core::workflow::{Check, Delivery, StepKind};
 use codeteam_core::{Effect, Run};
@@ -66,6 +70,9 @@ pub struct Job {
     pub changed: Vec<String>,
     /// Whether what workers are told and say is kept as files for people.
     pub audit: bool,
+    /// Whether a session has worked on it: the run's branch may hold what it submitted on the way,
+    /// and the user's checkout holds the change.
+    pub in_session: bool,
     /// What confines the run's workers and gates.
     pub sandbox: Sandbox,
     /// The context strategies that the run has pinned.
@@ -81,6 +88,8 @@ pub struct Job {
 pub enum What {
     /// A worker carries an assignment out.
     Work(Box<Assignment>),
+    /// What a session says it has done is taken in.
+    Take(Box<Taken>),
     /// Checks run on a tree.
     Check {
         /// The tree.
@@ -128,6 +137,21 @@ pub enum What {
         /// The goal in full, and the run.
         body: String,
     },
+}
+
+/// An answer that a session has given to an assignment.
+#[derive(Clone, Debug)]
+pub struct Taken {
+    /// What it was asked.
+    pub kind: Kind,
+    /// What it says.
+    pub text: String,
+    /// The tree that is judged.
+    pub tree: Tree,
+    /// The message of the commit that keeps it, if one does.
+    pub draft: Option<String>,
+    /// Whether that is on the run's branch, or apart.
+    pub on_branch: bool,
 }
 
 /// What a change is judged by, beside itself.
@@ -285,7 +309,27 @@ pub fn job(run: &Run, effect: &Effect) -> Option<Job> {
         },
         Effect::Ask(_) | Effect::Wait { .. } => return None,
     };
-    Some(Job {
+    Some(job_of(run, frame, id, what))
+}
+
+/// The job of taking in what a session says, if that assignment is under way.
+pub(crate) fn submitted(run: &Run, id: &AttemptId, text: String) -> Option<Job> {
+    let assignment = assignment(run, id)?;
+    let frame = run.frames.get(&id.frame)?;
+    let running = frame.slot(id)?.state == SlotState::Running;
+    let taken = Taken {
+        kind: assignment.kind,
+        text,
+        tree: frame.tree.clone(),
+        draft: message::draft(run, id),
+        on_branch: run.workflow.delivery().is_none(),
+    };
+    let what = What::Take(Box::new(taken));
+    running.then(|| job_of(run, frame, id.clone(), what))
+}
+
+fn job_of(run: &Run, frame: &Frame, id: AttemptId, what: What) -> Job {
+    Job {
         id,
         run: run.id.clone(),
         branch: run.branch.clone(),
@@ -298,12 +342,13 @@ pub fn job(run: &Run, effect: &Effect) -> Option<Job> {
             .as_ref()
             .map(|change| change.files.clone())
             .unwrap_or_default(),
+        in_session: run.began_in == Hands::Session,
         audit: artifacts::is_audited(run),
         sandbox: run.sandbox,
         templates: Arc::clone(&run.templates),
         strategies: Arc::clone(&run.strategies),
         what,
-    })
+    }
 }
 
 /// What a frame's change is judged by.
@@ -333,6 +378,9 @@ fn about(run: &Run, frame: &Frame) -> About {
     }
 }
 
+/// The index that a look at the user's checkout is made by, beside a run's worktrees.
+pub(crate) const SCRATCH: &str = ".session-index";
+
 /// The first line of a goal, short enough for a title.
 fn title(goal: &str) -> String {
     let line = goal.trim().lines().next().unwrap_or_default();
@@ -347,6 +395,7 @@ fn title(goal: &str) -> String {
 pub fn perform(job: &Job, context: &Context<'_>) -> Result<Input, Halt> {
     let done = match &job.what {
         What::Work(assignment) => worker::work(job, assignment, context),
+        What::Take(taken) => take::take(job, taken, context),
         What::Check {
             tree,
             checks,

@@ -13,7 +13,7 @@ use codeteam_core::views::Twelve;
 use crate::engine::{Error, MAX_TASKS};
 use crate::git::{CommitInfo, Head, Oid, Repo};
 use crate::perform::trailer;
-use crate::{artifacts, inside};
+use crate::{artifacts, inside, tell};
 
 /// So many commits of the checkout are looked at for what is in it already.
 const COMMITS: usize = 2_000;
@@ -43,14 +43,15 @@ pub struct Found {
 }
 
 impl Found {
-    /// How many tasks are done, or left out.
-    pub fn done(&self) -> usize {
-        self.statuses.values().filter(|s| s.satisfies()).count()
+    /// How many tasks are done, in words.
+    pub fn counts(&self) -> String {
+        tell::counts(self.plan.tasks.len(), self.statuses.values().copied())
     }
 
     /// Whether there is anything left to do.
     pub fn is_finished(&self) -> bool {
-        self.problem.is_none() && self.done() >= self.plan.tasks.len()
+        let settled = self.statuses.values().filter(|s| s.satisfies());
+        self.problem.is_none() && settled.count() >= self.plan.tasks.len()
     }
 
     /// Whether work on it can go on as it is.

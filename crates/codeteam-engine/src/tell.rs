@@ -6,6 +6,7 @@ use codeteam_core::effect::{Effect, Waiting};
 use codeteam_core::event::{CheckResult, Delivered, Entry, Outcome, Remark};
 use codeteam_core::failure::{self, Facts, Trouble};
 use codeteam_core::frame::{Pause, SlotState, Stage, Work};
+use codeteam_core::hands::Hands;
 use codeteam_core::ids::{Account, AttemptId, FramePath, StepId, Time};
 use codeteam_core::schedule::Status;
 use codeteam_core::submission::{Choice, Submission};
@@ -42,6 +43,19 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
         Event::RunResumed { .. } => "taken up again where it stood".to_owned(),
         Event::RunEnded { outcome, .. } => format!("the run {}", ended(outcome)),
         Event::RunReopened { .. } => "reopened".to_owned(),
+        Event::WorkersReassigned { hands, by, .. } => match hands {
+            Hands::Workers => format!("{by} gave it to workers"),
+            Hands::Session => format!("{by} took it into a session"),
+        },
+        Event::Accepted { by, note, over, .. } => {
+            let note = match note.as_str() {
+                "" => String::new(),
+                note => format!(" ({note})"),
+            };
+            let over: Vec<&str> = over.iter().map(StepId::as_str).collect();
+            let over = over.join(" and ");
+            format!("{by} accepted it as it is{note}, over the rejection of {over}")
+        }
         Event::FrameOpened { frame, .. } => {
             let task = run.frames.get(frame).and_then(|f| run.task_of(f));
             task.map_or_else(
@@ -217,6 +231,7 @@ pub fn place(event: &Event) -> Option<&FramePath> {
         | Event::TaskChanged { frame, .. }
         | Event::Asked { frame, .. }
         | Event::Answered { frame, .. }
+        | Event::Accepted { frame, .. }
         | Event::NoteGiven { frame, .. }
         | Event::NothingToCommit { frame } => Some(frame),
         Event::AttemptStarted { id, .. }
@@ -246,6 +261,13 @@ pub fn headline(run: &Run) -> String {
     if let Some(outcome) = &run.outcome {
         return match outcome {
             Outcome::Failed(why) | Outcome::Aborted(why) => first_line(why).to_owned(),
+            Outcome::Completed if is_conversation(run) => {
+                let plan = run.plan.as_ref().map_or("", |plan| plan.plan_id.as_str());
+                let tasks = tasks(run).unwrap_or_default();
+                format!("{plan} is accepted: {tasks}")
+                    .trim_start()
+                    .to_owned()
+            }
             _ => tasks(run).unwrap_or_else(|| "done".to_owned()),
         };
     }
@@ -291,15 +313,28 @@ fn quota(run: &Run) -> Option<Time> {
         .min()
 }
 
-/// How many tasks are done, if there is a plan.
+/// Whether a run has made a plan and carries none out.
+fn is_conversation(run: &Run) -> bool {
+    let mut steps = run.workflow.steps.values();
+    run.plan.is_some() && !steps.any(|step| matches!(step.kind, StepKind::Each { .. }))
+}
+
+/// How many tasks are done, if there is a plan; how many there are, if the run carries none out.
 pub fn tasks(run: &Run) -> Option<String> {
     let plan = run.plan.as_ref()?;
-    let count = |status| run.tasks.values().filter(|t| t.status == status).count();
-    let mut text = format!(
-        "{} of {} tasks done",
-        count(Status::Completed),
-        plan.tasks.len()
-    );
+    if is_conversation(run) {
+        let tasks = plural(plan.tasks.len(), "1 task", "", "tasks");
+        return Some(format!("a plan of {}", tasks.trim()));
+    }
+    let statuses = run.tasks.values().map(|task| task.status);
+    Some(counts(plan.tasks.len(), statuses))
+}
+
+/// How many of some tasks are done, and what became of those that are not.
+pub fn counts(all: usize, statuses: impl Iterator<Item = Status>) -> String {
+    let statuses: Vec<Status> = statuses.collect();
+    let count = |status| statuses.iter().filter(|s| **s == status).count();
+    let mut text = format!("{} of {all} tasks done", count(Status::Completed));
     for (status, word) in [
         (Status::Failed, "failed"),
         (Status::Blocked, "blocked"),
@@ -309,7 +344,7 @@ pub fn tasks(run: &Run) -> Option<String> {
             let _ = write!(text, ", {} {word}", count(status));
         }
     }
-    Some(text)
+    text
 }
 
 /// What a wait is for, and what can be done about it.
@@ -432,7 +467,12 @@ fn started(run: &Run, id: &AttemptId, work: &Work, worker: &str) -> String {
 
 fn submitted(who: &str, submission: &Submission, files: Option<usize>) -> String {
     match submission {
-        Submission::Questions(q) => format!("{who} has {} questions", q.questions.len()),
+        Submission::Questions(q) => plural(
+            q.questions.len(),
+            &format!("{who} has 1 question"),
+            &format!("{who} has"),
+            "questions",
+        ),
         Submission::Requirements(_) => format!("{who} confirmed the requirements"),
         Submission::Design(_) => format!("{who} submitted a design"),
         Submission::Plan(p) => plural(

@@ -39,7 +39,7 @@ pub use error::Error;
 pub(crate) use files::remove_tree;
 pub use snapshot::{Removed, Snapshot, empty_trash, restore};
 
-use crate::git::{self, Diff, IndexEntry, Oid, Placed, PrivateDir, Repo, Scope, TreeFile};
+use crate::git::{self, Changed, Diff, IndexEntry, Oid, Placed, PrivateDir, Repo, Scope, TreeFile};
 use crate::process::Launcher;
 use state::State;
 
@@ -270,6 +270,22 @@ impl Workspace {
     /// One process.
     pub fn diff(&self, from: &Oid, to: &Oid) -> Result<Diff, Error> {
         Ok(self.collector.diff(from, to)?)
+    }
+
+    /// Which files differ between two trees, without a patch. One process.
+    pub fn differing(&self, from: &Oid, to: &Oid) -> Result<Vec<Changed>, Error> {
+        Ok(self.collector.differing(from, to)?)
+    }
+
+    /// The lines that differ between two trees, for those who look at them: of bytes, and of files
+    /// longer than `longest`, it is only said that they differ. One process.
+    pub fn lines(&self, from: &Oid, to: &Oid, longest: usize) -> Result<Vec<u8>, Error> {
+        Ok(self.collector.lines(from, to, longest)?)
+    }
+
+    /// The lengths of blobs, those that are there. One process for a thousand.
+    pub fn sizes(&self, ids: &[&Oid]) -> Result<BTreeMap<Oid, u64>, Error> {
+        Ok(self.collector.sizes(ids)?)
     }
 
     /// The plain files of a tree, a collected one or the repository's. One process.

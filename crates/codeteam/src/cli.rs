@@ -14,6 +14,7 @@ mod find;
 mod init;
 mod log;
 mod map;
+mod mcp;
 mod merge;
 mod pack;
 mod plan;
@@ -184,6 +185,12 @@ enum Command {
     Workflow(workflow::Args),
     /// Build what workers and gates are confined by.
     Sandbox(sandbox::Args),
+    /// Lead the session of an MCP client through a task, over standard input and output.
+    ///
+    /// A person works in Claude Code, Codex, Gemini or any other client; codeteam leads that one
+    /// session through the roles of the workflow `adversarial`, or the project's own. The checkout is
+    /// the workspace, the checks are codeteam's own.
+    Mcp(mcp::Args),
     /// Print the completions for a shell.
     Completions(completions::Args),
     /// Carry out one assignment, as a worker that codeteam starts.
@@ -248,6 +255,7 @@ pub(crate) fn dispatch(args: Args) -> Result<Exit, Problem> {
         Command::Sandbox(args) => sandbox::main(args, &scene),
         Command::SandboxLook(args) => sandbox::look(args),
         Command::SandboxKnock(args) => sandbox::knock(args),
+        Command::Mcp(args) => mcp::main(&args, scene),
         Command::Find(args) => find::main(&args, &scene),
         Command::Map(args) => map::main(&args, &scene),
         Command::Worker(args) => worker::main(&args, &scene),

@@ -1,3 +1,52 @@
-//! codeteam as a server of the Model Context Protocol.
+//! codeteam as a server of the Model Context Protocol: it leads the session of a client through a
+//! task, one role after another. All that knows that protocol is here.
 
+mod answer;
+mod evidence;
+mod expected;
+mod history;
+mod prompts;
+mod resources;
+mod server;
+mod status;
 pub(crate) mod submit;
+mod team;
+mod tools;
+mod wire;
+
+use std::io;
+use std::time::Duration;
+
+use rmcp::ServiceExt as _;
+use rmcp::service::ServerInitializeError;
+
+use self::server::Server;
+pub(crate) use self::team::Place;
+use self::wire::Wire;
+
+/// How many things may be done beside the loop at once; others wait for their turn.
+const BESIDE: usize = 16;
+
+/// Serves on standard input and output until the client goes. No repository is opened and no process
+/// started before a tool is called.
+pub(crate) fn serve(place: Place, wait: Duration) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(BESIDE)
+        .build()?;
+    let served = runtime.block_on(async {
+        let (read, write) = rmcp::transport::stdio_pipes();
+        let served = Server::new(place, wait).serve(Wire::new(read, write)).await;
+        match served {
+            Ok(service) => service
+                .waiting()
+                .await
+                .map(|_| ())
+                .map_err(io::Error::other),
+            // It went before it had said anything.
+            Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+            Err(error) => Err(io::Error::other(error)),
+        }
+    });
+    served
+}

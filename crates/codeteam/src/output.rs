@@ -1,5 +1,7 @@
 //! Where words go: results to standard output, everything else to standard error.
 
+mod wrap;
+
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 
@@ -64,6 +66,16 @@ impl Style {
 /// How many characters a line of standard output may have; no end of them where no terminal is.
 pub(crate) fn width() -> usize {
     let size = rustix::termios::tcgetwinsize(io::stdout());
+    let columns = size.map(|size| usize::from(size.ws_col));
+    columns.ok().filter(|n| *n > 0).unwrap_or(usize::MAX)
+}
+
+/// How many characters a line of standard error may have; no end of them where no terminal is.
+fn columns() -> usize {
+    if !io::stderr().is_terminal() {
+        return usize::MAX;
+    }
+    let size = rustix::termios::tcgetwinsize(io::stderr());
     let columns = size.map(|size| usize::from(size.ws_col));
     columns.ok().filter(|n| *n > 0).unwrap_or(usize::MAX)
 }
@@ -158,6 +170,12 @@ pub(crate) fn redact(value: &mut Value, redactor: &Redactor) {
             .for_each(|field| redact(field, redactor)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
+}
+
+/// Says something that is to be read, not copied: broken at words where the terminal would break it
+/// anywhere.
+pub(crate) fn tell(text: &str) {
+    say(&wrap::wrapped(text, columns()));
 }
 
 /// Says something to the person. If standard error is gone there is nobody to tell.

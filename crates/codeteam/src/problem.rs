@@ -12,7 +12,7 @@ use codeteam_engine::perform::Halt;
 use codeteam_engine::{config, find, git, layout, library, prompt, store, workspace};
 
 use crate::exit::Exit;
-use crate::output::{Style, say};
+use crate::output::{Style, say, tell};
 
 /// Whose matter a problem is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +83,15 @@ impl Problem {
         told.join("; ")
     }
 
+    /// All of it, a line each: what, why, and what can be done about it.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let causes = self.causes.iter().map(|cause| format!("because {cause}"));
+        let what = std::iter::once(self.what.clone());
+        what.chain(causes)
+            .chain(self.hints.iter().cloned())
+            .collect()
+    }
+
     pub(crate) fn exit(&self) -> Exit {
         match self.kind {
             Kind::User => Exit::Usage,
@@ -92,11 +101,13 @@ impl Problem {
 
     pub(crate) fn print(&self, style: Style) {
         let mut lines = self.what.lines();
-        say(&format!(
-            "{}: {}",
-            style.red("error"),
-            lines.next().unwrap_or("")
-        ));
+        let first = format!("{}: {}", style.red("error"), lines.next().unwrap_or(""));
+        // Several lines may point at something in each other.
+        if self.what.contains('\n') {
+            say(&first);
+        } else {
+            tell(&first);
+        }
         for line in lines {
             say(&format!("       {line}"));
         }
@@ -104,7 +115,7 @@ impl Problem {
             say(&format!("  caused by: {}", cause.replace('\n', "\n    ")));
         }
         for hint in &self.hints {
-            say(&format!("  {}: {hint}", style.cyan("hint")));
+            tell(&format!("  {}: {hint}", style.cyan("hint")));
         }
         if self.kind == Kind::Internal {
             say("  this is a fault of codeteam itself; the run's log has everything up to it");

@@ -14,7 +14,7 @@ use codeteam_engine::tell;
 
 pub(crate) use self::line::Line;
 use self::live::Live;
-use crate::output::{Style, say};
+use crate::output::{self, Style, say};
 
 /// How much is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,7 +67,7 @@ impl Progress {
     fn say(&self, text: &str) {
         let say = |text: &str| match &self.person {
             Some(person) => person(text),
-            None => say(text),
+            None => output::tell(text),
         };
         match &self.live {
             Some(live) => live.above(|| say(text)),

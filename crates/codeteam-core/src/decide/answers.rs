@@ -27,6 +27,8 @@ impl Decider {
             }
             Decision::Abort { reason } => self.abort(reason),
             Decision::Retry { frame, note } => self.retry(by, frame.as_ref(), note),
+            Decision::Accept { frame, note } => self.accept_as_it_is(by, frame.as_ref(), note),
+            Decision::Reassign { to, change } => self.reassign(by, *to, change.as_deref()),
             Decision::Skip { task } => self.skip(task),
             Decision::RaiseLimits { limits } => self.raise(*limits),
         };
@@ -47,7 +49,7 @@ impl Decider {
         None
     }
 
-    fn answer(
+    pub(super) fn answer(
         &mut self,
         by: &str,
         id: &AttemptId,
@@ -130,7 +132,7 @@ impl Decider {
     }
 
     /// The steps that are against a frame's change as it is.
-    fn overruled(&self, frame: &FramePath) -> Vec<StepId> {
+    pub(super) fn overruled(&self, frame: &FramePath) -> Vec<StepId> {
         let Some(frame) = self.run.frames.get(frame) else {
             return Vec::new();
         };
@@ -159,6 +161,9 @@ impl Decider {
         match (question.kind, answer) {
             (QuestionKind::Step | QuestionKind::Rebound, _) => {
                 let next = next.unwrap_or(Target::Fail);
+                if next == Target::Fail {
+                    return self.fail_frame(frame, format!("a person answered `{answer}`"));
+                }
                 self.go(frame, &next, Entry::Answered);
             }
             (QuestionKind::Analyst, _) => {
@@ -202,7 +207,7 @@ impl Decider {
     }
 
     /// Whether a step is a planner's: it is not left without a plan.
-    fn owes_a_plan(&self, step: &StepId) -> bool {
+    pub(super) fn owes_a_plan(&self, step: &StepId) -> bool {
         let Some(StepKind::Role(role)) = self.run.step(step).map(|s| &s.kind) else {
             return false;
         };

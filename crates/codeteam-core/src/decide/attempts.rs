@@ -1,19 +1,21 @@
 //! What comes back from a worker, and what is done when nothing good does.
 
 use super::Decider;
-use crate::assignment::{self, passed};
+use crate::assignment;
 use crate::breaker;
 use crate::budget::Usage;
 use crate::event::{Delivered, Entry, Event};
 use crate::failure::{Action, Facts, Stage, Trouble, classify};
 use crate::frame::{Pause, Question, QuestionKind, SlotState, Work};
+use crate::hands::is_in_session;
 use crate::ids::{AttemptId, FramePath, StepId, WorkerName};
 use crate::input::{WorkerEnd, WorkerReport};
 use crate::message::{self, Matter};
 use crate::plan::{Phase, Plan, Task};
 use crate::role::{Kind, Role};
 use crate::schedule::Status;
-use crate::submission::{self, About, Submission};
+use crate::session;
+use crate::submission::{self, Submission};
 use crate::workflow::{Over, RoleStep, StepKind, Target};
 
 /// No service is waited for longer than this because it says so; a usage limit is another matter.
@@ -28,30 +30,25 @@ impl Decider {
             WorkerEnd::Failed(facts) => return self.attempt_failed(id, facts, report),
             WorkerEnd::Answered(text) => text,
         };
-        let frame = self.run.frames.get(&id.frame);
-        let form = frame.map_or(role.form(), |frame| {
-            assignment::form(&self.run, frame, &role)
-        });
-        match submission::parse_about(form, text, &self.about(id, &role)) {
+        let Some(frame) = self.run.frames.get(&id.frame) else {
+            return;
+        };
+        let form = assignment::taken(&self.run, frame, &role, id.attempt);
+        let about = session::about(&self.run, frame, &role);
+        match submission::parse_about(form, text, &about) {
             Err(message) => self.refuse(id, Stage::BadAnswer, message, report),
             Ok(Submission::Blocked(blocked)) => {
                 self.refuse(id, Stage::Blocked, blocked.blocked, report);
             }
-            Ok(submission) => self.accept(id, role.kind, submission, report),
+            Ok(submission) => match self.unproved(id, &submission) {
+                Some(why) => self.refuse(id, Stage::Refused, why, report),
+                None => self.accept(id, role.kind, submission, report),
+            },
         }
     }
 
-    fn about<'a>(&'a self, id: &AttemptId, role: &'a Role) -> About<'a> {
-        let frame = self.run.frames.get(&id.frame);
-        let task = frame.and_then(|f| self.run.task_of(f));
-        About {
-            task: task.map(|t| &t.id),
-            plan: Some(self.plan_id()),
-            files: task.map(|t| t.files.as_slice()),
-            passed: frame.and_then(|f| passed(&f.outputs.checks)),
-            root: role.means.root.as_deref(),
-            max_chars: role.means.max_chars,
-        }
+    fn unproved(&self, id: &AttemptId, submission: &Submission) -> Option<String> {
+        session::unproved(&self.run, self.run.frames.get(&id.frame)?, submission)
     }
 
     /// What the plan is called, or will be if its planner gives it no name.
@@ -100,6 +97,13 @@ impl Decider {
                     return self.refuse(id, stage, wrong, report);
                 }
                 if let Some(round) = self.seen_before(id, report) {
+                    if is_in_session(&self.run, id) {
+                        let why = format!(
+                            "This is the change of round {round} again, which was not accepted. \
+                             Make another one."
+                        );
+                        return self.refuse(id, Stage::Refused, why, report);
+                    }
                     return self.looped(id, submission, report, round);
                 }
             }
@@ -169,6 +173,7 @@ impl Decider {
             vote,
             session: report.session.clone(),
             log: report.log.clone(),
+            edited: report.edited.clone(),
         });
     }
 
@@ -301,6 +306,7 @@ impl Decider {
 
     fn attempt_failed(&mut self, id: &AttemptId, facts: &Facts, report: &WorkerReport) {
         let (category, action) = classify(facts);
+        let in_session = is_in_session(&self.run, id);
         self.emit(Event::AttemptFailed {
             id: id.clone(),
             at: self.at,
@@ -318,6 +324,15 @@ impl Decider {
         let Some(role_step) = self.role_step(&id.frame) else {
             return;
         };
+        if in_session && facts.stage != Stage::Blocked {
+            // Whoever has it is told what was wrong and goes on; nothing is started for it.
+            let next = AttemptId {
+                attempt: id.attempt + 1,
+                fence: 0,
+                ..id.clone()
+            };
+            return self.emit(Event::AttemptQueued { id: next });
+        }
         let tries = match action {
             Action::Park => return self.park(id, facts),
             Action::Escalate => return self.stand_in(id, facts, &facts.message),
@@ -524,6 +539,7 @@ impl Decider {
                 change: None,
                 session: None,
                 log: None,
+                edited: Vec::new(),
             };
             return self.attempt_failed(id, &facts, &report);
         }

@@ -54,6 +54,12 @@ impl Decider {
         }
     }
 
+    /// Whether a step's condition holds in a frame.
+    pub(super) fn is_wanted(&self, frame: &Frame, step: &StepId) -> bool {
+        let when = self.run.step(step).and_then(|step| step.when.as_ref());
+        when.is_none_or(|condition| holds(&self.run, frame, condition))
+    }
+
     pub(super) fn enter(
         &mut self,
         frame: &FramePath,
@@ -201,7 +207,12 @@ impl Decider {
             let told = format!("This does not get anywhere: {why}.");
             return self.enter(frame, &judge, Entry::Failed, Some(told));
         }
-        match self.run.workflow.on_exhausted {
+        let policy = match self.run.frames.get(frame) {
+            // Who has talked with a planner is there to be asked, whatever is done about tasks.
+            Some(f) if !f.outputs.answers.is_empty() && self.owes_a_plan(&f.step) => Exhausted::Ask,
+            _ => self.run.workflow.on_exhausted,
+        };
+        match policy {
             Exhausted::Fail => self.fail_frame(frame, why),
             Exhausted::Ask => {
                 let text = format!("This does not get anywhere: {why}. Go on, or give it up?");

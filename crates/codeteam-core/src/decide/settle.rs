@@ -4,7 +4,8 @@ use super::Decider;
 use super::commits::{is_judged, is_rejected};
 use crate::budget::{self, Refusal, Reservation};
 use crate::event::{Entry, Event, Outcome};
-use crate::frame::{Frame, Item, Pause, Slot, SlotState, Stage, Work};
+use crate::frame::{Frame, Item, Pause, QuestionKind, Slot, SlotState, Stage, Work};
+use crate::hands::{Hands, SESSION};
 use crate::ids::{AttemptId, FramePath, PhaseId, StepId, TaskId, Time, WorkerName};
 use crate::role::{Kind, Role};
 use crate::schedule::Status;
@@ -19,6 +20,7 @@ impl Decider {
             let before = self.events.len();
             if !self.run.is_terminal() {
                 self.free_accounts();
+                self.withdraw();
                 self.open_children();
                 self.integrate();
                 self.admit();
@@ -27,6 +29,24 @@ impl Decider {
             if self.events.len() == before {
                 return;
             }
+        }
+    }
+
+    /// Takes back what a person is asked where what it depends on has passed: two tasks come to the
+    /// question before the first commit, and one of them is that commit.
+    fn withdraw(&mut self) {
+        let asked = self.run.frames.values().filter_map(|f| match &f.stage {
+            Stage::Asking(question) if question.kind == QuestionKind::Step => {
+                Some((f, &question.id.step))
+            }
+            _ => None,
+        });
+        let over: Vec<(FramePath, StepId)> = asked
+            .filter(|(frame, step)| !self.is_wanted(frame, step))
+            .map(|(frame, step)| (frame.path.clone(), step.clone()))
+            .collect();
+        for (frame, step) in over {
+            self.go(&frame, &Target::Step(step), Entry::Next);
         }
     }
 
@@ -71,6 +91,10 @@ impl Decider {
             return false;
         };
         if frame.stage != Stage::Each || children.halted || is_asked(frame) {
+            return false;
+        }
+        if self.run.hands == Hands::Session && children.schedule.running().next().is_some() {
+            // It has one checkout.
             return false;
         }
         let chosen = children.chosen.filter(|i| children.schedule.may_start(*i));
@@ -339,6 +363,9 @@ impl Decider {
         role: &Role,
         replaced: &[WorkerName],
     ) -> Option<Result<WorkerName, Time>> {
+        if self.run.hands == Hands::Session {
+            return Some(Ok(WorkerName(SESSION.to_owned())));
+        }
         let mut soonest: Option<Time> = None;
         for worker in role.workers.iter().filter(|w| !replaced.contains(w)) {
             match self.run.parks.until(&self.run.account(worker)) {
@@ -367,7 +394,11 @@ impl Decider {
             }
         };
         let reserved = Reservation {
-            money_microusd: role.max_cost_microusd.unwrap_or(0),
+            // What a session costs is nobody's here to count.
+            money_microusd: match self.run.hands {
+                Hands::Workers => role.max_cost_microusd.unwrap_or(0),
+                Hands::Session => 0,
+            },
             tokens: 0,
         };
         let is_crowded = match self.task_admits(&id.frame, reserved) {

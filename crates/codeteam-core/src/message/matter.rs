@@ -3,11 +3,15 @@
 use std::collections::BTreeSet;
 
 use super::clean::unskipped;
-use crate::frame::{Frame, Item};
-use crate::ids::StepId;
+use crate::frame::{Frame, Item, Work};
+use crate::hands::Hands;
+use crate::ids::{AttemptId, StepId};
 use crate::role::Kind;
 use crate::run::Run;
+use crate::session;
 use crate::workflow::{StepKind, Target, Writes};
+
+use super::{Format, SESSION};
 
 /// What is known of a commit before anybody describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +30,8 @@ pub struct Matter {
     pub headline: String,
     /// The files it touches.
     pub files: Vec<String>,
+    /// What stands behind the summary where codeteam fills a template in: who has approved it.
+    pub marks: String,
 }
 
 impl Matter {
@@ -43,18 +49,57 @@ impl Matter {
         let known = run.plan.as_ref().map(|plan| plan.plan_id.as_str());
         let mut plan_id = [known.unwrap_or_default(), &run.plan_id, run.id.as_str()].into_iter();
         let plan_id = plan_id.find(|id| !id.is_empty()).unwrap_or_default();
+        // Of a change that a session made, the last commit says that all is done.
+        let in_session = run.began_in == Hands::Session;
         Self {
             task_id: one_line(&task_id),
             is_task,
             plan_id: one_line(plan_id),
             run: one_line(run.id.as_str()),
-            role: one_line(&maker(run, frame)),
+            role: match in_session {
+                true => COMPLETE.to_owned(),
+                false => one_line(&maker(run, frame)),
+            },
             headline: match one_line(headline) {
                 empty if empty.is_empty() => "Reach the goal".to_owned(),
                 line => line,
             },
             files: frame.change.iter().flat_map(|c| c.files.clone()).collect(),
+            marks: match in_session {
+                true => marks(run, frame),
+                false => String::new(),
+            },
         }
+    }
+
+    /// What a commit is about that keeps what a role of a session has submitted, on the way to the
+    /// one that counts.
+    fn of_draft(run: &Run, frame: &Frame, id: &AttemptId) -> Option<Self> {
+        let role = frame.slot(id).and_then(|slot| match &slot.work {
+            Work::Role(name) => run.roles.get(name),
+            _ => None,
+        })?;
+        let headline = match role.kind {
+            Kind::Designer => "design submitted".to_owned(),
+            Kind::Implementer => {
+                let last = frame.record.rejections.last();
+                let addressed = last.filter(|last| last.round + 1 == frame.round);
+                match addressed {
+                    Some(last) => {
+                        let (round, step) = (frame.round, &last.step);
+                        format!("iteration {round} - address {step} feedback")
+                    }
+                    None => format!("iteration {}", frame.round),
+                }
+            }
+            _ => return None,
+        };
+        Some(Self {
+            role: one_line(&role.name.0),
+            headline,
+            marks: String::new(),
+            ..Self::of(run, frame)
+        })
     }
 
     /// The type of the change as far as its headline and its files tell, and the headline without it.
@@ -114,9 +159,35 @@ impl Matter {
     }
 }
 
+/// What stands for a role where everything is done.
+const COMPLETE: &str = "complete";
+
+/// Who has judged a change, each with the verdict in a character.
+fn marks(run: &Run, frame: &Frame) -> String {
+    let judges = session::judges(run, frame).into_iter();
+    let marks: Vec<String> = judges
+        .map(|(name, approved)| format!("{name}:{}", if approved { '✓' } else { '✗' }))
+        .collect();
+    match marks.is_empty() {
+        true => String::new(),
+        false => format!(" [{}]", marks.join(" ")),
+    }
+}
+
 fn is_word(text: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     !text.is_empty() && text.chars().all(plain)
+}
+
+/// The message of a commit that keeps what a role of a session submits; `None` if nothing is kept of
+/// that kind of role.
+pub fn draft(run: &Run, id: &AttemptId) -> Option<String> {
+    let matter = Matter::of_draft(run, run.frames.get(&id.frame)?, id)?;
+    let format = match &*run.message {
+        format @ Format::Template(template) if template.contains("{role}") => format.clone(),
+        _ => Format::Template(SESSION.to_owned()),
+    };
+    format.make(&matter)
 }
 
 /// The role whose attempt made a frame's change; `someone` if that is not known.

@@ -9,6 +9,7 @@ fn matter() -> Matter {
         role: "coder".to_owned(),
         headline: "Create the UserProfile model.".to_owned(),
         files: vec!["src/profile.py".to_owned(), "src/models.py".to_owned()],
+        marks: String::new(),
     }
 }
 

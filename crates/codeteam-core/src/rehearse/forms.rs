@@ -95,9 +95,10 @@ fn verdicts(choice: Choice, why: &str, told: &Told) -> Vec<Value> {
     let resolved: Vec<Value> = open.map(|id| json!({"id": id, "state": "fixed"})).collect();
     let status = if yes { "APPROVED" } else { "CHANGES_REQUESTED" };
     let task = told.task.as_deref().unwrap_or("T1");
+    let issues: &[&str] = if yes { &[] } else { &[why] };
     vec![
         json!({"verdict": choice, "reason": why, "resolved": resolved}),
-        json!({"approved": yes, "reason": why, "issues": []}),
+        json!({"approved": yes, "reason": why, "issues": issues}),
         json!({"task_id": task, "passed": yes, "report": why}),
         json!({"status": status, "issues": [], "suggestions": [why]}),
     ]

@@ -122,6 +122,7 @@ impl<'a> World<'a> {
             sandbox: Sandbox::None,
             accounts: BTreeMap::new(),
             resting: BTreeMap::new(),
+            hands: crate::hands::Hands::default(),
         }
     }
 

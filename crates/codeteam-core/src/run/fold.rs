@@ -1,25 +1,25 @@
 //! How each event changes a run.
 
+mod attempts;
 mod frames;
+mod people;
 mod tasks;
 
 use std::sync::Arc;
 
+use self::attempts::{judge, judged_round, receive, record_vote, remember, settle};
 use self::frames::{end_frame, enter, open_frame, reopen, resume_frame};
+use self::people::{answered, decide_on, record_decision};
 use self::tasks::{change_task, forget_dropped, rebuild_schedules, set_plan};
 use super::{Outstanding, Run, TaskRecord};
 use crate::budget::{Budget, Usage};
 use crate::event::{Delivered, Event, RunStarted};
 use crate::feedback::Failed;
-use crate::frame::{
-    Feedback, Frame, FrameChange, Item, Judged, Question, QuestionKind, Session, Slot, SlotState,
-    Stage, Tip, Work,
-};
-use crate::ids::{AttemptId, FramePath, StepId};
-use crate::record::{Ballot, Decided, GateRun};
-use crate::role::Kind;
-use crate::submission::Submission;
-use crate::workflow::{StepKind, Writes};
+use crate::frame::{Feedback, Frame, Item, Slot, SlotState, Stage, Tip, Work};
+use crate::hands::{Hands, is_session};
+use crate::ids::{AttemptId, FramePath};
+use crate::record::GateRun;
+use crate::workflow::StepKind;
 
 /// Folds one event into a run. Total: an event that does not fit changes nothing but the count.
 #[expect(
@@ -40,6 +40,26 @@ pub fn apply(run: &mut Run, event: &Event) {
             run.integrating.clear();
         }
         Event::RunReopened { .. } => reopen(run),
+        Event::WorkersReassigned { hands, change, .. } => {
+            run.hands = *hands;
+            if let Some(made) = change {
+                with(run, &made.frame, |f| {
+                    f.tree = made.tree.clone();
+                    f.change = Some(made.change.clone());
+                    f.record.made = f.round;
+                    f.outputs.text = None;
+                    f.accepted_by = None;
+                });
+            }
+        }
+        Event::Accepted {
+            frame, by, note, ..
+        } => with(run, frame, |f| {
+            f.accepted = f.change.as_ref().map(|change| change.patch.clone());
+            f.accepted_by = Some(by.clone());
+            f.log.said(by, "accept", note);
+            decide_on(f, "accept", note, by, (false, false));
+        }),
         Event::FrameOpened { frame, item, base } => open_frame(run, frame, item, base),
         Event::FrameResumed { frame } => resume_frame(run, frame),
         Event::FrameEnded { frame, outcome } => end_frame(run, frame, outcome),
@@ -70,7 +90,11 @@ pub fn apply(run: &mut Run, event: &Event) {
                 reserved: *reserved,
                 counted,
             };
-            run.outstanding.insert(id.fence, launch);
+            // A session is nothing that was launched: it need not say what became of it.
+            let handed = run.hands == Hands::Session && worker.as_ref().is_some_and(is_session);
+            if !handed {
+                run.outstanding.insert(id.fence, launch);
+            }
             with_slot(run, id, |slot| {
                 slot.id = id.clone();
                 slot.work = work.clone();
@@ -391,6 +415,8 @@ fn begin(run: &mut Run, started: &RunStarted) {
     run.templates = Arc::new(started.templates.clone());
     run.strategies = Arc::new(started.strategies.clone());
     run.message = Arc::new(started.message.clone());
+    run.hands = started.hands;
+    run.began_in = started.hands;
     for (account, until) in &started.resting {
         run.parks.park(account, *until);
     }
@@ -425,28 +451,6 @@ fn with(run: &mut Run, path: &FramePath, change: impl FnOnce(&mut Frame)) {
     }
 }
 
-/// Keeps the session that a worker has told of, and forgets an earlier one if it told of none.
-fn remember(run: &mut Run, id: &AttemptId, session: Option<&str>, spent: Usage) {
-    with(run, &id.frame, |f| {
-        let worker = f.slot(id).and_then(|slot| slot.worker.clone());
-        let key = (id.step.clone(), id.slot);
-        let (Some(session), Some(worker)) = (session, worker) else {
-            f.sessions.remove(&key);
-            return;
-        };
-        let known = f.sessions.get(&key).filter(|known| known.id == session);
-        let mut usage = known.map_or_else(Usage::default, |known| known.usage);
-        usage.add(spent);
-        let session = Session {
-            worker,
-            id: session.to_owned(),
-            turns: known.map_or(0, |known| known.turns) + 1,
-            usage,
-        };
-        f.sessions.insert(key, session);
-    });
-}
-
 /// Changes the slot an attempt belongs to, whichever of its tries is current.
 fn with_slot(run: &mut Run, id: &AttemptId, change: impl FnOnce(&mut Slot)) {
     with(run, &id.frame, |f| {
@@ -463,253 +467,4 @@ fn finish_slot(frame: &mut Frame, id: &AttemptId) {
     if let Some(slot) = frame.slot_mut(id) {
         slot.state = SlotState::Done(None);
     }
-}
-
-fn settle(run: &mut Run, id: &AttemptId, usage: Usage) {
-    if let Some(Outstanding {
-        reserved,
-        counted: true,
-        ..
-    }) = run.outstanding.remove(&id.fence)
-    {
-        run.budget.settle(reserved, usage);
-        with(run, &id.frame, |f| f.spent.add(reserved, usage));
-    }
-}
-
-fn judge(
-    frame: &mut Frame,
-    step: &StepId,
-    approved: bool,
-    tree: &crate::ids::Tree,
-    by_checks: bool,
-) {
-    let patch = frame.change.as_ref().map(|change| change.patch.clone());
-    let verdict = Judged {
-        approved,
-        tree: tree.clone(),
-        patch,
-        by_checks,
-    };
-    frame.verdicts.insert(step.clone(), verdict);
-}
-
-fn receive(
-    run: &mut Run,
-    id: &AttemptId,
-    submission: &Submission,
-    change: Option<&(crate::ids::Tree, FrameChange)>,
-    vote: Option<bool>,
-    writes: Option<Writes>,
-) {
-    if let Submission::Verdict(verdict) = submission {
-        record_vote(run, id, vote, &verdict.reason);
-    }
-    with(run, &id.frame, |f| {
-        if let Some(slot) = f.slot_mut(id) {
-            slot.state = SlotState::Done(vote);
-        }
-        match submission {
-            Submission::Requirements(r) => f.outputs.requirements = Some(r.requirements.clone()),
-            Submission::Design(d) => f.outputs.take_design(&id.step, d),
-            Submission::Text(t) => match writes {
-                Some(Writes::Message) => f.outputs.text = Some(t.message.clone()),
-                Some(Writes::Brief) => f.outputs.brief = Some(t.message.clone()),
-                Some(Writes::Log) => f.log.shorten(&t.message),
-                // Which task comes first is another event's to say.
-                None => {}
-            },
-            Submission::Change(c) => {
-                let files = change.map_or(&[][..], |(_, change)| change.files.as_slice());
-                f.log.submitted(f.round, &id.step, c, files);
-                f.outputs.change = Some(c.clone());
-                f.outputs.text = None;
-                f.accepted_by = None;
-                f.handed = false;
-                f.feedback.clear();
-            }
-            Submission::Verdict(v) => {
-                let role = f
-                    .slots
-                    .get(id.slot as usize)
-                    .and_then(|slot| match &slot.work {
-                        Work::Role(role) => Some(role.as_str()),
-                        _ => None,
-                    });
-                f.log.judged(role.unwrap_or(id.step.as_str()), v);
-                f.reasons.insert(id.slot, v.reason.clone());
-            }
-            Submission::Plan(_) => {
-                f.outputs.settled = false;
-                f.feedback.clear();
-            }
-            Submission::Questions(_) | Submission::Blocked(_) => {}
-        }
-        if let Some((tree, change)) = change {
-            f.seen.record(&id.step, &change.patch, f.round);
-            f.tree = tree.clone();
-            f.change = Some(change.clone());
-            f.record.made = f.round;
-        }
-    });
-}
-
-/// The round of what is judged: a change belongs to the round it was made in.
-fn judged_round(frame: &Frame) -> u32 {
-    match frame.change {
-        Some(_) => frame.record.made,
-        None => frame.round,
-    }
-}
-
-/// Keeps what a gatekeeper said, for reports.
-fn record_vote(run: &mut Run, id: &AttemptId, vote: Option<bool>, reason: &str) {
-    let roles = Arc::clone(&run.roles);
-    with(run, &id.frame, |f| {
-        let work = f.slot(id).map(|slot| &slot.work);
-        let Some(Work::Role(role)) = work else {
-            return;
-        };
-        let known = roles.get(role);
-        if known.is_none_or(|known| known.kind != Kind::Gatekeeper) {
-            return;
-        }
-        let patch = f.change.as_ref().map(|change| change.patch.clone());
-        let ballot = Ballot {
-            role: role.clone(),
-            slot: id.slot,
-            generation: id.generation,
-            round: judged_round(f),
-            vote,
-            reason: reason.to_owned(),
-            tree: f.tree.clone(),
-            patch,
-        };
-        f.record.vote(&id.step, ballot);
-    });
-}
-
-/// Keeps what a person decided, for reports. Questions of roles are not about a change.
-fn record_decision(f: &mut Frame, event: &Event) {
-    let Stage::Asking(question) = &f.stage else {
-        return;
-    };
-    let Event::Answered {
-        answer,
-        note,
-        by,
-        rejects,
-        ..
-    } = event
-    else {
-        return;
-    };
-    if matches!(question.kind, QuestionKind::Analyst | QuestionKind::Message) {
-        return;
-    }
-    let patch = f.change.as_ref().map(|change| change.patch.clone());
-    let approved = |step: &StepId| {
-        let judged = f.verdicts.get(step);
-        judged.is_some_and(|v| v.approved && v.patch == patch)
-    };
-    let decided = Decided {
-        step: f.step.clone(),
-        answer: answer.clone(),
-        note: note.clone(),
-        by: by.clone(),
-        rejects: *rejects,
-        over: f.record.against(patch.as_ref(), approved),
-        patch,
-    };
-    f.record.decide(judged_round(f), decided);
-}
-
-/// What a person says when they want the plan and no more questions.
-const SAVE_PLAN: &str = "/save_plan";
-
-fn answered(f: &mut Frame, event: &Event) {
-    let Stage::Asking(question) = &f.stage else {
-        return;
-    };
-    let Event::Answered {
-        answer,
-        note,
-        by,
-        resets,
-        rejects,
-        reverts,
-        change,
-        over,
-        ..
-    } = event
-    else {
-        return;
-    };
-    let question = question.clone();
-    match question.kind {
-        QuestionKind::Analyst => {
-            f.question_rounds += 1;
-            let said = match answer.trim().strip_prefix(SAVE_PLAN) {
-                Some(rest) => {
-                    f.outputs.settled = true;
-                    let rest = rest.trim();
-                    if rest.is_empty() {
-                        "That is all; write the plan now."
-                    } else {
-                        rest
-                    }
-                }
-                None => answer,
-            };
-            let understood = Some(&question.text).filter(|text| *text != Question::UNCLEAR);
-            let points = understood.into_iter().chain(&question.points);
-            let points = points.cloned().collect();
-            f.outputs.answers.push((points, said.to_owned()));
-        }
-        QuestionKind::Message => f.outputs.text = Some(answer.to_owned()),
-        QuestionKind::Degraded => f.level_accepted = answer == "accept",
-        QuestionKind::Step if !rejects && change.is_none() => {
-            f.accepted = f.change.as_ref().map(|change| change.patch.clone());
-            f.accepted_by = (!over.is_empty()).then(|| by.clone());
-            f.answered.insert(f.step.clone(), answer.to_owned());
-        }
-        _ => {
-            f.answered.insert(f.step.clone(), answer.to_owned());
-        }
-    }
-    if question.kind != QuestionKind::Analyst {
-        f.log.said(by, answer, note);
-    }
-    if *resets {
-        f.reset_counts();
-    }
-    if *rejects {
-        f.round += 1;
-        f.rejected += 1;
-    }
-    if let Some((tree, change)) = change.as_deref() {
-        f.seen.record(&f.step, &change.patch, f.round);
-        f.tree = tree.clone();
-        f.change = Some(change.clone());
-        f.record.made = f.round;
-        f.handed = true;
-        f.outputs.text = None;
-        f.accepted_by = None;
-        f.feedback.clear();
-    }
-    if *reverts {
-        f.tree = f.base.tree.clone();
-        f.change = None;
-        f.handed = false;
-        f.accepted_by = None;
-    }
-    if !note.trim().is_empty() {
-        let feedback = Feedback {
-            from: f.step.clone(),
-            text: note.to_owned(),
-            body: None,
-        };
-        f.feedback.push(feedback);
-    }
-    f.stage = Stage::Working;
 }

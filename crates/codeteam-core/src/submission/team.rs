@@ -30,13 +30,16 @@ pub(super) fn name(kind: Kind, native: &str) -> Option<&'static str> {
     }
 }
 
-pub(super) fn verdict(said: Judged) -> Submission {
+pub(super) fn verdict(said: Judged) -> Result<Submission, String> {
+    if !said.approved && said.issues.iter().all(|issue| issue.trim().is_empty()) {
+        return Err("at `issues`: a rejection names at least one issue".to_owned());
+    }
     let finding = |title: String| Report {
         severity: Severity::Major,
         title,
         ..Report::default()
     };
-    Submission::Verdict(Verdict {
+    Ok(Submission::Verdict(Verdict {
         verdict: if said.approved {
             Choice::Approve
         } else {
@@ -45,5 +48,5 @@ pub(super) fn verdict(said: Judged) -> Submission {
         reason: said.reason,
         findings: said.issues.into_iter().map(finding).collect(),
         resolved: Vec::new(),
-    })
+    }))
 }

@@ -323,9 +323,22 @@ fn each_words(over: Over, cap: usize, halt: bool) -> String {
 }
 
 fn limits(workflow: &Workflow) -> String {
-    let then = match workflow.on_exhausted {
-        Exhausted::Fail => "then it fails",
-        Exhausted::Ask => "then a person decides",
+    let judge = workflow
+        .steps
+        .values()
+        .find(|step| matches!(step.kind, StepKind::Person { exhausted, .. } if exhausted));
+    let then = match (workflow.on_exhausted, judge) {
+        (Exhausted::Ask, _) => "then a person decides".to_owned(),
+        (Exhausted::Fail, None) => "then it fails".to_owned(),
+        (Exhausted::Fail, Some(judge)) => {
+            let condition = judge.when.as_ref().map(condition);
+            let condition = condition.map(|when| format!(" if {when}, else it fails"));
+            let id = &judge.id;
+            format!(
+                "then a person decides at {id}{}",
+                condition.unwrap_or_default()
+            )
+        }
     };
     let rounds = workflow.max_rounds.map(|n| format!("{n} rounds"));
     let steps = workflow.max_steps.map(|n| format!("{n} steps"));

@@ -94,7 +94,7 @@ fn work(world: &World, id: &AttemptId) -> Input {
         Kind::Implementer => json!({"summary": "done"}),
         Kind::Gatekeeper if told.contract == codeteam_core::role::Contract::TeamMcp => {
             // Two rounds are rejected.
-            json!({"approved": told.round > 2, "reason": "seen", "issues": []})
+            json!({"approved": told.round > 2, "reason": "seen", "issues": if told.round > 2 { vec![] } else { vec!["one"] }})
         }
         Kind::Gatekeeper => json!({"verdict": "approve", "reason": "seen"}),
         Kind::Scribe => json!({"message": format!("Do {who}")}),
@@ -123,6 +123,7 @@ fn work(world: &World, id: &AttemptId) -> Input {
         report: Box::new(WorkerReport {
             session: None,
             log: None,
+            edited: Vec::new(),
             end,
             usage: spent(100),
             transcript: None,

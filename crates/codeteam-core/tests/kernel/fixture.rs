@@ -2,6 +2,7 @@
 
 use codeteam_core::budget::Limits;
 use codeteam_core::event::RunStarted;
+use codeteam_core::hands::Hands;
 use codeteam_core::ids::{TaskId, Time};
 use codeteam_core::message::Format;
 use codeteam_core::plan::{Phase, Plan, Task};
@@ -14,7 +15,9 @@ pub(crate) const SEQUENCE: &str = include_str!("../workflows/sequence.yml");
 pub(crate) const HALTING: &str = include_str!("../workflows/halting.yml");
 pub(crate) const PHASES: &str = include_str!("../workflows/phases.yml");
 pub(crate) const TALKING: &str = include_str!("../workflows/talking.yml");
-pub(crate) const ALL: [&str; 5] = [EACH_TASK, SEQUENCE, HALTING, PHASES, TALKING];
+/// One change in a session's hands, with gates, several judges at a step, and a person outside.
+pub(crate) const SESSION: &str = include_str!("../workflows/session.yml");
+pub(crate) const ALL: [&str; 6] = [EACH_TASK, SEQUENCE, HALTING, PHASES, TALKING, SESSION];
 
 /// How a run is to start.
 #[derive(Clone, Debug)]
@@ -23,6 +26,7 @@ pub(crate) struct Start {
     pub plan: Option<Plan>,
     pub limits: Limits,
     pub message: Format,
+    pub hands: Hands,
 }
 
 impl Start {
@@ -33,6 +37,11 @@ impl Start {
             plan: None,
             limits: Limits::default(),
             message: Format::default(),
+            hands: if workflow == SESSION {
+                Hands::Session
+            } else {
+                Hands::Workers
+            },
         }
     }
 
@@ -100,6 +109,7 @@ impl Start {
             resting: std::collections::BTreeMap::new(),
             rules: Vec::new(),
             templates: std::collections::BTreeMap::new(),
+            hands: self.hands,
         })
     }
 }

@@ -60,6 +60,13 @@ impl Watch {
                     told.accepted.clone_from(&told.patch);
                 }
             }
+            Event::Accepted { frame, .. } => {
+                let told = self.told(frame);
+                told.accepted.clone_from(&told.patch);
+            }
+            Event::WorkersReassigned {
+                change: Some(made), ..
+            } => self.told(&made.frame).patch = Some(made.change.patch.clone()),
             Event::Committed { id, tree, .. } => self.judge_commit(run, &id.frame, tree),
             Event::FrameOpened { frame, .. } | Event::FrameResumed { frame } => {
                 assert!(!self.completed.contains(frame), "{frame} is done twice");

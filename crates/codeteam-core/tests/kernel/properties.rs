@@ -6,7 +6,7 @@ use codeteam_core::input::{Decision, Integrated, Rebased, WorkerEnd};
 use codeteam_core::{Event, Input, Run};
 use proptest::prelude::*;
 
-use crate::fixture::{ALL, PHASES, SEQUENCE, Start};
+use crate::fixture::{ALL, PHASES, SEQUENCE, SESSION, Start};
 use crate::seeded::go_on;
 use crate::workers::{Luck, some_plan};
 use crate::world::{World, attempt_of};
@@ -99,7 +99,7 @@ proptest! {
     ) {
         let mut luck = Luck::new(seed);
         let mut start = Start::of(ALL[workflow]);
-        if ALL[workflow] != SEQUENCE {
+        if ![SEQUENCE, SESSION].contains(&ALL[workflow]) {
             start.plan = Some(some_plan(&mut luck, ALL[workflow] == PHASES));
         }
         let mut world = World::begin(&start);

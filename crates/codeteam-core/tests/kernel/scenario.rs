@@ -12,6 +12,9 @@
 //! run/one commit breaks "why"       it cannot be done at all
 //! person run/one yes note: why      a person answers; `stale` before the answer names an old one
 //! person run/one edit writes a=1    a person answers with a change of their own
+//! reply run/one yes                 a session answers in a person's name
+//! accept                            a person takes a change as it is, unasked
+//! give workers with a=1             the run passes into other hands, with what was made
 //! abort | retry [frame] | skip task | raise 100 | plan one: a.rs; two: b.rs < one
 //! crash                             codeteam dies; `crash after run/one commit` does that first
 //! +5s                               time passes
@@ -25,8 +28,10 @@
 //! begins.
 
 use codeteam_core::assignment::{Assignment, assignment};
+use codeteam_core::event::Unsubmitted;
 use codeteam_core::failure::{Facts, Quota, Stage, Trouble};
 use codeteam_core::frame::{FrameChange, Work};
+use codeteam_core::hands::Hands;
 use codeteam_core::ids::{AttemptId, FramePath, Tree};
 use codeteam_core::input::{Decision, WorkerEnd};
 use codeteam_core::role::{Contract, Kind};
@@ -103,7 +108,20 @@ fn command(world: &mut World, line: &str) -> Vec<Event> {
             let by = "ann".to_owned();
             world.feed(&Input::PlanEdited { at, by, plan })
         }
-        "person" | "abort" | "retry" | "skip" | "raise" => {
+        "reply" => {
+            let (frame, said) = rest.split_once(' ').unwrap();
+            let asked = world.questions();
+            let question = asked.iter().find(|q| q.id.frame.as_str() == frame);
+            let question = question.expect("a question is open there").id.clone();
+            let (by, answer) = ("session".to_owned(), said.to_owned());
+            world.feed(&Input::Replied {
+                at,
+                by,
+                question,
+                answer,
+            })
+        }
+        "person" | "abort" | "retry" | "skip" | "raise" | "accept" | "give" => {
             let decision = decision(world, verb, rest);
             world.decide(decision)
         }
@@ -135,6 +153,27 @@ fn decision(world: &World, verb: &str, rest: &str) -> Decision {
             note,
         },
         "skip" => Decision::Skip { task: rest.into() },
+        "accept" => Decision::Accept { frame: None, note },
+        "give" => {
+            let (to, written) = rest.split_once(" with ").unwrap_or((rest, ""));
+            let change = (!written.is_empty()).then(|| {
+                let frame = FramePath::root();
+                let from = &world.run.frames[&frame];
+                let id = from.slots[0].id.clone();
+                let (tree, change) = write(world, &id, &from.tree, written);
+                Box::new(Unsubmitted {
+                    frame,
+                    tree,
+                    change,
+                })
+            });
+            let to = if to == "workers" {
+                Hands::Workers
+            } else {
+                Hands::Session
+            };
+            Decision::Reassign { to, change }
+        }
         "raise" => {
             let limits = codeteam_core::budget::Limits {
                 money_microusd: Some(rest.parse().unwrap()),

@@ -8,6 +8,7 @@ mod people;
 mod plans;
 mod reviewers;
 mod rounds;
+mod session;
 mod talking;
 mod tries;
 

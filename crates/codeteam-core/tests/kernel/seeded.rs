@@ -4,12 +4,15 @@
 use std::collections::BTreeMap;
 
 use codeteam_core::budget::Limits;
+use codeteam_core::event::Unsubmitted;
+use codeteam_core::hands::Hands;
 use codeteam_core::ids::TaskId;
 use codeteam_core::input::Decision;
 use codeteam_core::workflow::Exhausted;
 use codeteam_core::{Effect, Event, Input, Run};
 
-use crate::fixture::{ALL, PHASES, SEQUENCE, Start};
+use crate::fixture::{ALL, PHASES, SEQUENCE, SESSION, Start};
+use crate::git;
 use crate::workers::{Luck, perform, reply, some_plan};
 use crate::world::{World, attempt_of};
 
@@ -21,7 +24,7 @@ fn play(seed: u64) -> World {
     let mut luck = Luck::new(seed);
     let workflow = ALL[usize::try_from(seed).unwrap() % ALL.len()];
     let mut start = Start::of(workflow).cap(usize::try_from(1 + luck.below(4)).unwrap());
-    if luck.percent(70) && workflow != SEQUENCE {
+    if luck.percent(70) && ![SEQUENCE, SESSION].contains(&workflow) {
         start.plan = Some(some_plan(&mut luck, workflow == PHASES));
     }
     if luck.percent(30) {
@@ -107,7 +110,7 @@ pub(crate) fn go_on(world: &mut World, luck: &mut Luck, trouble: u64) {
 /// Something nobody needs.
 fn nuisance(world: &mut World, luck: &mut Luck, trouble: u64) {
     let flights: Vec<Effect> = world.flights.values().cloned().collect();
-    match luck.below(13) {
+    match luck.below(17) {
         0..=2 => {
             world.crash();
         }
@@ -144,7 +147,29 @@ fn nuisance(world: &mut World, luck: &mut Luck, trouble: u64) {
             world.decide(Decision::Skip { task });
         }
         11 => world.git.push("b.rs", "someone"),
-        12 if luck.percent(30) => {
+        12..=13 => {
+            let to = *luck.pick(&[Hands::Session, Hands::Workers]);
+            let change = luck.percent(50).then(|| unsubmitted(world)).flatten();
+            world.decide(Decision::Reassign { to, change });
+        }
+        14 => {
+            let note = String::new();
+            world.decide(Decision::Accept { frame: None, note });
+        }
+        15 => {
+            let questions = world.questions();
+            if let Some(question) = questions.first() {
+                let said = *luck.pick(&["yes", "no", "continue", "accept", "skip", "email"]);
+                let (at, by) = (world.now, "session".to_owned());
+                world.feed(&Input::Replied {
+                    at,
+                    by,
+                    question: question.id.clone(),
+                    answer: said.to_owned(),
+                });
+            }
+        }
+        16 if luck.percent(30) => {
             let reason = String::new();
             world.decide(Decision::Abort { reason });
         }
@@ -155,6 +180,25 @@ fn nuisance(world: &mut World, luck: &mut Luck, trouble: u64) {
             world.decide(Decision::Retry { frame, note });
         }
     }
+}
+
+/// What a session may have in its checkout.
+fn unsubmitted(world: &World) -> Option<Box<Unsubmitted>> {
+    let frame = world.run.frames.values().find(|f| !f.is_ended())?;
+    let (frame, from, base) = (
+        frame.path.clone(),
+        frame.tree.clone(),
+        frame.base.tree.clone(),
+    );
+    let mut files = git::files(&from);
+    files.insert("d.rs".to_owned(), "half".to_owned());
+    let tree = git::tree(&files);
+    let change = git::change("a session", &base, &tree);
+    Some(Box::new(Unsubmitted {
+        frame,
+        tree,
+        change,
+    }))
 }
 
 fn put_fence_back(input: &mut Input) {
@@ -202,7 +246,7 @@ fn play_dying_always(seed: u64) -> World {
     let mut luck = Luck::new(seed);
     let workflow = ALL[usize::try_from(seed).unwrap() % ALL.len()];
     let mut start = Start::of(workflow).cap(usize::try_from(1 + luck.below(4)).unwrap());
-    if workflow != SEQUENCE {
+    if ![SEQUENCE, SESSION].contains(&workflow) {
         start.plan = Some(some_plan(&mut luck, workflow == PHASES));
     }
     start.compiled.workflow.on_exhausted = Exhausted::Fail;
@@ -297,6 +341,29 @@ fn people_on_the_loop_keep_every_promise() {
             "committed",
         ],
     );
+}
+
+#[test]
+fn a_session_keeps_every_promise() {
+    share(
+        5,
+        &[
+            "workers_reassigned",
+            "accepted",
+            "decision_refused",
+            "attempt_failed",
+            "answered",
+            "run_reopened",
+            "committed",
+        ],
+    );
+}
+
+#[test]
+fn a_session_survives_dying_after_every_append_and_every_effect() {
+    for seed in (5..1_250).step_by(ALL.len()) {
+        play_dying_always(seed);
+    }
 }
 
 #[test]

@@ -42,6 +42,20 @@ pub(crate) fn tell(event: &Event) -> String {
     let text = match event {
         Event::RunStarted(started) => format!("run started: {}", started.workflow.name),
         Event::RunEnded { outcome: how, .. } => format!("the run ended: {}", outcome(how)),
+        Event::WorkersReassigned { hands, by, change } => {
+            let along = change.as_ref().map(|made| format!(", with {}", made.tree));
+            format!(
+                "{by} gave it to {}{}",
+                word(hands),
+                along.unwrap_or_default()
+            )
+        }
+        Event::Accepted {
+            frame, by, over, ..
+        } => {
+            let over: Vec<&str> = over.iter().map(StepId::as_str).collect();
+            format!("{frame}: {by} accepted it over {}", over.join(", "))
+        }
         Event::FrameOpened { frame, base, .. } => format!("{frame} opened on {}", base.commit),
         Event::FrameResumed { frame } => format!("{frame} resumed"),
         Event::FrameEnded {

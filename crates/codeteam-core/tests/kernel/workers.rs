@@ -91,6 +91,7 @@ fn work(world: &World, luck: &mut Luck, id: &AttemptId, trouble: u64) -> Input {
     let report = WorkerReport {
         session: luck.percent(50).then(|| "s".to_owned()),
         log: None,
+        edited: Vec::new(),
         end,
         usage,
         transcript: None,

@@ -2,6 +2,7 @@
 //! input → decide → append → apply → start what is due and missing, cancel what is not due.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use codeteam_core::budget::Usage;
 use codeteam_core::event::CheckResult;
@@ -22,6 +23,8 @@ pub(crate) struct World {
     pub run: Run,
     /// The durable log: one line of JSON per event.
     pub log: Vec<String>,
+    /// The events of the log as they were read from it, once: to read is most of a replay.
+    pub told: Vec<Rc<Event>>,
     pub git: Git,
     pub now: Time,
     /// What is being performed.
@@ -39,6 +42,7 @@ impl World {
         let mut world = Self {
             run: Run::default(),
             log: Vec::new(),
+            told: Vec::new(),
             now: Time(1_000),
             flights: BTreeMap::new(),
             cancelled: Vec::new(),
@@ -74,6 +78,7 @@ impl World {
             let read = Event::read(event.version(), line).unwrap();
             assert_eq!(read, *event, "{line}");
             apply(&mut told, &read);
+            self.told.push(Rc::new(read));
         }
         assert!(told == self.run, "the log tells another story");
         self.log.extend(lines);
@@ -116,12 +121,7 @@ impl World {
             .collect();
         self.flights.clear();
         self.cancelled.clear();
-        let events: Vec<Event> = self
-            .log
-            .iter()
-            .map(|l| Event::read(1, l).unwrap())
-            .collect();
-        let rebuilt = Run::replay(&events);
+        let rebuilt = Run::replay(self.told.iter().map(Rc::as_ref));
         assert!(rebuilt == self.run, "replay is not what was");
         self.run = rebuilt;
         let at = self.now;
@@ -149,6 +149,7 @@ impl World {
             report: Box::new(WorkerReport {
                 session: None,
                 log: None,
+                edited: Vec::new(),
                 end,
                 usage: spent(cost),
                 transcript: None,

@@ -150,7 +150,25 @@ fn set_by_hand(sources: &mut Sources, set: &str) -> Result<Node, Fault> {
         let fault = Fault::at(place, format!("`--set {set}` sets nothing"));
         return Err(fault.hint("write it as `--set limits.max_minutes=30`"));
     };
-    said(sources, "command line (`--set`)", path.trim(), value)
+    let source = "command line (`--set`)";
+    // What has no braces is no mapping to whoever writes it, and what is only a comment is not nothing.
+    let plain = !value.trim_start().starts_with('{');
+    if plain && (value.contains(": ") || value.trim_start().starts_with('#')) {
+        let read = yaml::read(sources, source, value)?;
+        if read.as_map().is_some() {
+            let fault = Fault::at(read.place, format!("`{value}` is no text to YAML"));
+            return Err(fault.hint(quoted(path.trim(), value)));
+        }
+    }
+    said(sources, source, path.trim(), value)
+        .map_err(|fault| fault.hint(quoted(path.trim(), value)))
+}
+
+/// How a value is written for a shell that is a text to YAML, whatever is in it.
+fn quoted(path: &str, value: &str) -> String {
+    let text = value.replace('\\', r"\\").replace('"', r#"\""#);
+    let text = text.replace('\'', r"'\''");
+    format!("a text goes between quotes: `--set '{path}=\"{text}\"'`")
 }
 
 /// A value at a path, as one layer.

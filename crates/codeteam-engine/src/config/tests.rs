@@ -97,6 +97,34 @@ fn what_the_environment_and_the_command_line_say_wrongly_is_named_so() {
     );
     folders.origins.set = vec!["limits.max_minutes".to_owned()];
     assert!(folders.load().unwrap_err().contains("sets nothing"));
+    // What YAML does not take for a text is shown as it must be written.
+    for value in [
+        "{type}: {scope}",
+        "feat: it's",
+        "[x] a",
+        "*a",
+        "#1 {summary}",
+        "\"a",
+    ] {
+        folders.origins.set = vec![format!("git.commit_message_format={value}")];
+        let error = folders.load().unwrap_err();
+        let text = value.replace('"', "\\\"").replace('\'', "'\\''");
+        let quoted = format!("`--set 'git.commit_message_format=\"{text}\"'`");
+        assert!(error.contains(&quoted), "{value}: {error}");
+        folders.origins.set = vec![format!(
+            "git.commit_message_format=\"{}\"",
+            text.replace("'\\''", "'")
+        )];
+        folders.load().unwrap();
+    }
+    for value in [
+        "limits={ max_minutes: 3 }",
+        "rules=[\"a: b\"]",
+        "limits.max_minutes=",
+    ] {
+        folders.origins.set = vec![value.to_owned()];
+        folders.load().unwrap();
+    }
 }
 
 #[test]

@@ -9,8 +9,9 @@ use codeteam_context::find::meaning::Model;
 use codeteam_core::budget;
 use codeteam_core::event::Sandbox;
 use codeteam_core::frame::Tip;
+use codeteam_core::hands::Hands;
 use codeteam_core::ids::{Account, Commit, RoleName, TaskId, Tree, WorkerName};
-use codeteam_core::message::Format;
+use codeteam_core::message::{self, Format};
 use codeteam_core::plan::{self, Plan};
 use codeteam_core::role::{Kind, Role};
 use codeteam_core::schedule::Status;
@@ -55,6 +56,8 @@ pub struct Prepared {
     /// The form of commit messages.
     pub(super) message: Format,
     pub(super) sandbox: Sandbox,
+    /// In whose hands it will be.
+    pub(super) hands: Hands,
     pub(super) accounts: BTreeMap<WorkerName, Account>,
     pub(super) rules: Vec<String>,
     pub(super) templates: BTreeMap<String, String>,
@@ -196,7 +199,14 @@ impl Project {
         Ok(Prepared {
             goal: goal.to_owned(),
             identity,
-            message: git.message(),
+            message: match git.message() {
+                // Unless something is configured, the commits of a session tell whose they are.
+                Format::Free if request.hands == Hands::Session => {
+                    Format::Template(message::SESSION.to_owned())
+                }
+                said => said,
+            },
+            hands: request.hands,
             accounts: workers::accounts(&self.config, compiled.roles.values()),
             compiled,
             plan,
@@ -308,13 +318,18 @@ impl Project {
         let default = match said {
             Some(said) => WorkerName(said.clone()),
             None if script.is_some() => WorkerName::from(dialect::Name::Scripted.as_str()),
+            // A session needs no worker; without one it cannot be passed on to workers.
+            None if is_needed && request.hands == Hands::Session => {
+                workers::default(&self.config, &self.env).unwrap_or_default()
+            }
             None if is_needed => {
                 workers::default(&self.config, &self.env).ok_or(Error::NoWorker)?
             }
             None => WorkerName::default(),
         };
         for role in compiled.roles.values_mut() {
-            if role.workers.is_empty() || request.worker.is_some() {
+            let named = request.worker.is_some();
+            if (role.workers.is_empty() && !default.0.is_empty()) || named {
                 let workers = vec![default.clone()];
                 // A model is the model of the worker it was named for.
                 if !role.workers.is_empty() && role.workers != workers {

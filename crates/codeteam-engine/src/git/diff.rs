@@ -82,16 +82,37 @@ impl Diff {
 
 /// Runs the diff with a call that says in which repository.
 pub(super) fn run(git: &Git, call: Call, from: &Oid, to: &Oid) -> Result<Diff, Error> {
-    let call = call
-        .args([
-            "diff-tree",
-            "-r",
-            "--raw",
-            "--patch",
-            "--no-abbrev",
-            "--full-index",
-            "--binary",
-        ])
+    let call = call.arg("diff-tree").args(["--raw", "--patch", "--binary"]);
+    let call = between(call, from, to);
+    let output = git.run(&call)?;
+    parse(&output).ok_or_else(|| call.unexpected("a garbled list of files"))
+}
+
+/// The files that differ, and nothing of what is in them.
+pub(super) fn files(git: &Git, call: Call, from: &Oid, to: &Oid) -> Result<Vec<Changed>, Error> {
+    let call = between(call.args(["diff-tree", "--raw"]), from, to);
+    let diff = parse(&git.run(&call)?);
+    let diff = diff.ok_or_else(|| call.unexpected("a garbled list of files"))?;
+    Ok(diff.files)
+}
+
+/// The lines that differ, but for bytes and longer files.
+pub(super) fn lines(
+    git: &Git,
+    call: Call,
+    from: &Oid,
+    to: &Oid,
+    longest: usize,
+) -> Result<Vec<u8>, Error> {
+    // What is longer is not even read.
+    let option = format!("core.bigFileThreshold={longest}");
+    let call = call.args(["-c", &option, "diff-tree", "--patch"]);
+    git.run(&between(call, from, to))
+}
+
+/// The options of all diffs, spelt out, so that no configuration of the repository changes a patch.
+fn between(call: Call, from: &Oid, to: &Oid) -> Call {
+    call.args(["-r", "--no-abbrev", "--full-index"])
         .args([
             "--no-renames",
             "--no-ext-diff",
@@ -99,7 +120,6 @@ pub(super) fn run(git: &Git, call: Call, from: &Oid, to: &Oid) -> Result<Diff, E
             "--no-color",
             "--no-relative",
         ])
-        // Spelt out, so that no configuration of the repository changes a patch.
         .args([
             "--src-prefix=a/",
             "--dst-prefix=b/",
@@ -117,9 +137,7 @@ pub(super) fn run(git: &Git, call: Call, from: &Oid, to: &Oid) -> Result<Diff, E
             "--end-of-options",
         ])
         .arg(from)
-        .arg(to);
-    let output = git.run(&call)?;
-    parse(&output).ok_or_else(|| call.unexpected("a garbled list of files"))
+        .arg(to)
 }
 
 /// The raw lines, an empty line, the patch.

@@ -214,6 +214,31 @@ pub(super) fn blobs(git: &Git, call: &Call, ids: &[&Oid]) -> Result<BTreeMap<Oid
     Ok(found)
 }
 
+/// The lengths of blobs, those that are there, with a call that says in which repository.
+pub(super) fn sizes(git: &Git, call: &Call, ids: &[&Oid]) -> Result<BTreeMap<Oid, u64>, Error> {
+    let mut found = BTreeMap::new();
+    for ids in ids.chunks(ASKED) {
+        let mut asked = String::new();
+        for id in ids {
+            asked.push_str(id.as_str());
+            asked.push('\n');
+        }
+        let call = call.clone().args(["cat-file", "--batch-check"]);
+        let output = git.run(&call.stdin(asked.into_bytes()))?;
+        for line in String::from_utf8_lossy(&output).lines() {
+            let mut words = line.split(' ');
+            let id = words.next().and_then(Oid::parse);
+            let (kind, length) = (words.next(), words.next());
+            let length = length.and_then(|length| length.parse().ok());
+            // `<id> missing` has no length.
+            if let (Some(id), Some("blob"), Some(length)) = (id, kind, length) {
+                found.insert(id, length);
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// Reads what `cat-file --batch` has printed.
 fn objects(mut rest: &[u8], found: &mut BTreeMap<Oid, Vec<u8>>) -> Option<()> {
     while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {

@@ -16,7 +16,9 @@ use codeteam_sandbox::Access;
 
 use super::command::{Call, Git};
 use super::repo::{OWN_DIRECTORY, oid};
-use super::{Diff, Error, IndexEntry, ObjectFormat, Oid, Repo, TreeFile, diff, index, objects};
+use super::{
+    Changed, Diff, Error, IndexEntry, ObjectFormat, Oid, Repo, TreeFile, diff, index, objects,
+};
 use crate::process::{Launcher, View};
 
 /// A git directory, its index and its objects, beside a work tree.
@@ -217,6 +219,22 @@ impl PrivateDir {
         diff::run(&self.git, self.call(), from, to)
     }
 
+    /// Which files differ between two trees, without a patch. One process.
+    pub fn differing(&self, from: &Oid, to: &Oid) -> Result<Vec<Changed>, Error> {
+        diff::files(&self.git, self.call(), from, to)
+    }
+
+    /// The lines that differ between two trees, as a patch that cannot be applied: of bytes, and of
+    /// files longer than `longest`, it says no more than that they differ. One process.
+    pub fn lines(&self, from: &Oid, to: &Oid, longest: usize) -> Result<Vec<u8>, Error> {
+        diff::lines(&self.git, self.call(), from, to, longest)
+    }
+
+    /// The lengths of blobs, those that are there. One process for a thousand.
+    pub fn sizes(&self, ids: &[&Oid]) -> Result<BTreeMap<Oid, u64>, Error> {
+        objects::sizes(&self.git, &self.call(), ids)
+    }
+
     /// All plain files of a tree. One process.
     pub fn all_files_of(&self, tree: &Oid) -> Result<Vec<TreeFile>, Error> {
         objects::all_files(&self.git, self.call(), tree)
@@ -339,7 +357,7 @@ impl PrivateDir {
 }
 
 /// The pathspec that leaves exactly this path out.
-fn excluded(path: &Path) -> OsString {
+pub(super) fn excluded(path: &Path) -> OsString {
     let mut spec = OsString::from(":(top,exclude,literal)");
     spec.push(path);
     spec

@@ -10,7 +10,7 @@ use codeteam_core::ids::Commit;
 use codeteam_core::input::Input;
 use codeteam_core::workflow::Delivery;
 
-use super::{Context, Error, Job, now, oid, with_causes};
+use super::{Context, Error, Job, SCRATCH, now, oid, with_causes};
 use crate::artifacts;
 use crate::config::retired;
 use crate::git::{self, Expected, Oid, Repo, Strategy};
@@ -33,7 +33,7 @@ pub(super) fn deliver(
         Delivery::Forward {
             branch: Some(branch),
             at,
-        } => match forward(branch, at, &target, context)? {
+        } => match forward(job, branch, at, &target, context)? {
             None => {
                 retire(job, &target, context);
                 Delivered::Forward {
@@ -55,6 +55,7 @@ pub(super) fn deliver(
 /// Moves the user's branch forward and updates their checkout, if nothing of theirs is in the way;
 /// else says what is.
 fn forward(
+    job: &Job,
     branch: &str,
     at: &Commit,
     target: &Oid,
@@ -83,6 +84,10 @@ fn forward(
         return Ok(Some(format!(
             "`{branch}` is not checked out any more, {on}"
         )));
+    }
+    let scratch = context.engine.workspaces_of(&job.run).join(SCRATCH);
+    if job.in_session && repo.advance_to_same(branch, &found, target, &scratch)? {
+        return Ok(None);
     }
     match repo.merge_into_checkout(target, Strategy::FastForward) {
         Ok(merged) => Ok(astray(repo, branch, target, &merged.before)?),

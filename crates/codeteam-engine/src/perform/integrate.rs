@@ -10,7 +10,7 @@ use codeteam_core::ids::{BodyId, Commit, PatchId, RunId, Tree};
 use codeteam_core::input::{Input, Integrated, Rebased};
 
 use super::{Context, Error, Halt, Job, now, oid};
-use crate::git::{self, Expected, Merged, Oid, Signature};
+use crate::git::{self, CommitInfo, Expected, Merged, Oid, Signature};
 use crate::tell::short;
 
 /// The trailers of every commit codeteam makes.
@@ -112,12 +112,14 @@ pub(super) fn integrate(
         identity: engine.identity()?.cloned().ok_or(Halt::NoIdentity)?,
         seconds,
     };
-    let commit = engine.repo.commit(&wanted, &[&tip], &text, &signature)?;
+    let draft = drafted(job, &reference, &tip, context)?;
+    let parent = draft.as_ref().unwrap_or(&tip);
+    let commit = engine.repo.commit(&wanted, &[parent], &text, &signature)?;
     // The branch comes into being with the first commit on it.
-    let expected = if job.is_first_commit(onto) {
-        Expected::Missing
-    } else {
-        Expected::At(&tip)
+    let expected = match &draft {
+        Some(draft) => Expected::At(draft),
+        None if job.is_first_commit(onto) => Expected::Missing,
+        None => Expected::At(&tip),
     };
     let mut moved = engine.repo.update_ref(&reference, &commit, expected);
     if matches!(&moved, Err(git::Error::RefMoved { found: None, .. })) {
@@ -136,6 +138,31 @@ pub(super) fn integrate(
         Err(error) => return Err(error.into()),
     }
     answer(committed(&commit, tree, message))
+}
+
+/// The newest commit on top of the tip that keeps what a session has submitted, if there is nothing
+/// else on top of it.
+fn drafted(
+    job: &Job,
+    reference: &str,
+    tip: &Oid,
+    context: &Context<'_>,
+) -> Result<Option<Oid>, Error> {
+    let repo = &context.engine.repo;
+    if !job.in_session {
+        return Ok(None);
+    }
+    let Some(found) = repo.read_ref(reference)?.filter(|found| found != tip) else {
+        return Ok(None);
+    };
+    let commits = repo.commits_since(tip, &found)?;
+    let is_draft = |commit: &CommitInfo| {
+        commit.trailer(trailer::RUN) == Some(job.run.as_str())
+            && commit.trailer(trailer::VERIFIED).is_none()
+            && commit.trailer(trailer::ACCEPTED).is_none()
+    };
+    let only_drafts = !commits.is_empty() && commits.iter().all(is_draft);
+    Ok(only_drafts.then_some(found))
 }
 
 /// The branch is not where it was expected: because this very commit was made before codeteam
@@ -180,6 +207,16 @@ fn committed(commit: &Oid, tree: &Tree, message: &str) -> Integrated {
         tree: tree.clone(),
         message: message.to_owned(),
     }
+}
+
+/// The trailers of a commit that keeps what a session has submitted: nothing is said of it yet.
+pub(super) fn draft_trailers(run: &RunId, task: &str, by: &str) -> String {
+    format!(
+        "{}: {run}\n{}: {task}\n{}: {by}\n",
+        trailer::RUN,
+        trailer::TASK,
+        trailer::ATTEMPT
+    )
 }
 
 /// The trailers that let anyone, codeteam included, find out where a commit came from.

@@ -279,6 +279,7 @@ impl<'a> Errand<'a> {
             change,
             session: session.map(str::to_owned),
             log: self.log()?,
+            edited: Vec::new(),
         };
         Ok(exited(self.job, report))
     }
@@ -387,7 +388,7 @@ impl<'a> Errand<'a> {
 }
 
 /// Takes secrets out of what becomes an event. Files in an answer are in the worktree by now.
-fn redacted(end: &mut WorkerEnd, engine: &Engine) {
+pub(super) fn redacted(end: &mut WorkerEnd, engine: &Engine) {
     let text = match end {
         WorkerEnd::Answered(text) => text,
         WorkerEnd::Failed(facts) => &mut facts.message,
@@ -397,7 +398,7 @@ fn redacted(end: &mut WorkerEnd, engine: &Engine) {
     }
 }
 
-fn exited(job: &Job, report: WorkerReport) -> Input {
+pub(super) fn exited(job: &Job, report: WorkerReport) -> Input {
     Input::WorkerExited {
         at: now(),
         id: job.id.clone(),
@@ -416,6 +417,7 @@ fn came_to_nothing(job: &Job, facts: Facts) -> Input {
             change: None,
             session: None,
             log: None,
+            edited: Vec::new(),
         },
     )
 }

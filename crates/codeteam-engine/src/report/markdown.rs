@@ -462,7 +462,12 @@ fn earlier(rejections: &[Rejection]) -> String {
             Some(by) => format!("{} ({})", one_line(by), rejection.step),
             None => rejection.step.0.clone(),
         };
-        let _ = writeln!(out, "- **Round {}:** sent back by {by}", rejection.round);
+        let what = if rejection.edited {
+            "changed by hand by"
+        } else {
+            "sent back by"
+        };
+        let _ = writeln!(out, "- **Round {}:** {what} {by}", rejection.round);
         for why in &rejection.why {
             let _ = writeln!(out, "  - {}", one_line(why));
         }

@@ -322,6 +322,11 @@ impl Screen {
             let by = rejection.by.as_deref().unwrap_or(rejection.step.as_str());
             let why = rejection.why.first().map(|w| one_line(w));
             let why = why.map(|w| format!(": {w}")).unwrap_or_default();
+            let why = if rejection.edited {
+                format!(" changed it by hand{why}")
+            } else {
+                why
+            };
             let text = format!("  round {:<2}  {}{why}", rejection.round, one_line(by));
             self.push(vec![plain(text)]);
         }

@@ -262,6 +262,7 @@ fn later() -> (Run, Frame) {
             step: "review".into(),
             by: None,
             why: vec!["F1: The function imports it".to_owned()],
+            edited: false,
             patch: Some("p1".into()),
         }),
         Arc::new(Rejection {
@@ -269,7 +270,16 @@ fn later() -> (Run, Frame) {
             step: "judge".into(),
             by: Some("ada".to_owned()),
             why: vec!["Use the repository pattern".to_owned()],
+            edited: false,
             patch: Some("p1".into()),
+        }),
+        Arc::new(Rejection {
+            round: 2,
+            step: "judge".into(),
+            by: Some("ada".to_owned()),
+            why: Vec::new(),
+            edited: true,
+            patch: Some("p1b".into()),
         }),
     ];
     let fixed = Resolution {
@@ -326,6 +336,7 @@ fn later_rounds_say_what_was_said_before() {
         note: "The key is a sample.\n# really".to_owned(),
         by: "ada".to_owned(),
         rejects: false,
+        edits: false,
         over: vec!["secrets".to_owned(), "security".to_owned()],
         patch: Some("p2".into()),
     });
@@ -344,6 +355,7 @@ fn what_was_said_of_another_change_is_not_held_against_this_one() {
         step: "verify".into(),
         by: None,
         why: Vec::new(),
+        edited: false,
         patch: Some("p1".into()),
     })];
     let report = report(&frame);

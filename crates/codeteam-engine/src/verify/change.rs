@@ -1,11 +1,13 @@
 //! A change as it is looked at: each file before and after, and the lines that came and went.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use codeteam_context::quoted::unquote;
 
 /// A longer file is not looked into.
 pub const LONGEST: usize = 2 << 20;
+/// Nor is more of one change, both ends of all files together.
+pub const MOST: usize = 32 << 20;
 
 /// The difference between two trees.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,7 +39,12 @@ pub enum Side {
     Absent,
     /// A text.
     Text(String),
-    /// Something else: bytes, a link, or too long to be looked into.
+    /// Bytes that are no text, as far as they can be read as one: another encoding, or some text with
+    /// bytes in it that keep programs from showing it.
+    Bytes(String),
+    /// Too long to be looked into, by itself or with the rest of the change.
+    Long,
+    /// Something else: a link, or another repository's commit.
     Other,
 }
 
@@ -55,19 +62,19 @@ impl Side {
     pub fn of(bytes: Option<&[u8]>) -> Self {
         match bytes {
             None => Self::Absent,
-            Some(bytes) if bytes.len() > LONGEST || bytes.contains(&0) => Self::Other,
+            Some(bytes) if bytes.len() > LONGEST => Self::Long,
             Some(bytes) => match std::str::from_utf8(bytes) {
-                Ok(text) => Self::Text(text.to_owned()),
-                Err(_) => Self::Other,
+                Ok(text) if !bytes.contains(&0) => Self::Text(text.to_owned()),
+                _ => Self::Bytes(legible(bytes)),
             },
         }
     }
 
-    /// Its text, if it has one.
+    /// Its text, if it can be read as one.
     pub fn text(&self) -> Option<&str> {
         match self {
-            Self::Text(text) => Some(text),
-            Self::Absent | Self::Other => None,
+            Self::Text(text) | Self::Bytes(text) => Some(text),
+            Self::Absent | Self::Long | Self::Other => None,
         }
     }
 
@@ -96,7 +103,12 @@ impl Change {
         let mut files: Vec<Changed> = files
             .into_iter()
             .map(|(path, before, after)| {
-                let (added, removed) = lines.remove(&path).unwrap_or_default();
+                let (added, removed) = lines.remove(&path).unwrap_or_else(|| {
+                    // Git has no lines of what it takes for bytes, and none of what only changed
+                    // its mode. A byte more must not hide a file.
+                    let of = |side: &Side| side.text().unwrap_or_default().to_owned();
+                    between(&of(&before), &of(&after))
+                });
                 Changed {
                     path,
                     before,
@@ -121,43 +133,65 @@ impl Change {
     /// A change between texts, for tests: what came and what went is found line by line.
     #[cfg(test)]
     pub(crate) fn between(files: &[(&str, Option<&str>, Option<&str>)]) -> Self {
-        let side = |text: Option<&str>| text.map_or(Side::Absent, |t| Side::Text(t.to_owned()));
-        let mut files: Vec<Changed> = files
+        let side = |text: Option<&str>| Side::of(text.map(str::as_bytes));
+        let files = files
             .iter()
-            .map(|(path, before, after)| {
-                let old: Vec<&str> = before.unwrap_or_default().lines().collect();
-                let new: Vec<&str> = after.unwrap_or_default().lines().collect();
-                Changed {
-                    path: (*path).to_owned(),
-                    before: side(*before),
-                    after: side(*after),
-                    added: only_in(&new, &old),
-                    removed: only_in(&old, &new),
-                }
-            })
-            .collect();
-        files.sort_by(|a, b| a.path.cmp(&b.path));
-        Self { files }
+            .map(|(path, before, after)| ((*path).to_owned(), side(*before), side(*after)));
+        Self::new(files, b"")
     }
 }
 
-/// The lines of one text that are not in the other, as often as they are not.
-#[cfg(test)]
-fn only_in(one: &[&str], other: &[&str]) -> Vec<Line> {
-    let mut left: Vec<&str> = other.to_vec();
-    let mut found = Vec::new();
-    for (number, text) in (1..).zip(one) {
-        match left.iter().position(|line| line == text) {
-            Some(at) => {
-                left.remove(at);
-            }
-            None => found.push(Line {
-                number,
-                text: (*text).to_owned(),
-            }),
-        }
+/// Bytes as a text: in two bytes a letter if they look like it, and with a sign for what is none.
+fn legible(bytes: &[u8]) -> String {
+    let is_wide = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+    let none_at = |odd: usize| {
+        bytes
+            .iter()
+            .skip(odd)
+            .step_by(2)
+            .filter(|b| **b == 0)
+            .count()
+    };
+    let (even, odd) = (none_at(0), none_at(1));
+    let most = bytes.len() / 2;
+    if is_wide || (most > 4 && even.max(odd) * 10 > most * 4 && even.min(odd) * 10 < most) {
+        let big = bytes.starts_with(&[0xfe, 0xff]) || (!is_wide && even > odd);
+        let pairs = bytes.chunks_exact(2).map(|pair| match (pair, big) {
+            ([a, b], true) => u16::from_be_bytes([*a, *b]),
+            ([a, b], false) => u16::from_le_bytes([*a, *b]),
+            _ => 0,
+        });
+        let text: String = char::decode_utf16(pairs)
+            .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
+            .collect();
+        return text.trim_start_matches('\u{feff}').to_owned();
     }
-    found
+    String::from_utf8_lossy(bytes).replace('\0', "\u{fffd}")
+}
+
+/// The lines of one text that are not in the other, as often as they are not, both ways.
+fn between(before: &str, after: &str) -> Lines {
+    let only_in = |one: &str, other: &str| {
+        let mut left: HashMap<&str, usize> = HashMap::new();
+        for line in other.lines() {
+            *left.entry(line).or_default() += 1;
+        }
+        let mut found = Vec::new();
+        for (number, text) in (1..).zip(one.lines()) {
+            match left.get_mut(text) {
+                Some(count) if *count > 0 => *count -= 1,
+                _ => found.push(Line {
+                    number,
+                    text: text.to_owned(),
+                }),
+            }
+        }
+        found
+    };
+    if before == after {
+        return Lines::default();
+    }
+    (only_in(after, before), only_in(before, after))
 }
 
 /// Lines that came and lines that went.
@@ -278,10 +312,37 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_not_looked_into() {
+    fn what_is_no_text_is_read_as_far_as_it_can_be() {
         assert_eq!(Side::of(None), Side::Absent);
-        assert_eq!(Side::of(Some(b"a\0b")), Side::Other);
-        assert_eq!(Side::of(Some(&[0xff, 0xfe])), Side::Other);
-        assert_eq!(Side::of(Some(b"a\n")).text(), Some("a\n"));
+        assert_eq!(Side::of(Some(b"a\n")), Side::Text("a\n".to_owned()));
+        assert_eq!(
+            Side::of(Some(b"a\0b")),
+            Side::Bytes("a\u{fffd}b".to_owned())
+        );
+        assert_eq!(
+            Side::of(Some(b"\xe4b")),
+            Side::Bytes("\u{fffd}b".to_owned())
+        );
+        let wide = |text: &str, turn: fn(u16) -> [u8; 2]| -> Vec<u8> {
+            text.encode_utf16().flat_map(turn).collect()
+        };
+        for turn in [u16::to_le_bytes, u16::to_be_bytes] {
+            for text in ["\u{feff}key = 1\n", "key = 1234567\n"] {
+                let side = Side::of(Some(&wide(text, turn)));
+                assert_eq!(side.text(), Some(text.trim_start_matches('\u{feff}')));
+            }
+        }
+        assert_eq!(Side::of(Some(&vec![b'a'; LONGEST + 1])), Side::Long);
+    }
+
+    #[test]
+    fn a_byte_more_hides_no_lines() {
+        let file = |text: &str| Side::of(Some(text.as_bytes()));
+        let files = [("a.js".to_owned(), file("a\nb\n"), file("a\n\0c\nb\nb\n"))];
+        // Git says `Binary files differ`.
+        let change = Change::new(files, b"diff --git a/a.js b/a.js\n");
+        let numbers: Vec<u32> = change.files[0].added.iter().map(|l| l.number).collect();
+        assert_eq!(numbers, [2, 4]);
+        assert_eq!(change.files[0].removed, []);
     }
 }

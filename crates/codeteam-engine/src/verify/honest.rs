@@ -13,10 +13,10 @@ mod skips;
 mod stubs;
 mod tests_kept;
 
-pub use self::claims::{Claimed, Ran, claims};
+pub use self::claims::{Claimed, Did, Ran, Seen, claims};
 pub use self::hard_coded::{Pairs, hard_coded};
 pub use self::own_work::{Other, own_work, repeats};
-pub use self::tests_kept::{in_question, tests_kept};
+pub use self::tests_kept::{in_question, needs, tests_kept};
 
 use codeteam_context::redact::Redactor;
 use codeteam_core::workflow::Rule;
@@ -38,6 +38,8 @@ pub struct Subject<'a> {
     pub commands: &'a [String],
     /// What knows secrets.
     pub redactor: &'a Redactor,
+    /// Whether there is time to look at one file more. What is not looked at is said.
+    pub go_on: &'a dyn Fn() -> bool,
 }
 
 impl Subject<'_> {
@@ -45,6 +47,20 @@ impl Subject<'_> {
     pub fn names(&self, path: &str) -> bool {
         self.files.iter().any(|pattern| meets(pattern, path))
     }
+
+    /// Whether there is no time left for this file and those after it; then it is said.
+    fn is_over(&self, path: &str, found: &mut Found) -> bool {
+        let is_over = !(self.go_on)();
+        if is_over {
+            found.unproved = Some(unlooked(path));
+        }
+        is_over
+    }
+}
+
+/// What is said if a rule has come no further.
+fn unlooked(path: &str) -> String {
+    format!("it took too long to look at all of it: `{path}` and what follows was not looked at")
 }
 
 /// Looks for what the rule forbids, as far as that needs nothing but the change. The rules that need

@@ -93,16 +93,43 @@ fn adds_a_test(file: &Changed) -> bool {
     file.added.iter().any(|line| begins(&line.text))
 }
 
-/// Whether a file is only for people to read.
+/// Whether a file is only for people to read. A plain text is one if it is called like one or lies
+/// among documents: `requirements.txt` and `CMakeLists.txt` are for programs.
 pub fn is_document(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let end = name.rsplit_once('.').map_or("", |(_, end)| end);
-    matches!(
-        end.to_ascii_lowercase().as_str(),
-        "md" | "rst" | "txt" | "adoc" | "markdown" | "png" | "svg" | "jpg"
-    ) || ["LICENSE", "CHANGELOG", "AUTHORS", "README", "NOTICE"]
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let (stem, end) = name.rsplit_once('.').unwrap_or((name, ""));
+    let (stem, end) = (stem.to_ascii_lowercase(), end.to_ascii_lowercase());
+    let is_called = [
+        "readme",
+        "license",
+        "licence",
+        "changelog",
+        "changes",
+        "authors",
+        "notice",
+        "contributing",
+        "copying",
+        "history",
+        "news",
+        "todo",
+        "notes",
+    ]
+    .iter()
+    .any(|known| {
+        stem.strip_prefix(known)
+            .is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+    });
+    let is_read = ["requirements", "constraints", "cmakelists"]
         .iter()
-        .any(|known| name.starts_with(known))
+        .any(|word| stem.contains(word));
+    let among = folder.split('/').any(|part| matches!(part, "doc" | "docs"));
+    match end.as_str() {
+        "md" | "rst" | "adoc" | "markdown" | "png" | "svg" | "jpg" => true,
+        "txt" => (is_called || among) && !is_read,
+        // `LICENSE`, `LICENSE-MIT`, and no program of that name.
+        "" => is_called,
+        _ => false,
+    }
 }
 
 /// What stands for the test files in a command.
@@ -360,6 +387,38 @@ mod tests {
         }
         for (pattern, path) in [("src", "srcs/a.py"), ("src/a.py", "src/a.pyc"), ("", "x")] {
             assert!(!meets(pattern, path), "{pattern} {path}");
+        }
+    }
+
+    #[test]
+    fn documents_are_what_people_read() {
+        for path in [
+            "README",
+            "README.md",
+            "readme.txt",
+            "LICENSE-MIT",
+            "CHANGES.txt",
+            "docs/notes.txt",
+            "docs/a/how.rst",
+        ] {
+            assert!(is_document(path), "{path}");
+        }
+        for path in [
+            "requirements.txt",
+            "requirements-dev.txt",
+            "docs/requirements.txt",
+            "requirements/base.txt",
+            "constraints.txt",
+            "CMakeLists.txt",
+            "docs/CMakeLists.txt",
+            "README_x.py",
+            "LICENSE.sh",
+            "NOTICE.js",
+            "newsletter.txt",
+            "data/words.txt",
+            "Makefile",
+        ] {
+            assert!(!is_document(path), "{path}");
         }
     }
 

@@ -214,6 +214,7 @@ fn gate(bench: &Bench, command: &str) -> String {
         change: None,
         changed: Vec::new(),
         audit: false,
+        in_session: false,
         templates: std::sync::Arc::default(),
         sandbox: Sandbox::Bubblewrap,
         what: What::Check {

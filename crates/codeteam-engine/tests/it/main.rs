@@ -15,3 +15,4 @@ mod recovery;
 mod rehearsals;
 mod samples;
 mod server;
+mod session;

@@ -111,11 +111,7 @@ impl Waiting {
 }
 
 fn options() -> Options {
-    Options {
-        wait: false,
-        interrupt: Cancel::new(),
-        label: "test".to_owned(),
-    }
+    Options::new(false, Cancel::new(), "test")
 }
 
 #[test]

@@ -47,11 +47,7 @@ pub(crate) fn open(folder: &Path) -> Outcome<()> {
     std::fs::write(place.join("flow.yml"), flow)?;
     let before = peak_kb()?;
     let watch: Arc<Watch> = Arc::default();
-    let options = Arc::new(Options {
-        wait: true,
-        interrupt: Cancel::new(),
-        label: "bench".into(),
-    });
+    let options = Arc::new(Options::new(true, Cancel::new(), "bench"));
     let mut threads = Vec::new();
     let mut ids = Vec::new();
     for n in 0..RUNS {

@@ -5,11 +5,12 @@
 //! that is what was asked for.
 
 use codeteam_core::Run;
-use codeteam_core::frame::Question;
+use codeteam_core::frame::{Frame, Judged, Question, Stage};
+use codeteam_core::hands::Hands;
 use codeteam_core::ids::{FramePath, RunId, StepId, TaskId};
 use codeteam_core::input::Decision;
-use codeteam_engine::driver;
 use codeteam_engine::engine::Engine;
+use codeteam_engine::{driver, session};
 use std::sync::Arc;
 
 use crate::cli::drive::Answering;
@@ -135,6 +136,14 @@ fn by_meaning(
     let engine = scene.with_runs()?;
     let id = engine.find(run)?;
     let state = engine.load(&id)?;
+    if words == YES
+        && let Some(decision) = overruling(&state, task, message)
+    {
+        if scene.detail >= Detail::Normal {
+            warn_against(&state, &decision);
+        }
+        return post(scene, &engine, &id, &decision);
+    }
     let question = question(&state, task)?;
     let answer = words
         .iter()
@@ -161,11 +170,43 @@ fn by_meaning(
     post(scene, &engine, &id, &decision)
 }
 
+/// The decision to take a change as it is, where nothing is asked and something is held against it.
+fn overruling(run: &Run, task: Option<&str>, message: &str) -> Option<Decision> {
+    let asked = |frame: &Frame| matches!(frame.stage, Stage::Asking(_));
+    if run.hands != Hands::Session || run.frames.values().any(asked) {
+        return None;
+    }
+    let named = |frame: &&Frame| task.is_none_or(|task| frame.path.name() == task);
+    let mut held = run.frames.values().filter(named).filter(|frame| {
+        let patch = frame.change.as_ref().map(|change| &change.patch);
+        let against = |v: &Judged| !v.approved && v.patch.as_ref() == patch;
+        patch.is_some() && frame.accepted.as_ref() != patch && frame.verdicts.values().any(against)
+    });
+    let frame = held.next().filter(|_| held.next().is_none())?;
+    Some(Decision::Accept {
+        frame: Some(frame.path.clone()),
+        note: message.to_owned(),
+    })
+}
+
+fn warn_against(run: &Run, decision: &Decision) {
+    if let Decision::Accept {
+        frame: Some(frame), ..
+    } = decision
+        && let Some(frame) = run.frames.get(frame)
+    {
+        warn_of_frame(frame);
+    }
+}
+
 /// Says what an approval goes over: it is recorded, and whoever gives it should know.
 fn warn_of(run: &Run, question: &Question) {
-    let Some(frame) = run.frames.get(&question.id.frame) else {
-        return;
-    };
+    if let Some(frame) = run.frames.get(&question.id.frame) {
+        warn_of_frame(frame);
+    }
+}
+
+fn warn_of_frame(frame: &Frame) {
     let patch = frame.change.as_ref().map(|change| &change.patch);
     let approved = |step: &StepId| frame.verdicts.get(step).is_some_and(|v| v.approved);
     let against = frame.record.against(patch, approved);
@@ -323,11 +364,7 @@ fn told(scene: &Scene, id: &RunId, decision: &Decision, driven: bool) -> Result<
 
 /// Whether a living process drives the run.
 pub(crate) fn driven(engine: &Engine, id: &RunId) -> Result<bool, Problem> {
-    let own = codeteam_engine::store::Owner::this_process("");
-    Ok(engine
-        .store
-        .holder(id.as_str())?
-        .is_some_and(|holder| !holder.owner.is_gone(&own)))
+    Ok(session::is_driven(engine, id)?)
 }
 
 fn known_task(run: &Run, name: &str) -> Result<TaskId, Problem> {

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use codeteam_core::event::{Delivered, Outcome};
+use codeteam_core::frame::Question;
 use codeteam_core::ids::RunId;
-use codeteam_core::{Run, rollup};
+use codeteam_core::schedule::Status;
+use codeteam_core::{Run, budget, rollup};
 use codeteam_engine::Engine;
 use codeteam_engine::artifacts;
 use codeteam_engine::driver::{self, Observer, Options, Stop};
@@ -24,11 +26,7 @@ use crate::progress::{Detail, Progress};
 pub(crate) fn options(wait: bool) -> Result<Options, Problem> {
     let interrupt = Cancel::new();
     on_interrupt(&interrupt)?;
-    Ok(Options {
-        wait,
-        interrupt,
-        label: "codeteam".to_owned(),
-    })
+    Ok(Options::new(wait, interrupt, "codeteam"))
 }
 
 /// Who answers what a run asks.
@@ -71,10 +69,23 @@ pub(crate) fn drive(
     task: Task,
     answering: &Answering,
 ) -> Result<Exit, Problem> {
-    let (id, stop) = if let Some(source) = answering.source(scene, engine)? {
+    let source = answering.source(scene, engine)?;
+    drive_by(scene, engine, task, answering, source)
+}
+
+/// The same, by whoever this is.
+pub(crate) fn drive_by(
+    scene: &Scene,
+    engine: &Arc<Engine>,
+    task: Task,
+    answering: &Answering,
+    source: Option<Source>,
+) -> Result<Exit, Problem> {
+    let at_terminal = source.as_ref().is_some_and(Source::is_terminal);
+    let (id, stop) = if let Some(mut source) = source {
         let interrupt = options(true)?.interrupt;
         let manner = Manner {
-            source,
+            source: &mut source,
             streams: false,
         };
         talk::drive(scene, engine, task, interrupt, manner)?
@@ -88,7 +99,29 @@ pub(crate) fn drive(
             }
         }
     };
-    closing(scene, engine, &id, &stop)
+    match &stop {
+        // Who has just seen what is asked need not read it all again.
+        Stop::Waiting(questions) if at_terminal && !scene.json => {
+            left(scene, &id, questions);
+            Ok(Exit::Waiting)
+        }
+        _ => closing(scene, engine, &id, &stop),
+    }
+}
+
+/// The closing words of a run that a person has left at a question.
+fn left(scene: &Scene, id: &RunId, questions: &[Question]) {
+    let (style, codeteam) = (Style::detect(), &scene.calls.codeteam);
+    let places: Vec<&str> = questions.iter().map(|q| q.id.frame.name()).collect();
+    let wait = if places.len() == 1 { "waits" } else { "wait" };
+    say("");
+    output::tell(&format!(
+        "{} {} {wait} for you",
+        style.yellow("left:"),
+        places.join(", ")
+    ));
+    say(&format!("  go on   {codeteam} resume {id}"));
+    say(&format!("  look    {codeteam} show {id}"));
 }
 
 pub(crate) fn observer(scene: &Scene) -> Arc<dyn Observer> {
@@ -148,6 +181,7 @@ pub(crate) fn closing(
         Stop::Ended(Outcome::Completed | Outcome::Skipped) => Exit::Done,
         Stop::Ended(_) => Exit::Failed,
         Stop::Waiting(_) => Exit::Waiting,
+        Stop::Handed(_) => Exit::Waiting,
         Stop::Limited(_) => Exit::Limited,
         Stop::Interrupted => Exit::Interrupted,
     };
@@ -227,7 +261,7 @@ fn done(scene: &Scene, engine: &Engine, run: &Run) {
     let tasks = tell::tasks(run)
         .map(|t| format!("{t}; "))
         .unwrap_or_default();
-    say(&format!(
+    output::tell(&format!(
         "  {tasks}{} attempts, {}",
         cost.attempts,
         tell::spent(cost)
@@ -257,7 +291,7 @@ fn done(scene: &Scene, engine: &Engine, run: &Run) {
         }
         left => {
             if let Some(Delivered::Left { why }) = left {
-                say(&format!("  {} {why}", style.yellow("not moved:")));
+                output::tell(&format!("  {} {why}", style.yellow("not moved:")));
             }
             say(&format!("  branch  {}", run.branch));
             say(&look);
@@ -278,7 +312,7 @@ fn push(engine: &Engine, git: &str, branch: &str) {
 }
 
 /// What would be committed if a person says so.
-pub(crate) fn propose(engine: &Engine, run: &Run, question: &codeteam_core::frame::Question) {
+pub(crate) fn propose(engine: &Engine, run: &Run, question: &Question) {
     let proposal = proposal::of(engine, run, question);
     for line in proposal.iter().flat_map(proposal::Proposal::lines) {
         say(format!("  {line}").trim_end());
@@ -291,11 +325,12 @@ fn not_done(scene: &Scene, engine: &Engine, run: &Run, stop: &Stop) {
     say("");
     match stop {
         Stop::Ended(_) => {
-            say(&format!(
+            output::tell(&format!(
                 "{} {}",
                 style.red("not done:"),
                 tell::headline(run)
             ));
+            failures(run);
             say(&format!("  look    {codeteam} show {}", run.id));
             if let Some(log) = artifacts::strict_log(engine, run) {
                 let top = engine.repo.top_level();
@@ -309,6 +344,17 @@ fn not_done(scene: &Scene, engine: &Engine, run: &Run, stop: &Stop) {
                 propose(engine, run, question);
                 ask(style, run, question);
             }
+            say(&format!("  then    {codeteam} resume {}", run.id));
+        }
+        Stop::Handed(_) => {
+            say(&format!(
+                "{} a session goes on with it; nothing is started for it here",
+                style.yellow("in a session:")
+            ));
+            say(&format!(
+                "  let workers go on   {codeteam} run --continue {}",
+                run.id
+            ));
         }
         Stop::Limited(what) => {
             say(&format!(
@@ -317,8 +363,9 @@ fn not_done(scene: &Scene, engine: &Engine, run: &Run, stop: &Stop) {
                 tell::limit(*what)
             ));
             say(&format!(
-                "  go on   {codeteam} resume {} --max-cost USD (or --max-attempts, --max-minutes)",
-                run.id
+                "  go on   {codeteam} resume {} {}",
+                run.id,
+                raised(*what)
             ));
         }
         Stop::Interrupted => {
@@ -328,16 +375,46 @@ fn not_done(scene: &Scene, engine: &Engine, run: &Run, stop: &Stop) {
     }
 }
 
+/// What raises a limit.
+pub(crate) fn raised(limit: budget::Kind) -> &'static str {
+    match limit {
+        budget::Kind::Money => "--max-cost USD",
+        budget::Kind::Attempts => "--max-attempts N",
+        budget::Kind::Time => "--max-minutes N",
+        budget::Kind::Tokens | budget::Kind::Disk => {
+            "--max-cost USD (or --max-attempts, --max-minutes)"
+        }
+    }
+}
+
+/// Which tasks failed, and why.
+fn failures(run: &Run) {
+    const SHOWN: usize = 5;
+    let tasks = run.plan.iter().flat_map(|plan| &plan.tasks);
+    let failed = tasks.filter_map(|task| {
+        let record = run.tasks.get(&task.id)?;
+        (record.status == Status::Failed).then_some((&task.id, record.why.as_deref()))
+    });
+    let failed: Vec<_> = failed.collect();
+    for (id, why) in failed.iter().take(SHOWN) {
+        let why = tell::first_line(why.unwrap_or_default());
+        output::tell(format!("  {:<6}  {why}", id.as_str()).trim_end());
+    }
+    if failed.len() > SHOWN {
+        say(&format!("          and {} more", failed.len() - SHOWN));
+    }
+}
+
 /// A question with the commands that answer it, each ready to be run.
-pub(crate) fn ask(style: Style, run: &Run, question: &codeteam_core::frame::Question) {
+pub(crate) fn ask(style: Style, run: &Run, question: &Question) {
     let place = question.id.frame.name();
-    say(&format!(
+    output::tell(&format!(
         "{} {place}: {}",
         style.bold("a person must decide:"),
         question.text
     ));
     for point in &question.points {
-        say(&format!("  - {}", point.trim().replace('\n', "\n    ")));
+        output::tell(&format!("  - {}", point.trim().replace('\n', "\n    ")));
     }
     let several = open_questions(run).len() > 1;
     let which = if several {
@@ -362,7 +439,7 @@ pub(crate) fn ask(style: Style, run: &Run, question: &codeteam_core::frame::Ques
 }
 
 /// The questions that are open.
-pub(crate) fn open_questions(run: &Run) -> Vec<&codeteam_core::frame::Question> {
+pub(crate) fn open_questions(run: &Run) -> Vec<&Question> {
     run.frames
         .values()
         .filter_map(|f| match &f.stage {

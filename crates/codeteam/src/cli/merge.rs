@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use codeteam_core::Run;
 use codeteam_core::frame::Tip;
+use codeteam_core::hands::Hands;
 use codeteam_core::ids::{Commit, RunId};
 use codeteam_core::message::Matter;
 use codeteam_core::rollup::{RunStatus, status};
@@ -14,7 +15,7 @@ use codeteam_engine::git::{
     reference,
 };
 use codeteam_engine::perform::{now, trailer};
-use codeteam_engine::{rebuild, tell};
+use codeteam_engine::{Engine, rebuild, session, tell};
 
 use crate::cli::{RunName, Scene};
 use crate::exit::Exit;
@@ -56,6 +57,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         let place = Place {
             repo: &project.repo,
             head: &project.head,
+            engine: None,
             author: project.env.author.as_ref(),
         };
         return carry_out(scene, &Merge::of(args, place, &run, is_done)?);
@@ -65,6 +67,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let place = Place {
         repo: &engine.repo,
         head: &engine.head,
+        engine: Some(&engine),
         author: engine.env.author.as_ref(),
     };
     carry_out(scene, &Merge::of(args, place, &run, is_done)?)
@@ -88,11 +91,8 @@ fn rebuilt(args: &Args, project: &Project) -> Result<(Run, bool), Problem> {
         )));
     };
     if !found.is_finished() && !args.partial {
-        let (done, total) = (found.done(), found.plan.tasks.len());
-        return Err(
-            Problem::user(format!("{newest} is not done: {done} of {total} tasks are"))
-                .hint(PARTIAL),
-        );
+        let counts = found.counts();
+        return Err(Problem::user(format!("{newest} is not done: {counts}")).hint(PARTIAL));
     }
     say(&format!(
         "{}: the log (`.codeteam/state.db`) is gone; this goes by the plan and commit trailers",
@@ -148,6 +148,8 @@ fn carry_out(scene: &Scene, merge: &Merge<'_>) -> Result<Exit, Problem> {
 struct Place<'a> {
     repo: &'a Repo,
     head: &'a Head,
+    /// What has the log, if there is one.
+    engine: Option<&'a Engine>,
     /// Who the environment says the user is.
     author: Option<&'a Identity>,
 }
@@ -219,6 +221,9 @@ impl<'a> Merge<'a> {
             return self.squash();
         }
         if !self.args.no_ff {
+            if let Some(done) = self.advanced(&self.tip)? {
+                return Ok(done);
+            }
             match repo.merge_into_checkout(&self.tip, Strategy::FastForward) {
                 // The branch has moved on since the run started: a real merge.
                 Err(git::Error::NotFastForward { .. }) => {}
@@ -247,6 +252,9 @@ impl<'a> Merge<'a> {
             by: &by,
             message: &message,
         };
+        if let Some(done) = self.advanced_by_merge(&message)? {
+            return Ok(done);
+        }
         let merged = repo
             .merge_into_checkout(&self.tip, strategy)
             .map_err(|error| self.problem(error))?;
@@ -257,6 +265,31 @@ impl<'a> Merge<'a> {
         Err(Problem::internal(
             "the merge did not bring all of the run's commits",
         ))
+    }
+
+    /// What a session has made is in the checkout already: only the branch and the index follow.
+    fn advanced(&self, to: &Oid) -> Result<Option<MergedInto>, Problem> {
+        let Some(engine) = self.place.engine else {
+            return Ok(None);
+        };
+        let done = session::advance(engine, self.run, &self.branch, to)?;
+        Ok(done.then(|| MergedInto {
+            before: self.place.head.commit.clone(),
+            after: to.clone(),
+        }))
+    }
+
+    /// The same with a merge commit.
+    fn advanced_by_merge(&self, message: &str) -> Result<Option<MergedInto>, Problem> {
+        let (repo, here) = (self.place.repo, &self.place.head.commit);
+        if self.run.began_in != Hands::Session {
+            return Ok(None);
+        }
+        let Merged::Clean { tree } = repo.merge_commits(here, &self.tip)? else {
+            return Ok(None);
+        };
+        let made = repo.commit(&tree, &[here, &self.tip], message, &self.signature()?)?;
+        self.advanced(&made)
     }
 
     /// One commit of all: made first, and then the branch is moved forward to it.
@@ -281,6 +314,9 @@ impl<'a> Merge<'a> {
         };
         let parents = [&head.commit];
         let made = repo.commit(&tree, &parents, &message, &self.signature()?)?;
+        if let Some(done) = self.advanced(&made)? {
+            return Ok(done);
+        }
         repo.merge_into_checkout(&made, Strategy::FastForward)
             .map_err(|error| self.problem(error))
     }

@@ -64,14 +64,17 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
     let answers = answers.map(|path| Source::file(&scene.folder.join(path)));
     let answers = answers.transpose()?;
     let (engine, task) = task(&args, scene)?;
-    let source = match answers {
+    let mut source = match answers {
         Some(answers) => answers,
         None if args.answers.is_none() && talk::is_terminal() => Source::terminal(&engine),
         None => Source::pipe(),
     };
     let interrupt = drive::options(true)?.interrupt;
     let streams = true;
-    let manner = Manner { source, streams };
+    let manner = Manner {
+        source: &mut source,
+        streams,
+    };
     let (id, stop) = talk::drive(scene, &engine, task, interrupt, manner)?;
     let run = engine.load(&id)?;
     if stop != Stop::Ended(Outcome::Completed) {
@@ -83,6 +86,8 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
             script: args.script,
             set: args.set,
             no_sandbox: args.no_sandbox,
+            // Who is to answer from a file answers from what is left of it.
+            answers: args.answers.map(|path| (path, source)),
         };
         let path =
             plan_file(&engine, &run).ok_or_else(|| Problem::internal("the plan has no file"))?;

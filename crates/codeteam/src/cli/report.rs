@@ -57,8 +57,11 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         .collect();
     if args.task.is_none() && !others.is_empty() {
         let more = if others.len() > 12 { ", …" } else { "" };
-        let others = others.get(..12).unwrap_or(&others).join(", ");
-        say(&format!("others, by `--task`: {others}{more}"));
+        let named = others.get(..12).unwrap_or(&others).join(", ");
+        let (id, first) = (&past.run.id, others.first().copied().unwrap_or_default());
+        output::tell(&format!(
+            "other reports of this run: {named}{more} (`codeteam report {id} --task {first}`)"
+        ));
     }
     Ok(Exit::Done)
 }

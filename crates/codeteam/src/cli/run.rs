@@ -2,21 +2,26 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use codeteam_agent::scripted::Script;
+use codeteam_core::Event;
 use codeteam_core::budget;
 use codeteam_core::event::{RunStarted, Sandbox};
+use codeteam_core::hands::Hands;
+use codeteam_core::ids::RunId;
+use codeteam_core::input::{Decision, Input};
 use codeteam_core::workflow::StepKind;
 use codeteam_engine::config::{GitMode, microusd};
 use codeteam_engine::engine::{Engine, Prepared, Project, Request};
 use codeteam_engine::perform::now;
-use codeteam_engine::{rebuild, tell};
+use codeteam_engine::{rebuild, session, tell};
 
 use crate::cli::drive::Answering;
-use crate::cli::talk::Task;
+use crate::cli::talk::{Source, Task};
 use crate::cli::{Scene, drive};
 use crate::exit::Exit;
-use crate::output::{Style, say};
+use crate::output::{self, Style};
 use crate::problem::Problem;
 use crate::progress::Detail;
 
@@ -28,6 +33,9 @@ pub(crate) struct Args {
     /// A plan to carry out instead of making one.
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
+    /// Go on with a run that a session began, with workers; what is half made there comes along.
+    #[arg(long = "continue", value_name = "RUN", conflicts_with_all = ["goal", "plan", "workflow"])]
+    go_on: Option<String>,
     /// The workflow: a built-in one, one of the project, or a file.
     #[arg(long, value_name = "NAME")]
     workflow: Option<String>,
@@ -156,7 +164,67 @@ impl Limits {
     }
 }
 
-pub(crate) fn main(mut args: Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
+    if let Some(run) = &args.go_on {
+        return go_on(run, &args, scene);
+    }
+    start(args, scene, None)
+}
+
+/// How long a session's server may take to let a run go.
+const LETS_GO: Duration = Duration::from_secs(60);
+
+/// Takes a run from a session and goes on with workers.
+fn go_on(word: &str, args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+    let engine = scene.with_runs()?;
+    let id = engine.find(Some(word))?;
+    let run = engine.load(&id)?;
+    if run.is_terminal() {
+        return Err(Problem::user(format!("{id} has ended already")));
+    }
+    let mut inputs = Vec::new();
+    if run.hands == Hands::Session {
+        let change = session::unsubmitted(&engine, &run)?.map(Box::new);
+        let decision = Decision::Reassign {
+            to: Hands::Workers,
+            change,
+        };
+        let by = scene.env.user.clone();
+        if session::is_driven(&engine, &id)? {
+            if scene.detail >= Detail::Normal {
+                output::say("waiting for the session's server to let it go");
+            }
+            engine.post(&id, &decision, &by)?;
+            if !session::let_go(&engine, &id, LETS_GO)? {
+                let problem = Problem::user(format!("the session's server does not let {id} go"));
+                return Err(problem.hint("end the session, then try again; nothing is lost"));
+            }
+            let run = engine.load(&id)?;
+            if run.hands == Hands::Session {
+                let why = refusal(&engine, &id)?;
+                return Err(Problem::user(format!("{id} stays in its session: {why}")));
+            }
+        } else {
+            let at = now();
+            inputs.push(Input::Decided { at, by, decision });
+        }
+    }
+    drive::drive(scene, &engine, Task::Resume(id, inputs), &args.answering)
+}
+
+/// Why the last decision of a run was refused.
+fn refusal(engine: &Engine, id: &RunId) -> Result<String, Problem> {
+    let mut last = "it was not let go".to_owned();
+    engine.each_event(id, 0, |_, _, event| {
+        if let Event::DecisionRefused { why, .. } = event {
+            last = why;
+        }
+    })?;
+    Ok(last)
+}
+
+/// Starts a run; `answers` are what is left of those that are named.
+fn start(mut args: Args, scene: &Scene, answers: Option<Source>) -> Result<Exit, Problem> {
     // Everything that can be wrong is found before anything is made.
     let mut set = args.set;
     set.extend(args.preview.then(|| "git.dry_run_preview=true".to_owned()));
@@ -176,7 +244,7 @@ pub(crate) fn main(mut args: Args, scene: &Scene) -> Result<Exit, Problem> {
         (None, Some(_)) => None,
         // Where the goal is a file of the project, that is meant.
         (None, None) if project.config.layout.is_some() => None,
-        (None, None) => unfinished(scene, &project)?,
+        (None, None) => Some(unfinished(scene, &project)?),
     };
     let plan = match path {
         Some(path) => {
@@ -199,6 +267,7 @@ pub(crate) fn main(mut args: Args, scene: &Scene) -> Result<Exit, Problem> {
         sandbox: args.no_sandbox.then_some(Sandbox::None),
         cast: args.cast.into_iter().collect(),
         settings: args.part.settings(args.answering.is_answered()),
+        hands: Hands::Workers,
     })?;
     check_scripts(&prepared)?;
     let engine = scene.open(project)?;
@@ -208,7 +277,7 @@ pub(crate) fn main(mut args: Args, scene: &Scene) -> Result<Exit, Problem> {
         && scene.detail >= Detail::Normal
     {
         let tip = tell::short(tip.as_str());
-        say(&format!(
+        output::tell(&format!(
             "{}: the run goes on from {tip} of branch {branch}, which has what is done",
             Style::detect().yellow("note")
         ));
@@ -217,15 +286,20 @@ pub(crate) fn main(mut args: Args, scene: &Scene) -> Result<Exit, Problem> {
         && scene.detail >= Detail::Normal
         && let Some(part) = told_part(&started)
     {
-        say(part);
+        output::tell(part);
     }
     let task = Task::Start(Box::new(started));
-    drive::drive(scene, &engine, task, &args.answering)
+    match answers {
+        Some(answers) => drive::drive_by(scene, &engine, task, &args.answering, Some(answers)),
+        None => drive::drive(scene, &engine, task, &args.answering),
+    }
 }
 
 /// Carries out a plan that was just accepted.
 pub(crate) fn carry_out(scene: &Scene, plan: PathBuf, with: With) -> Result<Exit, Problem> {
+    let (answers, source) = with.answers.unzip();
     let args = Args {
+        go_on: None,
         goal: None,
         plan: Some(plan),
         workflow: None,
@@ -237,9 +311,12 @@ pub(crate) fn carry_out(scene: &Scene, plan: PathBuf, with: With) -> Result<Exit
         no_sandbox: with.no_sandbox,
         limits: Limits::default(),
         part: Part::default(),
-        answering: Answering::default(),
+        answering: Answering {
+            answers,
+            wait: false,
+        },
     };
-    main(args, scene)
+    start(args, scene, source)
 }
 
 /// What a plan is carried out with.
@@ -248,6 +325,8 @@ pub(crate) struct With {
     pub(crate) script: Option<PathBuf>,
     pub(crate) set: Vec<String>,
     pub(crate) no_sandbox: bool,
+    /// The answers that were not given yet, and where they are from.
+    pub(crate) answers: Option<(PathBuf, Source)>,
 }
 
 /// Whether a word names a plan of the project.
@@ -279,18 +358,18 @@ pub(crate) fn check_scripts(prepared: &Prepared) -> Result<(), Problem> {
 }
 
 /// The newest plan that is accepted and not finished, by the files alone; there need be no log.
-fn unfinished(scene: &Scene, project: &Project) -> Result<Option<PathBuf>, Problem> {
+fn unfinished(scene: &Scene, project: &Project) -> Result<PathBuf, Problem> {
     let plans = rebuild::plans(&project.repo, &project.head)?;
     let Some(found) = plans.iter().find(|found| found.is_open()) else {
-        let draft = plans.iter().find(|p| p.problem.is_none() && !p.accepted);
-        return match draft {
+        let is_draft = |p: &&rebuild::Found| p.problem.is_none() && !p.accepted && !p.is_finished();
+        return match plans.iter().find(is_draft) {
             Some(draft) => Err(
                 Problem::user("there is no goal, and no plan is accepted").hint(format!(
                     "`codeteam run --plan {}` carries the draft out",
                     draft.path.display()
                 )),
             ),
-            None => Ok(None),
+            None => Err(nothing_to_do(&plans)),
         };
     };
     let modified = |found: &rebuild::Found| {
@@ -326,15 +405,43 @@ fn unfinished(scene: &Scene, project: &Project) -> Result<Option<PathBuf>, Probl
         }
     }
     if scene.detail >= Detail::Normal {
-        say(&format!(
-            "{}: going on with {} ({} of {} tasks done)",
+        output::tell(&format!(
+            "{}: going on with {} ({})",
             Style::detect().yellow("note"),
             found.path.display(),
-            found.done(),
-            found.plan.tasks.len()
+            found.counts()
         ));
     }
-    Ok(Some(found.path.clone()))
+    Ok(found.path.clone())
+}
+
+/// Why there is nothing to carry out, and what to do.
+fn nothing_to_do(plans: &[rebuild::Found]) -> Problem {
+    let wants = "say what you want: `codeteam run \"add a --json flag\"`";
+    if let Some(broken) = plans.iter().find(|found| found.problem.is_some()) {
+        let path = broken.path.display();
+        return Problem::user("there is no goal, and no plan that can be carried out")
+            .hint(format!(
+                "`codeteam run --plan {path}` says what is wrong with that plan"
+            ))
+            .hint(wants);
+    }
+    match plans.first() {
+        None => Problem::user("there is no goal, and no plan to carry out")
+            .hint(wants)
+            .hint("or shape a plan first: `codeteam plan \"add a --json flag\"`"),
+        Some(newest) => {
+            let plan = &newest.plan.plan_id;
+            let what = if plans.len() == 1 {
+                format!("the plan {plan} is done, and there is no goal")
+            } else {
+                format!("all {} plans are done, and there is no goal", plans.len())
+            };
+            Problem::user(what)
+                .hint(wants)
+                .hint("`codeteam status` tells what was done; `codeteam merge` takes it over")
+        }
+    }
 }
 
 /// Refuses a goal that is the id of a plan which is not there: nobody wants that built.
@@ -395,7 +502,7 @@ pub(crate) fn warn(scene: &Scene, engine: &Engine, started: &RunStarted) -> Resu
     }
     let style = Style::detect();
     let from = tell::short(engine.head.commit.as_str());
-    let note = |text: &str| say(&format!("{}: {text}", style.yellow("note")));
+    let note = |text: &str| output::tell(&format!("{}: {text}", style.yellow("note")));
     if engine.repo.is_dirty()? {
         note(&format!(
             "there are uncommitted changes; the run starts from commit {from} without them"

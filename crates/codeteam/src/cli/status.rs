@@ -127,8 +127,14 @@ impl<'a> Row<'a> {
             let (place, text) = (question.id.frame.name(), tell::first_line(&question.text));
             out_line(&format!("           asks ({place}): {text} [{offered}]"))?;
         }
-        if self.status == "stopped" {
-            say(&format!("           go on: codeteam resume {id}"));
+        match (self.status, run.limit) {
+            ("stopped", _) => say(&format!("           go on: codeteam resume {id}")),
+            ("limited", Some(limit)) => say(&format!(
+                "           limit reached ({}); go on: codeteam resume {id} {}",
+                tell::limit(limit),
+                drive::raised(limit)
+            )),
+            _ => {}
         }
         Ok(())
     }
@@ -199,9 +205,8 @@ fn tell_of(scene: &Scene, plans: &[rebuild::Found]) -> Result<Exit, Problem> {
 
 /// A plan as files tell it.
 fn plan(found: &rebuild::Found) -> Result<(), Problem> {
-    let (done, total) = (found.done(), found.plan.tasks.len());
     let path = found.path.display();
-    out_line(&format!("{done} of {total} tasks done  {path}"))?;
+    out_line(&format!("{}  {path}", found.counts()))?;
     out_line(&format!("  state      {}", found.state().as_str()))?;
     if let Some(problem) = &found.problem {
         return out_line(&format!("  cannot be read: {}", tell::first_line(problem)));

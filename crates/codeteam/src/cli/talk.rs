@@ -82,9 +82,9 @@ impl Task {
 }
 
 /// How a person takes part.
-pub(crate) struct Manner {
+pub(crate) struct Manner<'a> {
     /// Where their words come from.
-    pub(crate) source: Source,
+    pub(crate) source: &'a mut Source,
     /// Whether what workers say is shown as it comes.
     pub(crate) streams: bool,
 }
@@ -95,7 +95,7 @@ pub(crate) fn drive(
     engine: &Arc<Engine>,
     task: Task,
     interrupt: Cancel,
-    manner: Manner,
+    manner: Manner<'_>,
 ) -> Result<(RunId, Stop), Problem> {
     let screen = Screen::new()
         .map_err(|e| Problem::environment("could not make a pipe").caused_by(&e))
@@ -108,11 +108,7 @@ pub(crate) fn drive(
     let observer: Arc<dyn Observer> =
         Arc::new(Attending::new(Arc::clone(&progress), Arc::clone(&desk)));
     let id = task.run();
-    let options = Options {
-        wait: true,
-        interrupt,
-        label: "codeteam".to_owned(),
-    };
+    let options = Options::new(true, interrupt, "codeteam");
     let (driven, ended) = (Arc::clone(engine), Arc::clone(&desk));
     let body = move || {
         let _ended = desk::Ended(ended);

@@ -67,7 +67,8 @@ fn an_empty_goal() {
         let done = refused(&project, &["run", goal, "--script", &script], &[]);
         done.says(&["the goal is empty", "hint: say what you want"]);
     }
-    refused(&project, &["run"], &["the goal is empty"]);
+    let nothing = "there is no goal, and no plan to carry out";
+    refused(&project, &["run"], &[nothing]);
 }
 
 #[test]

@@ -42,7 +42,8 @@ fn a_limit_is_4_and_the_run_goes_on_with_a_higher_one() {
         .says(&["limit reached:", "--max-attempts"]);
     assert_eq!(done.commands("go on").len(), 1);
     assert_eq!(project.shown()["status"], "limited");
-    project.run(&["resume"]).expect(4);
+    // Nobody could raise it while somebody waits for that.
+    project.run(&["resume", "--wait"]).expect(4);
     project.run(&["resume", "--max-attempts", "5"]).expect(4);
     let run = project.json(&["resume", "--max-attempts", "100", "--json"]);
     assert_eq!(run["status"], "completed");

@@ -206,6 +206,8 @@ fn the_first_failing_test_halts_the_run_for_a_person() {
     let done = start(&project, &[("CODE", &bad), ("TELL", failed)]).expect(1);
     done.says(&[
         "failed: `report` rejected it: the tests failed: found None",
+        // The last lines say why, too.
+        "  T1      `report` rejected it: the tests failed: found None",
         "  log     .codeteam/runs/",
         ".log.jsonl",
     ])

@@ -89,7 +89,7 @@ fn the_whole_conversation_and_the_coding_loop() {
     plan.line("/acept_plan");
     plan.until("there is no `/acept_plan`");
     plan.line("/accept_plan");
-    plan.until("there is no plan yet; `/save_plan` has it written");
+    plan.until("there is no plan yet; answer what is asked, or `/save_plan` has it written");
     // Two lines, by Alt-Enter.
     plan.keys("Shell,\u{1b}\rand quiet\r");
     plan.until("1. By which name?");
@@ -120,6 +120,11 @@ fn the_whole_conversation_and_the_coding_loop() {
         .run(&["plan", "feature-0001"])
         .expect(2)
         .says(&["feature-0001 is accepted already"]);
+    let status = project.run(&["status"]).expect(0).stdout;
+    assert!(
+        status.contains("feature-0001 is accepted: a plan of 1 task"),
+        "{status}"
+    );
     let answers = project.events();
     let answers = answers.iter().filter(|e| e["event"]["type"] == "answered");
     let answers: Vec<_> = answers.map(|e| e["event"]["answer"].clone()).collect();
@@ -129,10 +134,13 @@ fn the_whole_conversation_and_the_coding_loop() {
     let args = ["run", "--workflow", "codeteam", "--script", &script];
     let mut run = project.terminal_with(
         &args,
-        &[(
-            "EDITOR",
-            &self::editor(&project, "echo 'echo by hand' >> \"$1\""),
-        )],
+        &[
+            (
+                "EDITOR",
+                &self::editor(&project, "echo 'echo by hand' >> \"$1\""),
+            ),
+            ("PAGER", "cat; echo LESS is $LESS"),
+        ],
     );
     run.until("you judge every change");
     run.shows(&[
@@ -140,7 +148,9 @@ fn the_whole_conversation_and_the_coding_loop() {
         "judge task-001> ",
     ]);
     run.keys("d");
-    run.shows(&["+++ b/greet.sh", "+echo round 1", "judge task-001> "]);
+    run.shows(&["+++ b/greet.sh", "+echo round 1"]);
+    // What fits the screen stays on it.
+    run.shows(&["LESS is FRX", "judge task-001> "]);
     run.keys("?");
     run.shows(&[
         "/accept_changes [words]",
@@ -165,6 +175,18 @@ fn the_whole_conversation_and_the_coding_loop() {
     run.end(0);
     assert_eq!(project.made("greet.sh"), "echo round 2\necho by hand");
     assert_eq!(project.made_files(), ["greet.sh"]);
+    let report = project.run(&["report", "--markdown"]).expect(0);
+    assert!(
+        report
+            .stdout
+            .contains("**Round 2:** changed by hand by ada (judge)"),
+        "{}",
+        report.stdout
+    );
+    project
+        .run(&["run"])
+        .expect(2)
+        .says(&["the plan feature-0001 is done", "codeteam run \"add a"]);
 }
 
 /// A change that waits to be judged by somebody at another terminal.
@@ -181,6 +203,11 @@ fn accepting_over_failing_checks_is_asked_once_more_and_recorded() {
     let (script, workflow) = to_judge(&project, "exit 1");
     let args = ["run", "x", "--workflow", &workflow, "--script", &script];
     let mut run = project.terminal(&args);
+    run.until("judge run> ");
+    run.line("/quit");
+    run.shows(&["left: run waits for you", "go on   codeteam resume "]);
+    run.end(3);
+    let mut run = project.terminal(&["resume"]);
     run.until("judge run> ");
     run.line("/accept_changes");
     run.until("1 check fails: accept all the same? y/N ");
@@ -443,10 +470,13 @@ fn answers_come_from_a_file() {
         "codeteam plan feature-0001",
     ])
     .lacks(&["plan feature-0001> "]);
-    let rest = project.beside("rest", "/accept_plan\n");
-    let args = ["plan", "--answers", &rest, "--run", "--script", &script];
+    // What is left after the plan was accepted judges the change.
+    let rest = "/accept_plan\n/reject_changes louder\n/accept_changes\n";
+    let rest = project.beside("rest", rest);
+    let mut args = vec!["plan", "--answers", &rest, "--run", "--script", &script];
+    args.extend(["--set", "workflow=codeteam"]);
     project.run(&args).expect(0).says(&["done: "]);
-    assert_eq!(project.made("greet.sh"), "echo round 1");
+    assert_eq!(project.made("greet.sh"), "echo round 2");
 }
 
 #[test]

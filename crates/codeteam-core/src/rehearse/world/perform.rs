@@ -206,6 +206,7 @@ impl World<'_> {
                 change,
                 session: None,
                 log: None,
+                edited: Vec::new(),
             }),
         }
     }

@@ -155,9 +155,13 @@ impl Writer<'_, '_> {
     /// commit by a person's answer has been seen already.
     fn questions_before(&mut self) {
         let asks = self.compiler.surroundings.asks_before;
-        if asks == AsksBefore::Nothing {
-            return;
-        }
+        let question = match asks {
+            AsksBefore::Nothing => return,
+            AsksBefore::First => {
+                "This would be committed. Commit it? Later commits are made without asking."
+            }
+            AsksBefore::Each => "This would be committed. Commit it?",
+        };
         let commits = self.graph.entries.iter();
         let commits: Vec<Placed<String>> = commits
             .filter(|(_, step)| step.commit.is_some())
@@ -200,7 +204,7 @@ impl Writer<'_, '_> {
             let redone = self.redone_by(at);
             let first = Condition::Committed(false);
             let asked = FileStep {
-                person: Some("This would be committed. Commit it?".to_owned()),
+                person: Some(question.to_owned()),
                 answers: answers(
                     place,
                     [

@@ -229,25 +229,26 @@ fn a_project_may_want_to_be_asked_before_commits() {
     asks(
         STEPS,
         AsksBefore::First,
-        &expect![[r"
-        flow
-        at most 100 steps, then it fails
+        &expect![[r#"
+            flow
+            at most 100 steps, then it fails
 
-        ● code            implementer: imp
-        │                 → review
-        ● review          gatekeeper: rev
-        │                 → commit-preview
-        │                 ↩ on_reject → code ↑
-        ○ commit-preview  person: This would be committed. Commit it?
-        │                 only if nothing was committed yet
-        │                 ? commit → commit
-        │                 ? reject → code ↑
-        │                 ? leave → fail
-        │                 · left out → commit
-        ✓ commit          commit to the run's branch
-                          → done
-                          ↩ on_conflict → code ↑
-    "]],
+            ● code            implementer: imp
+            │                 → review
+            ● review          gatekeeper: rev
+            │                 → commit-preview
+            │                 ↩ on_reject → code ↑
+            ○ commit-preview  person: This would be committed. Commit it? Later commits are
+            │                 made without asking.
+            │                 only if nothing was committed yet
+            │                 ? commit → commit
+            │                 ? reject → code ↑
+            │                 ? leave → fail
+            │                 · left out → commit
+            ✓ commit          commit to the run's branch
+                              → done
+                              ↩ on_conflict → code ↑
+        "#]],
     );
 }
 

@@ -7,6 +7,39 @@ use crate::fixture::{HALTING, PHASES, SEQUENCE, Start};
 use crate::scenario::play;
 
 #[test]
+fn what_is_asked_before_the_first_commit_is_asked_once() {
+    let asks = "
+name: asks
+start: tasks
+roles: { coder: { kind: implementer, worker: claude } }
+steps:
+  tasks:
+    each: task
+    cap: 2
+    next: done
+    steps:
+      code: { role: coder, next: ask }
+      ask: { person: Commit it?, when: { committed: false }, next: commit, answers: { commit: commit } }
+      commit: { commit: branch, next: done }
+";
+    let script = "run/one code writes a.rs=1
+                  run/two code writes b.rs=1
+                  person run/one commit
+                  ---
+                  run/one commit goes";
+    let start = Start::of(asks).plan("one: a.rs\ntwo: b.rs");
+    expect![[r#"
+        > run/one commit goes
+          c1 committed: README.md=0,a.rs=1: one: Do one
+          run/one ended: completed
+          run/two leaves out ask
+          run/two at commit.1 (next)
+          run/two:commit.1.0.1#6 started: rebase
+    "#]]
+    .assert_eq(&play(&start, script));
+}
+
+#[test]
 fn an_analyst_asks_and_a_person_answers() {
     let transcript = play(
         &Start::of(SEQUENCE),

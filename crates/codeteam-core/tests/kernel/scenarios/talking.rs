@@ -85,6 +85,58 @@ fn a_planner_asks_until_it_is_told_to_plan() {
 }
 
 #[test]
+fn a_planner_that_insists_on_asking_is_heard_and_one_that_fails_ends_nothing() {
+    let transcript = play(
+        &Start::of(TALKING),
+        r#"run plan says {"questions":["By mail?"]}
+           person run /save_plan
+           run plan says {"questions":["Really?"]}
+           run plan says {"questions":["Really?"]}
+           person run /save_plan
+           run plan says nothing
+           run plan says nothing
+           run plan says nothing
+           person run continue note: a small one"#,
+    );
+    expect![[r#"
+        > run plan says {"questions":["By mail?"]}
+          run:plan.1.0.1#1 answered
+          run:plan.1.0.1#2 asks: Some things must be clear before work starts. By mail? []
+        > person run /save_plan
+          run:plan.1.0.1#2 answered: /save_plan
+          run at plan.2 (answered)
+          run:plan.2.0.1#3 started: planner on claude
+        > run plan says {"questions":["Really?"]}
+          run:plan.2.0.1#3 failed: validation → retry_with_feedback: nobody can be asked now: give the plan
+          run:plan.2.0.2 queued
+          run:plan.2.0.2#4 started: planner on claude
+        > run plan says {"questions":["Really?"]}
+          run:plan.2.0.2#4 answered
+          run:plan.2.0.1#5 asks: Some things must be clear before work starts. Really? []
+        > person run /save_plan
+          run:plan.2.0.1#5 answered: /save_plan
+          run at plan.3 (answered)
+          run:plan.3.0.1#6 started: planner on claude
+        > run plan says nothing
+          run:plan.3.0.1#6 failed: validation → retry_with_feedback: the answer is not valid JSON: expected ident at line 1 column 2, near `nothing`
+          run:plan.3.0.2 queued
+          run:plan.3.0.2#7 started: planner on claude
+        > run plan says nothing
+          run:plan.3.0.2#7 failed: validation → retry_with_feedback: the answer is not valid JSON: expected ident at line 1 column 2, near `nothing`
+          run:plan.3.0.3 queued
+          run:plan.3.0.3#8 started: planner on claude
+        > run plan says nothing
+          run:plan.3.0.3#8 failed: validation → retry_with_feedback: the answer is not valid JSON: expected ident at line 1 column 2, near `nothing`
+          run:plan.3.0.3 abstains: the answer is not valid JSON: expected ident at line 1 column 2, near `nothing` (3 of 3 tries)
+          run:plan.3.0.1#9 asks: This does not get anywhere: `plan` gave up: the answer is not valid JSON: expected ident at line 1 column 2, near `nothing` (3 of 3 tries). Go on, or give it up? [continue, fail]
+        > person run continue note: a small one
+          run:plan.3.0.1#9 answered: continue
+          run at plan.4 (answered)
+          run:plan.4.0.1#10 started: planner on claude
+    "#]].assert_eq(&transcript);
+}
+
+#[test]
 fn what_was_said_is_told_to_the_planner() {
     let script = r#"run plan says {"questions":["By mail?"],"context":"Passwords are forgotten."}
                     person run /save_plan"#;

@@ -1,9 +1,11 @@
 //! Gathers what the rules of honesty judge by: beside the change itself its author's words, other
 //! changes, and the tests.
 
+use std::time::{Duration, Instant};
+
 use codeteam_core::Event;
 use codeteam_core::ids::BodyId;
-use codeteam_core::workflow::{CheckKind, Rule};
+use codeteam_core::workflow::{Check, CheckKind, Rule};
 
 use super::Gate;
 use crate::dialect::Told;
@@ -12,29 +14,40 @@ use crate::perform::{Error, oid};
 use crate::store;
 use crate::verify::Found;
 use crate::verify::honest::{
-    Claimed, Other, Pairs, Ran, Subject, claims, hard_coded, look, own_work, repeats,
+    Claimed, Did, Other, Pairs, Ran, Seen, Subject, claims, hard_coded, look, own_work, repeats,
 };
-use crate::verify::proof::Tests;
+use crate::verify::proof::{Tests, runs_tests};
 
 /// How many commits back a change is compared with.
 const DEPTH: usize = 300;
 
-/// Tools that read and write files and run nothing, by all their names.
-const QUIET: &[&str] = &[
-    "read",
+/// How long a rule looks at texts. What it has not looked at by then it says.
+const LONGEST: Duration = Duration::from_mins(1);
+
+/// Tools that change files, by all their names; those of some are told as files.
+const CHANGING: &[&str] = &[
     "write",
     "append",
     "delete",
-    "chmod",
     "edit",
+    "replace",
+    "write_file",
+    "edit_file",
+    "Write",
+    "Edit",
+    "MultiEdit",
+    "NotebookEdit",
+];
+
+/// Tools that run nothing and change nothing that is tested.
+const QUIET: &[&str] = &[
+    "read",
+    "chmod",
     "search",
     "list",
     "glob",
-    "replace",
     "read_file",
     "read_many_files",
-    "write_file",
-    "edit_file",
     "list_files",
     "list_directory",
     "grep_search",
@@ -46,10 +59,6 @@ const QUIET: &[&str] = &[
     "save_memory",
     "write_todos",
     "Read",
-    "Write",
-    "Edit",
-    "MultiEdit",
-    "NotebookEdit",
     "Glob",
     "Grep",
     "LS",
@@ -70,6 +79,9 @@ impl Gate<'_> {
             CheckKind::Proved(proof) => Some(&proof.tests),
             _ => None,
         });
+        let begun = Instant::now();
+        let cancel = &self.look.context.cancel;
+        let go_on = || begun.elapsed() < LONGEST && !cancel.is_cancelled();
         let commands: Vec<String> = self.checks.iter().flat_map(|c| commands(&c.what)).collect();
         let subject = Subject {
             change,
@@ -77,13 +89,16 @@ impl Gate<'_> {
             files: &self.about.files,
             commands: &commands,
             redactor: &engine.redactor,
+            go_on: &go_on,
         };
         Ok(match rule {
             Rule::TestsKept => {
                 let mut found = look(rule, &subject);
                 // What is plain to see need not be run.
                 if found.wrong.is_empty() {
-                    found.wrong.extend(self.weakened(&subject)?);
+                    let weakened = self.weakened(&subject)?;
+                    found.wrong.extend(weakened.wrong);
+                    found.unproved = weakened.unproved;
                 }
                 found
             }
@@ -92,12 +107,15 @@ impl Gate<'_> {
                 if pairs.is_empty() {
                     return Ok(Found::default());
                 }
-                let tests = self.look.texts(|path| subject.tests.has(path))?;
+                let (tests, left_out) = self.look.texts(|path| subject.tests.has(path))?;
                 let all = tests.iter();
-                hard_coded(
-                    &pairs,
-                    all.map(|(path, text)| (path.as_str(), text.as_str())),
-                )
+                let all = all.map(|(path, text)| (path.as_str(), text.as_str()));
+                let mut found = hard_coded(&pairs, all, &go_on);
+                if left_out > 0 {
+                    let said = format!("too long to be compared with: {left_out} of the tests");
+                    found.unproved.get_or_insert(said);
+                }
+                found
             }
             Rule::OwnWork => self.own_work(&subject)?,
             Rule::Claims => self.claims(&subject)?,
@@ -139,16 +157,26 @@ impl Gate<'_> {
         let Some(claimed) = &self.about.claimed else {
             return Ok(Found::default());
         };
-        let is_command = |name: &str| {
-            let named = self.checks.iter().find(|check| check.name == name);
-            named.is_some_and(|check| matches!(check.what, CheckKind::Command(_)))
-        };
-        let failed: Vec<String> = self
-            .results
+        // What each command has come to, on the tree that is judged.
+        let mut seen: Vec<(&Check, &str, bool)> = Vec::new();
+        for result in &self.results {
+            let check = self.checks.iter().find(|check| check.name == result.name);
+            if let Some(check) = check
+                && let CheckKind::Command(command) = &check.what
+            {
+                seen.push((check, command, result.passed));
+            }
+        }
+        let tests = |(check, command, _): &&(&Check, &str, bool)| runs_tests(&check.name, command);
+        let failed: Vec<String> = seen
             .iter()
-            .filter(|result| !result.passed && is_command(&result.name))
-            .map(|result| result.name.clone())
+            .filter(|(.., passed)| !passed)
+            .map(|(check, ..)| check.name.clone())
             .collect();
+        let seen = Seen {
+            passed: seen.iter().filter(tests).any(|(.., passed)| *passed),
+            failed: &failed,
+        };
         let ran = if claimed.proof.is_empty() {
             Ran::Unknown
         } else {
@@ -158,10 +186,10 @@ impl Gate<'_> {
             files: &claimed.files,
             proof: &claimed.proof,
         };
-        Ok(claims(subject, &claimed, ran, &failed))
+        Ok(claims(subject, &claimed, ran, &seen))
     }
 
-    /// Whether the change's author has run anything, by its transcript.
+    /// What the change's author has run, by its transcript.
     fn ran(&self) -> Result<Ran, Error> {
         let Some(transcript) = self.transcript() else {
             return Ok(Ran::Unknown);
@@ -170,17 +198,17 @@ impl Gate<'_> {
         let Some((_, told)) = retold(&String::from_utf8_lossy(&body)) else {
             return Ok(Ran::Unknown);
         };
-        let mut ran = Ran::Nothing;
-        for told in told {
-            match told {
-                Told::Tool { name, .. } if !QUIET.contains(&name.as_str()) => {
-                    return Ok(Ran::Something);
-                }
-                Told::Unknown { .. } => ran = Ran::Unknown,
-                _ => {}
+        let did = told.iter().filter_map(|told| match told {
+            Told::Tool { name, detail } if CHANGING.contains(&name.as_str()) => {
+                Some(Did::Changed(detail))
             }
-        }
-        Ok(ran)
+            Told::Tool { name, .. } if QUIET.contains(&name.as_str()) => None,
+            Told::Tool { detail, .. } => Some(Did::Ran(detail)),
+            Told::File { path } => Some(Did::Changed(path)),
+            Told::Unknown { .. } => Some(Did::Unknown),
+            _ => None,
+        });
+        Ok(Ran::of(did))
     }
 
     /// What the change's author said and did, if it was kept.

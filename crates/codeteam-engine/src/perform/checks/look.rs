@@ -11,9 +11,9 @@ use codeteam_context::index::Index;
 use codeteam_context::language::Language;
 use codeteam_core::ids::Tree;
 
-use crate::git::{Diff, Oid};
+use crate::git::{Changed, Oid, Placed};
 use crate::perform::{Context, Error, Job, oid};
-use crate::verify::change::LONGEST;
+use crate::verify::change::{LONGEST, MOST};
 use crate::verify::{Change, Found, Side, cycles};
 use crate::workspace::Workspace;
 
@@ -27,7 +27,7 @@ pub(super) struct Look<'a> {
     /// The gate's own, which has the objects.
     pub(super) workspace: &'a Workspace,
     pub(super) tree: &'a Tree,
-    diff: OnceCell<Diff>,
+    files: OnceCell<Vec<Changed>>,
     change: OnceCell<Change>,
 }
 
@@ -43,19 +43,19 @@ impl<'a> Look<'a> {
             context,
             workspace,
             tree,
-            diff: OnceCell::new(),
+            files: OnceCell::new(),
             change: OnceCell::new(),
         }
     }
 
-    /// What differs between the frame's base and the tree.
-    pub(super) fn diff(&self) -> Result<&Diff, Error> {
-        if let Some(diff) = self.diff.get() {
-            return Ok(diff);
+    /// The files that differ between the frame's base and the tree.
+    pub(super) fn files(&self) -> Result<&[Changed], Error> {
+        if let Some(files) = self.files.get() {
+            return Ok(files);
         }
-        let (base, tree) = (oid(&self.job.base.tree.0)?, oid(&self.tree.0)?);
-        let diff = self.workspace.diff(&base, &tree)?;
-        Ok(self.diff.get_or_init(|| diff))
+        let (base, tree) = self.ends()?;
+        let files = self.workspace.differing(&base, &tree)?;
+        Ok(self.files.get_or_init(|| files))
     }
 
     /// The same, with all texts.
@@ -63,24 +63,33 @@ impl<'a> Look<'a> {
         if let Some(change) = self.change.get() {
             return Ok(change);
         }
-        let diff = self.diff()?;
-        let change = read(self.workspace, diff)?;
+        let (base, tree) = self.ends()?;
+        let change = read(self.workspace, &base, &tree, self.files()?)?;
         Ok(self.change.get_or_init(|| change))
     }
 
+    fn ends(&self) -> Result<(Oid, Oid), Error> {
+        Ok((oid(&self.job.base.tree.0)?, oid(&self.tree.0)?))
+    }
+
     /// The texts of the tree's files of a kind, those that can be read, by their paths.
+    /// And how many are left out, because there is too much of them.
     pub(super) fn texts(
         &self,
         wanted: impl Fn(&str) -> bool,
-    ) -> Result<Vec<(String, String)>, Error> {
-        const LONGEST: u64 = 1 << 18;
-        const MOST: usize = 2_000;
+    ) -> Result<(Vec<(String, String)>, usize), Error> {
         let all = self.workspace.files_of(&oid(&self.tree.0)?)?.into_iter();
+        let all: Vec<_> = all
+            .filter_map(|file| Some((file.path.to_str()?.to_owned(), file.id, file.bytes)))
+            .filter(|(path, ..)| wanted(path))
+            .collect();
+        let lengths: Vec<[u64; 2]> = all.iter().map(|(.., bytes)| [*bytes, 0]).collect();
+        let short = short(&lengths);
+        let left_out = short.iter().filter(|short| !**short).count();
         let files: Vec<(String, Oid)> = all
-            .filter(|file| file.bytes < LONGEST)
-            .filter_map(|file| Some((file.path.to_str()?.to_owned(), file.id)))
-            .filter(|(path, _)| wanted(path))
-            .take(MOST)
+            .into_iter()
+            .zip(short)
+            .filter_map(|((path, id, _), short)| short.then_some((path, id)))
             .collect();
         let ids: Vec<&Oid> = files.iter().map(|(_, id)| id).collect();
         let found = self.workspace.blobs(&ids)?;
@@ -88,7 +97,7 @@ impl<'a> Look<'a> {
             let text = Side::of(found.get(&id).map(Vec::as_slice));
             Some((path, text.text()?.to_owned()))
         });
-        Ok(texts.collect())
+        Ok((texts.collect(), left_out))
     }
 
     /// The rings of imports that the change has made.
@@ -136,30 +145,89 @@ impl<'a> Look<'a> {
     }
 }
 
-/// The texts at both ends of a difference.
-fn read(workspace: &Workspace, diff: &Diff) -> Result<Change, Error> {
-    let plain = |id: &'_ Option<Oid>, mode: u32| id.clone().filter(|_| PLAIN.contains(&mode));
-    let mut wanted = Vec::new();
-    for file in &diff.files {
-        wanted.extend(plain(&file.old, file.old_mode));
-        wanted.extend(plain(&file.new, file.new_mode));
-    }
-    let asked: Vec<&Oid> = wanted.iter().collect();
-    let texts = workspace.blobs(&asked)?;
-    let side = |id: &Option<Oid>, mode: u32| match (id, plain(id, mode)) {
-        (None, _) => Side::Absent,
-        (Some(_), None) => Side::Other,
-        (Some(_), Some(id)) => match texts.get(&id) {
+/// The texts at both ends of a difference, and the lines that came and went. Nothing is read before it
+/// is known how long it is: what is too long, or more than is looked at in one change, is left alone and
+/// is said to be so.
+fn read(
+    workspace: &Workspace,
+    base: &Oid,
+    tree: &Oid,
+    changed: &[Changed],
+) -> Result<Change, Error> {
+    let all: Vec<&Oid> = changed.iter().flat_map(ends).flatten().collect();
+    let sizes = workspace.sizes(&all)?;
+    let length = |id: Option<&Oid>| id.and_then(|id| sizes.get(id)).copied().unwrap_or_default();
+    let lengths: Vec<[u64; 2]> = changed.iter().map(|file| ends(file).map(length)).collect();
+    let short = short(&lengths);
+    let read: Vec<&Changed> = changed
+        .iter()
+        .zip(&short)
+        .filter_map(|(file, short)| short.then_some(file))
+        .collect();
+    let wanted: Vec<&Oid> = read.iter().flat_map(|file| ends(file)).flatten().collect();
+    let texts = workspace.blobs(&wanted)?;
+    let fits = |lengths: &[u64; 2]| lengths.iter().all(|length| *length <= LONGEST as u64);
+    let lines = if lengths.iter().filter(|l| fits(l)).count() == read.len() {
+        workspace.lines(base, tree, LONGEST)?
+    } else {
+        // It has no lines of what is too long, but of all the rest.
+        let placed: Vec<Placed> = read.iter().map(|file| placed(file)).collect();
+        let less = workspace.tree_with(base, &placed)?;
+        workspace.lines(base, &less, LONGEST)?
+    };
+    let side = |id: &Option<Oid>, mode: u32, short: bool| match id {
+        None => Side::Absent,
+        Some(_) if !PLAIN.contains(&mode) => Side::Other,
+        Some(_) if !short => Side::Long,
+        Some(id) => match texts.get(id) {
             Some(bytes) => Side::of(Some(bytes)),
             None => Side::Other,
         },
     };
-    let files = diff.files.iter().map(|file| {
+    let files = changed.iter().zip(&short).map(|(file, short)| {
         let path = file.path.to_string_lossy().into_owned();
-        let before = side(&file.old, file.old_mode);
-        (path, before, side(&file.new, file.new_mode))
+        let before = side(&file.old, file.old_mode, *short);
+        (path, before, side(&file.new, file.new_mode, *short))
     });
-    Ok(Change::new(files, &diff.text))
+    Ok(Change::new(files, &lines))
+}
+
+/// Which files are looked into, by their lengths before and after: the shorter ones first, so that a few
+/// long ones do not hide the others.
+fn short(lengths: &[[u64; 2]]) -> Vec<bool> {
+    let mut found = vec![false; lengths.len()];
+    let mut order: Vec<usize> = (0..lengths.len()).collect();
+    order.sort_by_key(|at| lengths[*at].iter().sum::<u64>());
+    let mut room = MOST as u64;
+    for at in order {
+        let sum: u64 = lengths[at].iter().sum();
+        let fits = lengths[at].iter().all(|length| *length <= LONGEST as u64);
+        if fits && sum <= room {
+            room -= sum;
+            found[at] = true;
+        }
+    }
+    found
+}
+
+fn placed(file: &Changed) -> Placed {
+    Placed {
+        path: file.path.clone(),
+        content: file.new.clone().map(|id| (file.new_mode, id)),
+    }
+}
+
+/// The contents of a file at both ends, where it is a plain one.
+fn ends(file: &Changed) -> [Option<&Oid>; 2] {
+    let plain = |id: &'_ Option<Oid>, mode: u32| PLAIN.contains(&mode) && id.is_some();
+    [
+        file.old
+            .as_ref()
+            .filter(|_| plain(&file.old, file.old_mode)),
+        file.new
+            .as_ref()
+            .filter(|_| plain(&file.new, file.new_mode)),
+    ]
 }
 
 /// The files of a tree, of which those can be read that import something or say where imports lead.
@@ -227,5 +295,27 @@ impl Files for Sources<'_> {
             Some(_) => Content::Binary,
             None => Content::TooLarge,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_much_is_left_alone() {
+        const MOST_LONG: u64 = LONGEST as u64;
+        assert_eq!(
+            short(&[[1, 0], [MOST_LONG, 1], [MOST_LONG + 1, 0]]),
+            [true, true, false]
+        );
+        let many = vec![[MOST_LONG, MOST_LONG]; 100];
+        let found = short(&many);
+        let read = found.iter().filter(|short| **short).count();
+        assert_eq!(read * 2 * LONGEST, MOST);
+        // One that is short is looked at, whatever is before it.
+        let mut many = many;
+        many.push([10, 10]);
+        assert_eq!(short(&many).last(), Some(&true));
     }
 }

@@ -9,7 +9,8 @@ use super::{Gate, run};
 use crate::git::{Changed, Oid, Placed};
 use crate::perform::{Error, oid, setup};
 use crate::verify::Found;
-use crate::verify::honest::{Subject, in_question};
+use crate::verify::change::Changed as Touched;
+use crate::verify::honest::{Subject, in_question, needs};
 use crate::verify::proof::{Plan, Tests, plan, with_files};
 
 /// What came of trying a tree.
@@ -131,20 +132,17 @@ impl Gate<'_> {
         })
     }
 
-    /// Whether the tests that were there pass with the new code, where the change has touched them
-    /// and the task does not name them.
-    pub(super) fn weakened(&self, subject: &Subject<'_>) -> Result<Option<String>, Error> {
+    /// Whether the tests that were there pass with the new code, where the change has touched tests
+    /// that the task does not name. All of these are put back, and new ones taken away.
+    pub(super) fn weakened(&self, subject: &Subject<'_>) -> Result<Found, Error> {
         let proofs = self.checks.iter().find_map(|check| match &check.what {
             CheckKind::Proved(proof) => Some((check, proof)),
             _ => None,
         });
         let Some((check, proof)) = proofs else {
-            return Ok(None);
+            return Ok(Found::default());
         };
-        let touched: Vec<&str> = in_question(subject)
-            .into_iter()
-            .map(|file| file.path.as_str())
-            .collect();
+        let touched = in_question(subject);
         // What is only for the files that changed has nothing to do with those that were there.
         let commands: Vec<String> = proof
             .commands
@@ -152,8 +150,8 @@ impl Gate<'_> {
             .filter(|command| with_files(command, &[]) == **command)
             .cloned()
             .collect();
-        if touched.is_empty() || commands.is_empty() {
-            return Ok(None);
+        if touched.is_empty() || commands.is_empty() || !self.had_tests(subject)? {
+            return Ok(Found::default());
         }
         let tree = oid(&self.look.tree.0)?;
         if !matches!(
@@ -161,29 +159,29 @@ impl Gate<'_> {
             Trial::Passed
         ) {
             // The gate has failed already.
-            return Ok(None);
+            return Ok(Found::default());
         }
-        let restored = self.with_ends(
-            &tree,
-            |file| touched.contains(&name(file).as_str()),
-            End::Before,
-        )?;
-        Ok(
-            match self.try_tree(&restored, &commands, check.timeout_ms)? {
-                Trial::Failed(command, _) => Some(format!(
-                    "{}: as they were before, they fail with the change (`{command}`), so the change \
-                 passes because they were changed\nput them back as they were: what is wrong is \
-                 the code, or the task would name them in its `files`",
-                    touched.join(", ")
-                )),
-                // They have just ended with the changed tests.
-                Trial::Unclear(how) => Some(format!(
-                    "{}: as they were before, they do not come to an end with the change ({how})",
-                    touched.join(", ")
-                )),
-                Trial::Passed => None,
-            },
-        )
+        let is_touched = |name: &str| touched.iter().any(|file| file.path == name);
+        let restored = self.with_ends(&tree, |file| is_touched(&name(file)), End::Before)?;
+        let how = match self.try_tree(&restored, &commands, check.timeout_ms)? {
+            Trial::Passed => return Ok(Found::default()),
+            Trial::Failed(command, _) => Ended::Failed(command),
+            // They have just ended with the changed tests.
+            Trial::Unclear(how) => Ended::Never(how),
+        };
+        Ok(blamed(subject, &touched, &how))
+    }
+
+    /// Whether there were tests before the change: what runs none fails with some programs.
+    fn had_tests(&self, subject: &Subject<'_>) -> Result<bool, Error> {
+        let base = oid(&self.look.job.base.tree.0)?;
+        let all = self.look.workspace.files_of(&base)?;
+        let is_one = |path: &str| {
+            let helps = ["__init__.py", "conftest.py"];
+            subject.tests.has_program(path) && !helps.iter().any(|name| path.ends_with(name))
+        };
+        let found = all.iter().filter(|file| file.bytes > 0);
+        Ok(found.filter_map(|file| file.path.to_str()).any(is_one))
     }
 
     /// A tree with some of the change's files as they are at one end of it.
@@ -193,7 +191,7 @@ impl Gate<'_> {
         wanted: impl Fn(&Changed) -> bool,
         end: End,
     ) -> Result<Oid, Error> {
-        let files = self.look.diff()?.files.iter().filter(|file| wanted(file));
+        let files = self.look.files()?.iter().filter(|file| wanted(file));
         let placed: Vec<Placed> = files
             .map(|file| Placed {
                 path: file.path.clone(),
@@ -240,6 +238,57 @@ impl Gate<'_> {
             workspace.remove()?;
         }
         Ok(trial)
+    }
+}
+
+/// How the tests that were there have ended with the new code.
+enum Ended {
+    Failed(String),
+    Never(String),
+}
+
+/// What that says of the change.
+fn blamed(subject: &Subject<'_>, touched: &[&Touched], how: &Ended) -> Found {
+    let (new, old): (Vec<&Touched>, Vec<&Touched>) = touched.iter().partition(|file| file.is_new());
+    let paths = |files: &[&Touched]| {
+        let all: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        all.join(", ")
+    };
+    if let Some(manifest) = needs(subject, &new) {
+        return Found::unproved(format!(
+            "`{manifest}` names the new tests ({}), so that those that were there cannot be run \
+             without them",
+            paths(&new)
+        ));
+    }
+    let without = match &new[..] {
+        [] => String::new(),
+        new => format!(" without {}", paths(new)),
+    };
+    let ends = match how {
+        Ended::Failed(command) => format!("fail with the change (`{command}`)"),
+        Ended::Never(how) => format!("do not come to an end with the change ({how})"),
+    };
+    let wrong = match (&old[..], how) {
+        ([], _) => format!(
+            "without {}, the tests that were there {ends}, so the change passes because of what \
+             is new among the tests\ntake out what the other tests go by, or name it in the task's \
+             `files`",
+            paths(&new)
+        ),
+        (old, Ended::Never(_)) => {
+            format!("{}: as they were before{without}, they {ends}", paths(old))
+        }
+        (old, Ended::Failed(_)) => format!(
+            "{}: as they were before, they {ends}{without}, so the change passes because they were \
+             changed\nput them back as they were: what is wrong is the code, or the task would \
+             name them in its `files`",
+            paths(old)
+        ),
+    };
+    Found {
+        wrong: vec![wrong],
+        ..Found::default()
     }
 }
 

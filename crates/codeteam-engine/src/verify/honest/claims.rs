@@ -1,10 +1,16 @@
 //! A change has what its author says it has.
 //!
-//! That something was run is believed unless what the worker did is known and none of it can have run
-//! anything. Files are told: a worker may name what it touched in this round only.
+//! A claim that something passed counts if a command of the gate that runs tests has passed on this very
+//! tree: that is seen by the orchestrator itself. How the author's own commands ended is no evidence,
+//! because a transcript says neither on which tree they ran nor what they were made to say. What it does
+//! say is what was begun, and when: that nothing was run, that nothing which was run can have shown
+//! anything, or that files were changed since, contradicts a claim. Otherwise a claim that the gate has
+//! not seen is told as its author's word. Files are told: a worker may name what it touched in this round
+//! only.
 
 use super::{Subject, brief, names};
 use crate::verify::Found;
+use crate::verify::proof::is_document;
 
 /// What the author of a change says.
 #[derive(Clone, Copy, Debug)]
@@ -15,33 +21,109 @@ pub struct Claimed<'a> {
     pub proof: &'a str,
 }
 
+/// Something that the author did.
+#[derive(Clone, Copy, Debug)]
+pub enum Did<'a> {
+    /// It began a command; nothing, if it is not known which.
+    Ran(&'a str),
+    /// It changed a file.
+    Changed(&'a str),
+    /// Nobody knows what.
+    Unknown,
+}
+
 /// What is known of what the author ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ran {
-    /// It ran something.
+    /// It ran something that may have shown what it says.
     Something,
+    /// It did, and changed files afterwards.
+    Earlier,
+    /// It only looked at files.
+    Looked,
     /// It ran nothing at all.
     Nothing,
     /// That is not known.
     Unknown,
 }
 
-/// Compares what is said with what is known. `failed` are the names of the gate's commands that
-/// failed.
-pub fn claims(subject: &Subject<'_>, claimed: &Claimed<'_>, ran: Ran, failed: &[String]) -> Found {
+impl Ran {
+    /// What is known, by what the author did in its order. Documents may change at any time.
+    pub fn of<'a>(all: impl IntoIterator<Item = Did<'a>>) -> Self {
+        let (mut ran, mut unknown) = (Self::Nothing, false);
+        for did in all {
+            match did {
+                Did::Ran(command) if !only_looks(command) => ran = Self::Something,
+                Did::Ran(_) if ran == Self::Nothing => ran = Self::Looked,
+                Did::Changed(path) if ran == Self::Something && !is_document(path) => {
+                    ran = Self::Earlier;
+                }
+                Did::Unknown => unknown = true,
+                Did::Ran(_) | Did::Changed(_) => {}
+            }
+        }
+        match ran {
+            Self::Something => ran,
+            _ if unknown => Self::Unknown,
+            _ => ran,
+        }
+    }
+}
+
+/// Whether a command can have shown nothing: all it does is to look at files or to move them.
+fn only_looks(command: &str) -> bool {
+    const LOOK: &[&str] = &[
+        "ls", "cat", "head", "tail", "grep", "rg", "find", "fd", "sed", "awk", "git", "echo",
+        "printf", "pwd", "cd", "wc", "which", "stat", "tree", "diff", "true", "mkdir", "cp", "mv",
+        "rm", "touch", "chmod", "sort", "uniq", "cut", "sleep", "date", "jq", "less", "file",
+    ];
+    let parts = command.split(['\n', ';', '|', '&']).map(str::trim);
+    let mut parts = parts.filter(|part| !part.is_empty()).peekable();
+    let is_known = parts.peek().is_some();
+    is_known
+        && parts.all(|part| {
+            let mut words = part.split_whitespace().filter(|word| !word.contains('='));
+            let first = words.next().unwrap_or_default();
+            let runs = ["-exec", "bisect", "$(", "`"];
+            LOOK.contains(&first) && !runs.iter().any(|word| part.contains(word))
+        })
+}
+
+/// What the gate has seen of the tests on the very tree that is judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    /// Whether a command that runs tests has passed.
+    pub passed: bool,
+    /// The names of the commands that failed.
+    pub failed: &'a [String],
+}
+
+/// Compares what is said with what is known.
+pub fn claims(subject: &Subject<'_>, claimed: &Claimed<'_>, ran: Ran, seen: &Seen<'_>) -> Found {
     let mut found = Found::default();
     if says_that_it_passed(claimed.proof) {
         let said = brief(claimed.proof.lines().next().unwrap_or_default());
-        if ran == Ran::Nothing {
+        let contradicts = match ran {
+            Ran::Nothing => Some("no command was run"),
+            Ran::Looked => Some("nothing that was run can have shown it"),
+            // Whatever it was, the gate has seen it pass as it is now.
+            Ran::Earlier if !seen.passed => Some("files were changed after the last command"),
+            Ran::Earlier | Ran::Something | Ran::Unknown => None,
+        };
+        if let Some(what) = contradicts {
             found.wrong.push(format!(
-                "the proof says \"{said}\", and no command was run: run what you claim, or leave \
-                 `proof` out"
+                "the proof says \"{said}\", and {what}: run what you claim, or leave `proof` out"
+            ));
+        } else if !seen.passed && seen.failed.is_empty() {
+            found.told.push(format!(
+                "the proof says \"{said}\", which is its author's word: no command of the gate \
+                 that runs tests has passed on this tree"
             ));
         }
-        if !failed.is_empty() {
+        if !seen.failed.is_empty() {
             found.wrong.push(format!(
                 "the proof says \"{said}\", and {} failed",
-                names(failed)
+                names(seen.failed)
             ));
         }
     }

@@ -2,86 +2,22 @@
 //!
 //! Of files that are about more than checks, only the parts that are count: tables of tools in
 //! `pyproject.toml`, scripts that there were in `package.json`, lints and targets in `Cargo.toml`,
-//! targets of a `Makefile` that a command names. A file of a tool that no command runs is told.
+//! targets of a `Makefile` that a command names with what they go by, what a `pom.xml` builds with. A
+//! file of a tool that no command runs is told.
 //! What the task names in its `files` may change and is told.
 
 mod fakes;
+mod files;
+mod make;
 mod parts;
 
+use std::collections::BTreeSet;
+
+use self::files::{CONFIGURE, Part};
 use super::{Subject, names};
 use crate::verify::Found;
-use crate::verify::change::Changed;
+use crate::verify::change::{Changed, Side};
 use crate::verify::source::has_end;
-
-/// How much of a file is about checks.
-enum Part {
-    /// All of it.
-    Whole,
-    /// What is compared by itself.
-    Some(fn(&str, &Subject<'_>) -> Vec<(String, String)>),
-    /// Hooks that change what is run.
-    Hooks,
-    /// All of it, for checks that run elsewhere.
-    Elsewhere,
-}
-
-/// Names of files, how much of them counts, and the tools that read them: `*` is any.
-const CONFIGURE: &[(&str, Part, &[&str])] = &[
-    ("pytest.ini", Part::Whole, &["pytest", "py.test"]),
-    (".pytest.ini", Part::Whole, &["pytest", "py.test"]),
-    ("conftest.py", Part::Hooks, &["pytest", "py.test"]),
-    ("tox.ini", Part::Some(parts::ini), &["*"]),
-    ("setup.cfg", Part::Some(parts::ini), &["*"]),
-    ("pyproject.toml", Part::Some(parts::pyproject), &["*"]),
-    ("noxfile.py", Part::Whole, &["nox"]),
-    (".coveragerc", Part::Whole, &["pytest", "coverage"]),
-    ("ruff.toml", Part::Whole, &["ruff"]),
-    (".ruff.toml", Part::Whole, &["ruff"]),
-    ("mypy.ini", Part::Whole, &["mypy"]),
-    (".mypy.ini", Part::Whole, &["mypy"]),
-    (".flake8", Part::Whole, &["flake8"]),
-    (".pylintrc", Part::Whole, &["pylint"]),
-    ("pylintrc", Part::Whole, &["pylint"]),
-    ("pyrightconfig.json", Part::Whole, &["pyright"]),
-    ("package.json", Part::Some(parts::package), &["*"]),
-    ("jest.config.*", Part::Whole, &["jest"]),
-    ("vitest.config.*", Part::Whole, &["vitest"]),
-    (".mocharc*", Part::Whole, &["mocha"]),
-    ("karma.conf.*", Part::Whole, &["karma"]),
-    ("playwright.config.*", Part::Whole, &["playwright"]),
-    ("cypress.config.*", Part::Whole, &["cypress"]),
-    (
-        "tsconfig*.json",
-        Part::Whole,
-        &["tsc", "ts-node", "vue-tsc"],
-    ),
-    (".eslintrc*", Part::Whole, &["eslint"]),
-    ("eslint.config.*", Part::Whole, &["eslint"]),
-    (".eslintignore", Part::Whole, &["eslint"]),
-    (".prettierrc*", Part::Whole, &["prettier"]),
-    (".prettierignore", Part::Whole, &["prettier"]),
-    ("biome.json*", Part::Whole, &["biome"]),
-    ("Cargo.toml", Part::Some(parts::cargo), &["cargo"]),
-    (".cargo/config*", Part::Whole, &["cargo"]),
-    ("rust-toolchain*", Part::Whole, &["cargo"]),
-    ("clippy.toml", Part::Whole, &["clippy"]),
-    (".clippy.toml", Part::Whole, &["clippy"]),
-    ("rustfmt.toml", Part::Whole, &["fmt", "rustfmt"]),
-    (".rustfmt.toml", Part::Whole, &["fmt", "rustfmt"]),
-    (".config/nextest.toml", Part::Whole, &["nextest"]),
-    (".golangci.*", Part::Whole, &["golangci-lint"]),
-    ("phpunit.xml*", Part::Whole, &["phpunit"]),
-    (".rspec", Part::Whole, &["rspec"]),
-    ("Makefile", Part::Some(parts::targets), &["make"]),
-    ("makefile", Part::Some(parts::targets), &["make"]),
-    ("GNUmakefile", Part::Some(parts::targets), &["make"]),
-    ("justfile", Part::Some(parts::targets), &["just"]),
-    ("Justfile", Part::Some(parts::targets), &["just"]),
-    (".pre-commit-config.yaml", Part::Whole, &["pre-commit"]),
-    (".github/workflows/**", Part::Elsewhere, &["GitHub"]),
-    (".gitlab-ci.yml", Part::Elsewhere, &["GitLab"]),
-    (".codeteam/**", Part::Whole, &["*"]),
-];
 
 /// Programs that run what a file names: which tools those are is not seen in the command.
 const INDIRECT: &[&str] = &[
@@ -117,9 +53,10 @@ pub(super) fn gate_kept(subject: &Subject<'_>) -> Found {
     let mut found = Found::default();
     let gate = Gate::of(subject.commands);
     for file in &subject.change.files {
-        if let Some(told) = fakes::fakes(file, subject) {
-            found.wrong.push(told);
-            continue;
+        match fakes::fakes(file, subject) {
+            Some((told, true)) => found.wrong.push(format!("{told}; take it out")),
+            Some((told, false)) => found.told.push(told),
+            None => {}
         }
         let Some((what, counts)) = gate.goes_by(file, subject) else {
             continue;
@@ -169,6 +106,9 @@ impl<'a> Gate<'a> {
     fn goes_by(&self, file: &Changed, subject: &Subject<'_>) -> Option<(String, bool)> {
         let path = file.path.as_str();
         let name = path.rsplit('/').next().unwrap_or(path);
+        if EVERYWHERE.contains(&name) || has_end(name, &["pth"]) {
+            return Some(("is run by every Python".to_owned(), true));
+        }
         if file.is_new() {
             if let Some(what) = self.is_shadowed_by(path, name) {
                 return Some((what, true));
@@ -188,7 +128,15 @@ impl<'a> Gate<'a> {
                 "was changed".to_owned()
             }
             Part::Whole => "was changed".to_owned(),
-            Part::Hooks => format!("has hooks that change what is run: {}", hooks(file)?),
+            Part::Hooks => {
+                if let Some(line) = hooks(file) {
+                    format!("has hooks that change what is run: {line}")
+                } else {
+                    // What it does to the tests is found by running them without it.
+                    counts = false;
+                    every_test(file)?.to_owned()
+                }
+            }
             Part::Some(parts) => {
                 let changed = changed_parts(*parts, file, subject);
                 if changed.is_empty() {
@@ -219,9 +167,6 @@ impl<'a> Gate<'a> {
 
     /// What a new file hides, if it hides something.
     fn is_shadowed_by(&self, path: &str, name: &str) -> Option<String> {
-        if EVERYWHERE.contains(&name) || has_end(name, &["pth"]) {
-            return Some("is run by every Python".to_owned());
-        }
         if path.starts_with("node_modules/") || path.contains("/node_modules/") {
             return Some("stands where a program of the checks would be".to_owned());
         }
@@ -290,9 +235,14 @@ fn changed_parts(
     file: &Changed,
     subject: &Subject<'_>,
 ) -> Vec<String> {
+    let unread = |side: &Side| side.is_there() && side.text().is_none();
+    if unread(&file.before) || unread(&file.after) {
+        return vec!["all of it".to_owned()];
+    }
     let of = |text: Option<&str>| text.map(|text| parts(text, subject)).unwrap_or_default();
     let (before, after) = (of(file.before.text()), of(file.after.text()));
     let differs = |one: &[(String, String)], other: &[(String, String)]| -> Vec<String> {
+        let other: BTreeSet<&(String, String)> = other.iter().collect();
         one.iter()
             .filter(|part| !other.contains(part))
             .map(|(name, _)| name.clone())
@@ -307,16 +257,12 @@ fn changed_parts(
     changed
 }
 
-/// Added lines of a `conftest.py` that change which tests are run, or how they end.
+/// An added line of a `conftest.py` that changes which tests are run, or how they end.
 fn hooks(file: &Changed) -> Option<String> {
     const HOOKS: &[&str] = &[
-        "def pytest_collection",
-        "def pytest_runtest",
-        "def pytest_ignore_collect",
-        "def pytest_sessionfinish",
-        "def pytest_report",
-        "def pytest_pyfunc_call",
-        "def pytest_exception",
+        "def pytest_",
+        "pytest_plugins",
+        "hookimpl",
         "collect_ignore",
         "pytest.skip",
         "mark.skip",
@@ -326,6 +272,9 @@ fn hooks(file: &Changed) -> Option<String> {
         "exitstatus",
         "outcome",
     ];
+    if file.after.is_there() && file.after.text().is_none() {
+        return Some("it cannot be looked into".to_owned());
+    }
     let line = file.added.iter().find(|line| {
         let code = line.text.trim();
         !code.starts_with('#') && HOOKS.iter().any(|hook| code.contains(hook))
@@ -335,4 +284,17 @@ fn hooks(file: &Changed) -> Option<String> {
         line.number,
         super::brief(&line.text)
     ))
+}
+
+/// Why a `conftest.py` without hooks has to do with tests that do not ask for it.
+fn every_test(file: &Changed) -> Option<&'static str> {
+    let is_said = file.after.text().is_none_or(|text| !text.trim().is_empty());
+    if file.is_new() && is_said {
+        return Some("is new, and is run before every test beside or below it");
+    }
+    let added = file.added.iter();
+    added
+        .map(|line| line.text.trim())
+        .any(|code| code.contains("autouse") && !code.starts_with('#'))
+        .then_some("has a fixture for every test beside or below it")
 }

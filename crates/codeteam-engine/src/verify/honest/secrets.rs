@@ -1,11 +1,24 @@
-//! A change has no secret in it: nothing that the redactor would take out.
+//! A change has no secret in it: nothing that the redactor would take out. What git takes for bytes is
+//! looked at as well, as far as it can be read; what is too long is told.
 
-use super::Subject;
+use std::collections::BTreeSet;
+
+use super::{Subject, names};
 use crate::verify::Found;
+use crate::verify::change::Side;
 
 pub(super) fn secrets(subject: &Subject<'_>) -> Found {
     let mut found = Found::default();
+    let mut long = Vec::new();
     for file in &subject.change.files {
+        if subject.is_over(&file.path, &mut found) {
+            break;
+        }
+        if file.after == Side::Long {
+            long.push(file.path.clone());
+        }
+        let is_text = !matches!(file.after, Side::Bytes(_));
+        let gone: BTreeSet<&str> = file.removed.iter().map(|line| line.text.as_str()).collect();
         let mut lines = subject.redactor.lines();
         // The line before, and whether it was one.
         let (mut last, mut goes_on) = (0, false);
@@ -16,19 +29,32 @@ pub(super) fn secrets(subject: &Subject<'_>) -> Found {
                 goes_on = false;
             }
             last = line.number;
-            let is_secret = !lines.line(&line.text).hits.is_empty();
+            // What is no letter ends a word.
+            let plain = (!is_text).then(|| line.text.replace(char::REPLACEMENT_CHARACTER, " "));
+            let text = plain.as_deref().unwrap_or(&line.text);
+            let is_secret = !lines.line(text).hits.is_empty();
             let is_first = is_secret && !goes_on;
             goes_on = is_secret;
-            let was_there = || file.removed.iter().any(|gone| gone.text == line.text);
-            if is_first && !was_there() {
+            if is_first && !gone.contains(line.text.as_str()) {
+                // Bytes have no lines that anybody could look at.
+                let place = if is_text {
+                    format!("{}:{}", file.path, line.number)
+                } else {
+                    file.path.clone()
+                };
                 // Never what it is: the report would be the next place to find it.
                 found.wrong.push(format!(
-                    "{}:{}: what looks like a secret; take it out and read it from the \
-                     environment (or allow it by name in `redaction.allow`)",
-                    file.path, line.number
+                    "{place}: what looks like a secret; take it out and read it from the \
+                     environment (or allow it by name in `redaction.allow`)"
                 ));
             }
         }
+    }
+    if !long.is_empty() {
+        found.told.push(format!(
+            "too long to be looked into, by any rule: {}",
+            names(&long)
+        ));
     }
     found
 }

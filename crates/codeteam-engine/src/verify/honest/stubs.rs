@@ -4,12 +4,14 @@
 //! notes (`TODO: faster`) are told. Abstract methods, protocols and overloads have no body on purpose.
 //! Tests and documents may say what they like.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use codeteam_context::language::Language;
 use codeteam_context::outline::{Definition, Kind, Outline, outline};
 
 use super::{Subject, brief};
 use crate::verify::Found;
-use crate::verify::change::{Changed, Line};
+use crate::verify::change::Changed;
 use crate::verify::source::is_source;
 
 pub(super) fn stubs(subject: &Subject<'_>) -> Found {
@@ -18,27 +20,29 @@ pub(super) fn stubs(subject: &Subject<'_>) -> Found {
         if !is_source(&file.path) || subject.tests.has(&file.path) {
             continue;
         }
+        if subject.is_over(&file.path, &mut found) {
+            break;
+        }
         let Some(text) = file.after.text() else {
             continue;
         };
         let language = Language::of(&file.path);
         let parsed = language.map(|language| outline(text, language));
+        let tree = parsed.as_ref().map(Tree::of);
         let lines: Vec<&str> = text.lines().collect();
+        let gone: BTreeSet<&str> = file.removed.iter().map(|line| line.text.trim()).collect();
         for line in &file.added {
-            let moved = file
-                .removed
-                .iter()
-                .any(|gone| gone.text.trim() == line.text.trim());
-            if moved {
+            if gone.contains(line.text.trim()) {
+                // It has moved.
                 continue;
             }
             let place = format!("{}:{}", file.path, line.number);
             let said = brief(&line.text);
-            if is_missing(&line.text)
-                && !parsed
-                    .as_ref()
-                    .is_some_and(|p| is_abstract(p, line, &lines))
-            {
+            let is_abstract = || {
+                let tree = tree.as_ref();
+                tree.is_some_and(|tree| tree.is_abstract(line.number, &lines))
+            };
+            if is_missing(&line.text) && !is_abstract() {
                 found
                     .wrong
                     .push(format!("{place}: not there yet: `{said}`"));
@@ -51,8 +55,9 @@ pub(super) fn stubs(subject: &Subject<'_>) -> Found {
                 }
             }
         }
-        if let (Some(parsed), Some(language)) = (&parsed, language) {
-            found.wrong.extend(empty(file, parsed, language, &lines));
+        if let (Some(parsed), Some(tree), Some(language)) = (&parsed, &tree, language) {
+            let empty = empty(file, parsed, tree, language, &lines);
+            found.wrong.extend(empty);
         }
     }
     if let Some(last) = found.wrong.last_mut() {
@@ -92,40 +97,89 @@ fn is_missing(line: &str) -> bool {
         || (throws && unsaid))
 }
 
-/// Whether a line is in something that has no body on purpose.
-fn is_abstract(outline: &Outline, line: &Line, lines: &[&str]) -> bool {
-    let inside = |d: &&Definition| d.line <= line.number && line.number <= d.last_line;
-    let around: Vec<&Definition> = outline.definitions.iter().filter(inside).collect();
-    let function = around
-        .iter()
-        .rev()
-        .find(|d| matches!(d.kind, Kind::Function | Kind::Method));
-    let marked = function.is_some_and(|function| {
-        let end = (function.line.saturating_sub(1) as usize).min(lines.len());
-        let above = &lines[end.saturating_sub(4)..end];
-        above
-            .iter()
-            .any(|line| line.contains("abstract") || line.contains("overload"))
-    });
-    let is_base = around.iter().any(|d| {
-        let words = ["ABC", "Protocol", "Abstract", "Base", "Interface", "Mixin"];
-        let says = words
-            .iter()
-            .any(|word| d.signature.contains(word) || d.name.contains(word));
-        d.kind == Kind::Interface || (matches!(d.kind, Kind::Type | Kind::Impl) && says)
-    });
-    marked || is_base || others_extend(&around, outline)
+/// The definitions of a file, each with the one around it.
+struct Tree<'a> {
+    /// In the order of their lines; the one around comes before.
+    all: Vec<(&'a Definition, Option<usize>)>,
+    /// The types that name a word, two of them at most.
+    named: BTreeMap<&'a str, Vec<&'a str>>,
 }
 
-/// Whether a class of the same file builds on the one around.
-fn others_extend(around: &[&Definition], outline: &Outline) -> bool {
-    let Some(class) = around.iter().find(|d| d.kind == Kind::Type) else {
-        return false;
-    };
-    let extends = |d: &Definition| {
-        d.kind == Kind::Type && d.name != class.name && d.signature.contains(class.name.as_str())
-    };
-    outline.definitions.iter().any(extends)
+impl<'a> Tree<'a> {
+    fn of(outline: &'a Outline) -> Self {
+        let mut definitions: Vec<&Definition> = outline.definitions.iter().collect();
+        definitions.sort_by_key(|d| (d.line, std::cmp::Reverse(d.last_line)));
+        let mut all: Vec<(&Definition, Option<usize>)> = Vec::new();
+        let mut open: Vec<usize> = Vec::new();
+        let mut named: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (at, definition) in definitions.into_iter().enumerate() {
+            while let Some(around) = open.last()
+                && all[*around].0.last_line < definition.line
+            {
+                open.pop();
+            }
+            all.push((definition, open.last().copied()));
+            open.push(at);
+            if definition.kind != Kind::Type {
+                continue;
+            }
+            let is_name = |c: char| c.is_alphanumeric() || c == '_';
+            for word in definition.signature.split(|c| !is_name(c)) {
+                let by = named.entry(word).or_default();
+                if by.len() < 2 && !by.contains(&definition.name.as_str()) {
+                    by.push(&definition.name);
+                }
+            }
+        }
+        Self { all, named }
+    }
+
+    /// The definitions that a line is in, from the inside.
+    fn around(&self, line: u32) -> Vec<&'a Definition> {
+        let end = self.all.partition_point(|(d, _)| d.line <= line);
+        let mut next = end.checked_sub(1);
+        let mut found = Vec::new();
+        while let Some(at) = next {
+            let (definition, around) = self.all[at];
+            if definition.last_line >= line {
+                found.push(definition);
+            }
+            next = around;
+        }
+        found
+    }
+
+    /// Whether a line is in something that has no body on purpose.
+    fn is_abstract(&self, line: u32, lines: &[&str]) -> bool {
+        let around = self.around(line);
+        let function = around
+            .iter()
+            .find(|d| matches!(d.kind, Kind::Function | Kind::Method));
+        let marked = function.is_some_and(|function| {
+            let end = (function.line.saturating_sub(1) as usize).min(lines.len());
+            let above = &lines[end.saturating_sub(4)..end];
+            above
+                .iter()
+                .any(|line| line.contains("abstract") || line.contains("overload"))
+        });
+        let is_base = around.iter().any(|d| {
+            let words = ["ABC", "Protocol", "Abstract", "Base", "Interface", "Mixin"];
+            let says = words
+                .iter()
+                .any(|word| d.signature.contains(word) || d.name.contains(word));
+            d.kind == Kind::Interface || (matches!(d.kind, Kind::Type | Kind::Impl) && says)
+        });
+        marked || is_base || self.others_extend(&around)
+    }
+
+    /// Whether a class of the same file builds on the one around.
+    fn others_extend(&self, around: &[&Definition]) -> bool {
+        let class = around.iter().rev().find(|d| d.kind == Kind::Type);
+        class.is_some_and(|class| {
+            let by = self.named.get(class.name.as_str());
+            by.is_some_and(|by| by.iter().any(|name| *name != class.name))
+        })
+    }
 }
 
 /// Whether a comment leaves something to be done, and whether what it leaves is the work itself.
@@ -154,24 +208,24 @@ fn note(line: &str) -> Option<bool> {
 }
 
 /// New functions without anything in them.
-fn empty(file: &Changed, after: &Outline, language: Language, lines: &[&str]) -> Vec<String> {
+fn empty(
+    file: &Changed,
+    after: &Outline,
+    tree: &Tree<'_>,
+    language: Language,
+    lines: &[&str],
+) -> Vec<String> {
     let before = file.before.text().map(|text| outline(text, language));
-    let known: Vec<&str> = before
+    let known: BTreeSet<&str> = before
         .iter()
         .flat_map(Outline::functions)
         .map(|function| function.name.as_str())
         .collect();
     after
         .functions()
-        .filter(|function| !known.contains(&function.name.as_str()))
+        .filter(|function| !known.contains(function.name.as_str()))
         .filter(|function| promises(&function.name) && has_nothing(function, language, lines))
-        .filter(|function| {
-            let first = Line {
-                number: function.line,
-                text: String::new(),
-            };
-            !is_abstract(after, &first, lines)
-        })
+        .filter(|function| !tree.is_abstract(function.line, lines))
         .map(|function| {
             format!(
                 "{}:{}: `{}` has nothing in it",

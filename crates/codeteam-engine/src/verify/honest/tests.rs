@@ -1,6 +1,9 @@
 //! Each rule, and what it lets pass.
 
+mod gate;
+
 use super::*;
+use crate::verify::Side;
 
 type File<'a> = (&'a str, Option<&'a str>, Option<&'a str>);
 
@@ -40,6 +43,7 @@ impl Case {
             files: &self.files,
             commands: &self.commands,
             redactor: &self.redactor,
+            go_on: &|| true,
         }
     }
 
@@ -98,6 +102,11 @@ fn a_task_has_its_files() {
         .wrong(Rule::Scope, "`Cargo.lock`");
     let readme: &[File<'_>] = &[("README.md", Some("1"), Some("2"))];
     case(readme).task(&["src/"]).told(Rule::Scope, "README.md");
+    for path in ["requirements.txt", "CMakeLists.txt", "LICENSE.sh"] {
+        case(&[(path, None, Some("x\n"))])
+            .task(&["src/"])
+            .wrong(Rule::Scope, path);
+    }
     let test: &[File<'_>] = &[("tests/old.py", Some("1"), Some("2"))];
     case(test)
         .task(&["src/"])
@@ -191,75 +200,34 @@ fn tests_that_are_skipped_or_say_less() {
 }
 
 #[test]
-fn what_the_gate_goes_by_stays() {
-    let project = |tools: &str| format!("[project]\nname = \"a\"\n\n[tool.ruff]\n{tools}");
-    let (strict, lax) = (project("select = [\"ALL\"]\n"), project("select = []\n"));
-    case(&[("pyproject.toml", Some(&strict), Some(&lax))]).told(Rule::GateKept, "tool.ruff");
-    case(&[("pyproject.toml", Some(&strict), Some(&lax))])
-        .gate(&["ruff check ."])
-        .wrong(Rule::GateKept, "was changed in `tool.ruff`");
-    let more = strict.replace("name = \"a\"", "name = \"a\"\ndependencies = [\"b\"]");
-    case(&[("pyproject.toml", Some(&strict), Some(&more))]).fine(Rule::GateKept);
-    let scripts = r#"{"scripts": {"test": "jest"}, "dependencies": {}}"#;
-    let faked = r#"{"scripts": {"test": "true"}, "dependencies": {}}"#;
-    let grown = r#"{"scripts": {"test": "jest", "dev": "vite"}, "dependencies": {"a": "1"}}"#;
-    let npm = ["npm test"];
-    case(&[("package.json", Some(scripts), Some(faked))])
-        .gate(&npm)
-        .wrong(Rule::GateKept, "`scripts.test`");
-    case(&[("package.json", Some(scripts), Some(grown))])
-        .gate(&npm)
-        .fine(Rule::GateKept);
-    let make = "build:\n\tcc a.c\n\ntest: build\n\t./run\n";
-    case(&[("Makefile", Some(make), Some(&make.replace("./run", "true")))])
-        .gate(&["make test"])
-        .wrong(Rule::GateKept, "`target test`");
-    case(&[(
-        "Makefile",
-        Some(make),
-        Some(&format!("{make}\nclean:\n\trm a\n")),
-    )])
-    .gate(&["make test"])
-    .fine(Rule::GateKept);
-    let cargo = "[package]\nname = \"a\"\n\n[lints.clippy]\nall = \"deny\"\n";
-    case(&[(
-        "Cargo.toml",
-        Some(cargo),
-        Some(&cargo.replace("deny", "allow")),
-    )])
-    .gate(&["cargo clippy"])
-    .wrong(Rule::GateKept, "`lints`");
-    case(&[(
-        "Cargo.toml",
-        Some(cargo),
-        Some(&format!("{cargo}\n[dependencies]\nb = \"1\"\n")),
-    )])
-    .gate(&["cargo clippy"])
-    .fine(Rule::GateKept);
-    // Of a tool that nobody runs it is told.
-    case(&[(".eslintrc.json", Some("{}"), Some("{ }"))]).told(Rule::GateKept, ".eslintrc.json");
-}
-
-#[test]
-fn programs_of_the_gate_are_not_hidden() {
-    for path in [
-        "pytest.py",
-        "pytest/__init__.py",
-        "sitecustomize.py",
-        "a.pth",
-    ] {
-        case(&[(path, None, Some("x = 1\n"))]).wrong(Rule::GateKept, path);
-    }
-    case(&[("node_modules/.bin/jest", None, Some("exit 0"))])
-        .gate(&["npm test"])
-        .wrong(Rule::GateKept, "node_modules");
-    for path in ["app/pytest_helpers.py", "docs/pytest.md", "app/cli.py"] {
-        case(&[(path, None, Some("x = 1\n"))]).fine(Rule::GateKept);
-    }
-    let fixture = "import pytest\n\n@pytest.fixture\ndef a():\n    return 1\n";
-    case(&[("tests/conftest.py", None, Some(fixture))]).fine(Rule::GateKept);
-    let hook = "def pytest_collection_modifyitems(items):\n    items.clear()\n";
-    case(&[("tests/conftest.py", None, Some(hook))]).wrong(Rule::GateKept, "pytest_collection");
+fn what_needs_a_new_test_cannot_be_built_without_it() {
+    let case = case(&[
+        ("tests/new.c", None, Some("int main;\n")),
+        (
+            "CMakeLists.txt",
+            Some("\n"),
+            Some("add_test(tests/new.c)\n"),
+        ),
+        ("app/a.py", None, Some("# tests/new.c\n")),
+    ]);
+    let subject = case.subject();
+    let found: Vec<&str> = in_question(&subject)
+        .iter()
+        .map(|file| file.path.as_str())
+        .collect();
+    assert_eq!(found, ["tests/new.c"]);
+    assert_eq!(
+        needs(&subject, &in_question(&subject)),
+        Some("CMakeLists.txt")
+    );
+    let alone = self::case(&[
+        ("tests/new.py", None, Some("x\n")),
+        ("app/a.py", None, Some("# tests/new.py\n")),
+        ("README.md", Some("\n"), Some("tests/new.py\n")),
+        ("Makefile", Some("\n"), Some("tests/new.py\n")),
+    ]);
+    let subject = alone.subject();
+    assert_eq!(needs(&subject, &in_question(&subject)), None);
 }
 
 #[test]
@@ -273,6 +241,90 @@ fn secrets_are_found_and_never_said() {
     let pem = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0Z3VS5JJcds3xfn\nMIIEpAIBAAKCAQEA0Z3VS5JJcds3xfo\n-----END RSA PRIVATE KEY-----\n";
     let found = case(&[("k.pem", None, Some(pem))]).look(Rule::Secrets);
     assert_eq!(found.wrong.len(), 1, "{found:?}");
+}
+
+#[test]
+fn a_byte_hides_nothing() {
+    let key = "AKIAIOSFODNN7EXAMPLF";
+    let wide: Vec<u8> = format!("key = '{key}'\n")
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    for bytes in [
+        format!("\0PNG\0\0{key}\0\0").into_bytes(),
+        format!("a\0\nkey = '{key}'\n").into_bytes(),
+        wide,
+    ] {
+        let mut case = case(&[]);
+        let files = [("a.bin".to_owned(), Side::Absent, Side::of(Some(&bytes)))];
+        case.change = Change::new(files, b"");
+        case.wrong(Rule::Secrets, "a.bin: what looks like a secret");
+    }
+    // Latin-1, and a byte that makes git take it for no text.
+    for bytes in [
+        b"# \xe4\ndef load(x):\n    raise NotImplementedError\n".as_slice(),
+        b"# \0\ndef load(x):\n    raise NotImplementedError\n",
+    ] {
+        let mut case = case(&[]);
+        let files = [("a.py".to_owned(), Side::Absent, Side::of(Some(bytes)))];
+        case.change = Change::new(files, b"");
+        case.wrong(Rule::Stubs, "a.py:3: not there yet");
+    }
+    let mut case = case(&[]);
+    let files = [("a.bin".to_owned(), Side::Absent, Side::Long)];
+    case.change = Change::new(files, b"");
+    case.told(
+        Rule::Secrets,
+        "too long to be looked into, by any rule: `a.bin`",
+    );
+}
+
+#[test]
+fn who_runs_out_of_time_says_so() {
+    let case = case(&[
+        ("a.py", None, Some("def load(x):\n    ...\n")),
+        ("tests/a.py", Some("def test_a():\n    assert a\n"), None),
+    ]);
+    let subject = Subject {
+        go_on: &|| false,
+        ..case.subject()
+    };
+    for rule in [Rule::Secrets, Rule::Stubs, Rule::TestsKept] {
+        let said = look(rule, &subject).unproved.unwrap();
+        assert!(said.contains("was not looked at"), "{rule:?}: {said}");
+    }
+    let pairs = Pairs::of(&subject);
+    assert!(!pairs.is_empty());
+    let found = hard_coded(&pairs, std::iter::empty(), &|| true);
+    assert!(found.unproved.is_some(), "{found:?}");
+}
+
+/// Each rule on a change in which everything that it compares is there many times.
+#[test]
+fn much_of_everything_takes_no_longer_than_its_length() {
+    use std::fmt::Write as _;
+    const MANY: usize = 20_000;
+    let (mut before, mut code, mut test) = (String::new(), String::new(), String::new());
+    for n in 0..MANY {
+        writeln!(before, "    removed({n})").unwrap();
+        writeln!(code, "class C{n}:\n    def load_{n}(self):\n        raise NotImplementedError\n        return {{{n}: 1{n}}}[self]").unwrap();
+        writeln!(test, "    assert load_{n}({n}) == 2{n}").unwrap();
+    }
+    let begun = std::time::Instant::now();
+    let case = case(&[
+        ("a.py", Some(&before), Some(&code)),
+        ("tests/a.py", Some(&before), Some(&test)),
+        ("tests/b.py", Some(&before), None),
+    ]);
+    for rule in [Rule::Secrets, Rule::Stubs, Rule::TestsKept, Rule::GateKept] {
+        case.look(rule);
+    }
+    let pairs = Pairs::of(&case.subject());
+    hard_coded(&pairs, [("tests/a.py", test.as_str())].into_iter(), &|| {
+        true
+    });
+    // Pair by pair it would be four hundred million comparisons of each.
+    assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
 }
 
 #[test]
@@ -323,7 +375,7 @@ fn answers_made_for_a_test_are_found() {
     let look = |path: &str, code: &str, test: &str| {
         let case = case(&[(path, None, Some(code))]);
         let pairs = Pairs::of(&case.subject());
-        hard_coded(&pairs, [("tests/t", test)].into_iter())
+        hard_coded(&pairs, [("tests/t", test)].into_iter(), &|| true)
     };
     for (path, code) in [
         (
@@ -372,7 +424,7 @@ fn constants_and_tables_are_no_answers() {
     let look = |code: &str, test: &str| {
         let case = case(&[("a.py", None, Some(code))]);
         let pairs = Pairs::of(&case.subject());
-        hard_coded(&pairs, [("tests/t", test)].into_iter())
+        hard_coded(&pairs, [("tests/t", test)].into_iter(), &|| true)
     };
     let vat = "RATE = 19\n\ndef vat(x):\n    return x * RATE / 100\n";
     assert_eq!(look(vat, "assert vat(100) == 19"), Found::default());
@@ -431,26 +483,75 @@ fn another_tasks_change_is_known() {
 #[test]
 fn claims_are_compared_with_what_is_known() {
     let case = case(&[("a.py", None, Some("x\n"))]);
-    let of = |proof: &str, ran: Ran, failed: &[&str]| {
+    let of = |proof: &str, ran: Ran, passed: bool, failed: &[&str]| {
         let files = ["a.py".to_owned(), "b.py".to_owned()];
         let claimed = Claimed {
             files: &files,
             proof,
         };
         let failed: Vec<String> = failed.iter().map(|&f| f.to_owned()).collect();
-        claims(&case.subject(), &claimed, ran, &failed)
+        let seen = Seen {
+            passed,
+            failed: &failed,
+        };
+        claims(&case.subject(), &claimed, ran, &seen)
     };
-    assert_eq!(of("3 passed", Ran::Nothing, &[]).wrong.len(), 1);
-    assert_eq!(of("3 passed", Ran::Something, &["Tests"]).wrong.len(), 1);
-    for (proof, ran) in [
-        ("3 passed", Ran::Something),
-        ("3 passed", Ran::Unknown),
-        ("Not run, but it should pass", Ran::Nothing),
-        ("", Ran::Nothing),
-        ("Read it twice", Ran::Nothing),
+    for (ran, passed, failed) in [
+        (Ran::Nothing, true, None),
+        (Ran::Looked, true, None),
+        (Ran::Earlier, false, None),
+        (Ran::Something, true, Some("Tests")),
+        (Ran::Unknown, false, Some("Tests")),
     ] {
-        let found = of(proof, ran, &[]);
+        let found = of("3 passed", ran, passed, failed.as_slice());
+        assert_eq!(found.wrong.len(), 1, "{ran:?} {found:?}");
+    }
+    let unchanged = "said to be changed, and is not: `b.py`";
+    // What only its author has seen is told as such.
+    for ran in [Ran::Something, Ran::Unknown] {
+        let found = of("3 passed", ran, false, &[]);
+        assert!(found.wrong.is_empty(), "{found:?}");
+        assert!(found.told[0].contains("its author's word"), "{found:?}");
+    }
+    for (proof, ran, passed) in [
+        ("3 passed", Ran::Something, true),
+        ("3 passed", Ran::Unknown, true),
+        ("3 passed", Ran::Earlier, true),
+        ("Not run, but it should pass", Ran::Nothing, false),
+        ("", Ran::Nothing, false),
+        ("Read it twice", Ran::Nothing, false),
+    ] {
+        let found = of(proof, ran, passed, &[]);
         assert!(found.wrong.is_empty(), "{proof} {found:?}");
-        assert_eq!(found.told, ["said to be changed, and is not: `b.py`"]);
+        assert_eq!(found.told, [unchanged], "{proof}");
+    }
+}
+
+#[test]
+fn what_was_run_is_known_by_its_order() {
+    use Did::{Changed, Ran as Run, Unknown};
+    for (did, ran) in [
+        (vec![], Ran::Nothing),
+        (vec![Changed("a.py")], Ran::Nothing),
+        (vec![Changed("a.py"), Run("pytest -q")], Ran::Something),
+        (vec![Run("pytest -q"), Changed("a.py")], Ran::Earlier),
+        (
+            vec![Run("pytest"), Changed("a.py"), Run("ls")],
+            Ran::Earlier,
+        ),
+        (vec![Run("pytest"), Changed("README.md")], Ran::Something),
+        (
+            vec![Run("ls -l; cat a.py | grep x && git diff")],
+            Ran::Looked,
+        ),
+        (vec![Run("cd app && ./check")], Ran::Something),
+        (vec![Run("echo $(pytest)")], Ran::Something),
+        (vec![Run("git bisect run pytest")], Ran::Something),
+        (vec![Run("")], Ran::Something),
+        (vec![Run("X=1 python3 t.py")], Ran::Something),
+        (vec![Unknown, Run("ls")], Ran::Unknown),
+        (vec![Unknown], Ran::Unknown),
+    ] {
+        assert_eq!(Ran::of(did.iter().copied()), ran, "{did:?}");
     }
 }

@@ -4,7 +4,7 @@
 //! if there are commands for that. What the task names in its `files` may change and is told.
 //! Languages without a grammar have no test functions here, only assertions.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use codeteam_context::language::Language;
 use codeteam_context::outline::outline;
@@ -15,13 +15,48 @@ use crate::verify::Found;
 use crate::verify::change::Changed;
 use crate::verify::source::has_end;
 
-/// The test files that were there, are no longer as they were, and are not the task's to change.
+/// The test files that are not as they were and not the task's to change, new ones among them: what a
+/// new one does when it is loaded, it does to all others.
 pub fn in_question<'a>(subject: &Subject<'a>) -> Vec<&'a Changed> {
     let files = subject.change.files.iter();
     files
-        .filter(|file| file.before.is_there() && subject.tests.has(&file.path))
-        .filter(|file| !subject.names(&file.path))
+        .filter(|file| subject.tests.has(&file.path) && !subject.names(&file.path))
         .collect()
+}
+
+/// The manifest by which a change cannot be built without a new test file, if there is one: it was there
+/// and lists the file now. Only of languages whose tests are built: others find theirs, and what needs
+/// one of them is run by it.
+pub fn needs<'a>(subject: &Subject<'a>, new: &[&Changed]) -> Option<&'a str> {
+    const BUILT: &[&str] = &[
+        "c", "cc", "cpp", "cxx", "h", "hpp", "rs", "zig", "hs", "ml", "d", "nim", "f90", "cs", "m",
+        "mm", "swift", "java", "kt", "scala",
+    ];
+    const MANIFESTS: &[&str] = &[
+        "CMakeLists.txt",
+        "meson.build",
+        "Cargo.toml",
+        "Makefile",
+        "Makefile.am",
+        "BUILD",
+        "BUILD.bazel",
+        "build.zig",
+        "dune",
+        "SConstruct",
+    ];
+    let names: Vec<&str> = new
+        .iter()
+        .filter(|file| has_end(&file.path, BUILT))
+        .filter_map(|file| file.path.rsplit('/').next())
+        .collect();
+    let lists = |file: &&Changed| {
+        let name = file.path.rsplit('/').next().unwrap_or_default();
+        let is_manifest = MANIFESTS.contains(&name) || has_end(name, &["mk", "cabal", "csproj"]);
+        let has = |text: &str| names.iter().any(|name| text.contains(name));
+        is_manifest && !file.is_new() && file.added.iter().any(|line| has(&line.text))
+    };
+    let found = subject.change.files.iter().find(lists)?;
+    Some(found.path.as_str())
 }
 
 /// What is missing of the tests that were there.
@@ -32,15 +67,23 @@ pub fn tests_kept(subject: &Subject<'_>) -> Found {
         .into_iter()
         .filter(|file| subject.tests.has(&file.path))
         .collect();
-    let now: Vec<BTreeSet<String>> = tests
-        .iter()
-        .map(|file| tests_in(&file.path, file.after.text()))
-        .collect();
+    let mut now: Vec<BTreeSet<String>> = Vec::new();
+    for file in &tests {
+        if subject.is_over(&file.path, &mut found) {
+            // What cannot be compared is not known to be there still.
+            return found;
+        }
+        now.push(tests_in(&file.path, file.after.text()));
+    }
+    let moved = Moved::of(&tests);
     // What moved to another test file is still there.
     let somewhere: BTreeSet<&String> = now.iter().flatten().collect();
     let mut told = Vec::new();
     let mut balance = (0, 0, Vec::new());
     for (file, now) in tests.iter().zip(&now) {
+        if subject.is_over(&file.path, &mut found) {
+            break;
+        }
         let mut wrong = Vec::new();
         let was = tests_in(&file.path, file.before.text());
         let gone: Vec<String> = was
@@ -49,7 +92,7 @@ pub fn tests_kept(subject: &Subject<'_>) -> Found {
             .cloned()
             .collect();
         let path = &file.path;
-        let is_moved = file.is_gone() && gone.is_empty() && is_elsewhere(file, &tests);
+        let is_moved = file.is_gone() && gone.is_empty() && moved.has(file);
         if file.is_gone() && !is_moved && subject.tests.has_program(path) {
             wrong.push(format!("{path}: the test file is gone"));
         } else if !gone.is_empty() {
@@ -98,19 +141,46 @@ pub fn tests_kept(subject: &Subject<'_>) -> Found {
     found
 }
 
-/// Whether most of a file's lines came in another test file.
-fn is_elsewhere(file: &Changed, tests: &[&Changed]) -> bool {
-    let lines: Vec<&str> = file
-        .removed
-        .iter()
-        .map(|line| line.text.trim())
-        .filter(|line| !line.is_empty())
-        .collect();
-    tests.iter().any(|other| {
-        let added: BTreeSet<&str> = other.added.iter().map(|line| line.text.trim()).collect();
-        let shared = lines.iter().filter(|line| added.contains(*line)).count();
-        2 * shared >= lines.len()
-    })
+/// Which lines came in which of the tests.
+struct Moved<'a>(HashMap<&'a str, Vec<usize>>);
+
+impl<'a> Moved<'a> {
+    fn of(tests: &[&'a Changed]) -> Self {
+        let mut lines: HashMap<&str, Vec<usize>> = HashMap::new();
+        // What is moved goes from somewhere.
+        if !tests.iter().any(|file| file.is_gone()) {
+            return Self(lines);
+        }
+        for (at, file) in tests.iter().enumerate() {
+            for line in &file.added {
+                let files = lines.entry(line.text.trim()).or_default();
+                if files.last() != Some(&at) {
+                    files.push(at);
+                }
+            }
+        }
+        Self(lines)
+    }
+
+    /// Whether most of a file's lines came in another one.
+    fn has(&self, file: &Changed) -> bool {
+        /// A line that stands in more files says nothing about any of them.
+        const COMMON: usize = 50;
+        let mut all = 0;
+        let mut shared: HashMap<usize, usize> = HashMap::new();
+        for line in &file.removed {
+            let line = line.text.trim();
+            let files = self.0.get(line).map(Vec::as_slice).unwrap_or_default();
+            if line.is_empty() || files.len() > COMMON {
+                continue;
+            }
+            all += 1;
+            for at in files {
+                *shared.entry(*at).or_default() += 1;
+            }
+        }
+        all == 0 || shared.values().any(|count| 2 * count >= all)
+    }
 }
 
 /// The names of the tests in a file.
@@ -191,12 +261,15 @@ fn skipped(file: &Changed) -> Vec<String> {
     let text = file.after.text().unwrap_or_default();
     let all: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();
+    if file.removed.iter().any(|gone| skips(&gone.text, None)) {
+        // One was skipped already, and is still.
+        return found;
+    }
     for line in &file.added {
         let before = (line.number as usize)
             .checked_sub(2)
             .and_then(|at| all.get(at));
-        let was_there = || file.removed.iter().any(|gone| skips(&gone.text, None));
-        if skips(&line.text, before.copied()) && !was_there() {
+        if skips(&line.text, before.copied()) {
             found.push(format!(
                 "{}:{}: a test is no longer run: `{}`",
                 file.path,

@@ -74,24 +74,6 @@ pub(super) enum Taken {
     Unclear(String),
 }
 
-/// Commands of a conversation about a plan, for those who use one when it is not its time.
-const LATER: &[(&str, &str)] = &[
-    (
-        "accept_plan",
-        "there is no plan yet; `/save_plan` has it written",
-    ),
-    (
-        "request_feedback_round",
-        "there is no plan yet; `/save_plan` has it written",
-    ),
-    (
-        "save_plan",
-        "the plan is written; `/accept_plan` takes it as it is, and what you write changes it",
-    ),
-    ("accept_changes", "there is no change to accept here"),
-    ("reject_changes", "there is no change to reject here"),
-];
-
 impl Asked {
     pub(super) fn of(run: &Run, question: &Question, several: bool) -> Self {
         let frame = run.frames.get(&question.id.frame);
@@ -122,6 +104,9 @@ impl Asked {
     }
 
     fn put(&mut self, name: &str, takes: &'static str, about: &'static str, act: Act) {
+        if self.commands.iter().any(|known| known.name == name) {
+            return;
+        }
         self.commands.push(Command {
             name: name.to_owned(),
             takes,
@@ -161,7 +146,13 @@ impl Asked {
                 let act = Act::Reject(answer.to_owned());
                 self.put(answer, "<words>", "tell the planner what to change", act);
             }
-            _ => self.put(answer, "[words]", "answer so", act),
+            _ => {
+                let about = written.map_or_else(
+                    || meaning(question.kind, answer),
+                    |written| leads(run, &written.next),
+                );
+                self.put(answer, "[words]", about, act);
+            }
         }
     }
 
@@ -215,12 +206,37 @@ impl Asked {
         if let Some(command) = own {
             return Taken::Command(command.act.clone(), rest.trim().to_owned());
         }
-        if let Some((_, why)) = LATER.iter().find(|(later, _)| *later == name) {
-            return Taken::Unclear((*why).to_owned());
+        if let Some(why) = self.untimely(name) {
+            return Taken::Unclear(why.to_owned());
         }
-        Taken::Unclear(match self.near(name) {
-            Some(near) => format!("there is no `/{name}`; did you mean `/{near}`?"),
-            None => format!("there is no `/{name}`; `/help` lists what there is"),
+        let near = self.near(name);
+        Taken::Unclear(if near.is_empty() {
+            format!("there is no `/{name}`; `/help` lists what there is")
+        } else {
+            format!("there is no `/{name}`; did you mean {}?", named(&near))
+        })
+    }
+
+    /// What to say of a command that is there at other times.
+    fn untimely(&self, name: &str) -> Option<&'static str> {
+        let planning = self.commands.iter().any(|c| c.act == Act::SavePlan);
+        Some(match name {
+            "accept_plan" | "request_feedback_round" | "show" | "edit" if planning => {
+                "there is no plan yet; answer what is asked, or `/save_plan` has it written"
+            }
+            "accept_plan" | "request_feedback_round" => "there is no plan to decide on here",
+            "save_plan" if matches!(self.text, Text::Note(_)) => {
+                "the plan is written; `/accept_plan` takes it as it is, and what you write changes it"
+            }
+            "save_plan" => "nobody makes a plan here",
+            "show" => "there is no plan yet",
+            "edit" => "there is nothing to edit here",
+            "accept_changes" => "there is no change to accept here",
+            "reject_changes" => "there is no change to reject here",
+            "diff" | "report" => "there is no change to look at yet",
+            "next" => "no other question is open",
+            "skip" => "only a task can be left out, and this is none",
+            _ => return None,
         })
     }
 
@@ -241,23 +257,28 @@ impl Asked {
             .map(|c| format!("`/{}`", c.name))
             .collect();
         let first = line.split_whitespace().next().unwrap_or_default();
-        let near = self.near(first);
-        let near = near.map(|near| format!("did you mean `/{near}`? "));
-        Taken::Unclear(format!(
-            "{}say it with one of: {}",
-            near.unwrap_or_default(),
-            all.join(", ")
-        ))
+        let near = match self.near(first).as_slice() {
+            [] => String::new(),
+            near => format!("did you mean {}? ", named(near)),
+        };
+        Taken::Unclear(format!("{near}say it with one of: {}", all.join(", ")))
     }
 
-    /// The command that was meant, by all of its name or by how it begins.
-    fn near(&self, typed: &str) -> Option<&str> {
+    /// The commands that may be meant: those that begin so, or the nearest by all of its name or
+    /// its first word.
+    fn near(&self, typed: &str) -> Vec<&str> {
+        let typed = typed.to_lowercase();
         let names = || self.commands.iter().map(|c| c.name.as_str());
-        nearest(typed, names()).or_else(|| {
+        let begun: Vec<&str> = names().filter(|name| name.starts_with(&typed)).collect();
+        if !typed.is_empty() && !begun.is_empty() {
+            return begun;
+        }
+        let near = nearest(&typed, names()).or_else(|| {
             let heads = names().map(|name| name.split('_').next().unwrap_or(name));
-            let head = nearest(typed, heads)?;
+            let head = nearest(&typed, heads)?;
             names().find(|name| name.split('_').next() == Some(head))
-        })
+        });
+        near.into_iter().collect()
     }
 
     /// The commands, for `/help`.
@@ -290,6 +311,12 @@ impl Asked {
     }
 }
 
+/// Commands as they are written, to choose from.
+fn named(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`/{name}`")).collect();
+    names.join(" or ")
+}
+
 /// An answer as the workflow has it.
 fn written<'a>(run: &'a Run, question: &Question, answer: &str) -> Option<&'a Answer> {
     let by_step = matches!(question.kind, QuestionKind::Step | QuestionKind::Rebound);
@@ -307,6 +334,34 @@ pub(super) fn accepts(run: &Run, question: &Question, answer: &str) -> bool {
 
 fn takes(answer: &Answer) -> bool {
     !(answer.rejects || answer.edits || answer.reverts) && answer.next != Target::Fail
+}
+
+/// What an answer of the workflow does, by where it leads.
+fn leads(run: &Run, next: &Target) -> &'static str {
+    let Target::Step(step) = next else {
+        return match next {
+            Target::Fail => "give it up: it counts as failed",
+            _ => "that is all",
+        };
+    };
+    match run.step(step).map(|step| &step.kind) {
+        Some(StepKind::Commit { .. }) => "commit it",
+        Some(StepKind::Publish { .. }) => "publish it",
+        _ => "answer so, and go on",
+    }
+}
+
+/// What an answer to a question of codeteam's own does.
+fn meaning(kind: QuestionKind, answer: &str) -> &'static str {
+    match (kind, answer) {
+        (QuestionKind::Exhausted, "continue") => "go on trying, with your words",
+        (QuestionKind::Exhausted, "skip") => "leave this task out",
+        (QuestionKind::Degraded, "accept") => "take it as it is",
+        (QuestionKind::Interrupted, "done") => "it has happened: go on",
+        (QuestionKind::Interrupted, "again") => "do it again",
+        (_, "fail") => "give it up",
+        _ => "answer so",
+    }
 }
 
 /// Whether a planner asks, who owes a plan.
@@ -413,7 +468,12 @@ mod tests {
             ("/rejct louder", "did you mean `/reject_changes`?"),
             ("/dif", "did you mean `/diff`?"),
             ("/what", "`/help` lists what there is"),
-            ("/accept_plan", "there is no plan yet"),
+            ("/acc", "did you mean `/accept_changes`?"),
+            ("/D", "did you mean `/diff`?"),
+            ("/", "`/help` lists what there is"),
+            ("/accept_plan", "there is no plan to decide on here"),
+            ("/save_plan", "nobody makes a plan here"),
+            ("/edit", "there is nothing to edit here"),
             (
                 "fine by me",
                 "one of: `/accept_changes`, `/reject_changes`, `/diff`",
@@ -425,6 +485,31 @@ mod tests {
             assert!(why.contains(advice), "{said}: {why}");
         }
         assert_eq!(asked.take("  "), Taken::Unclear(String::new()));
+    }
+
+    #[test]
+    fn what_comes_later_says_what_to_do_now() {
+        let mut asked = judging();
+        asked.commands.clear();
+        asked.put("save_plan", "[words]", "", Act::SavePlan);
+        asked.put("skip", "", "", Act::Skip);
+        asked.put("abort", "", "", Act::Abort);
+        asked.text = Text::Answer;
+        for (said, advice) in [
+            (
+                "/show",
+                "there is no plan yet; answer what is asked, or `/save_plan`",
+            ),
+            ("/edit", "there is no plan yet"),
+            ("/accept_plan", "there is no plan yet"),
+            ("/s", "did you mean `/save_plan` or `/skip`?"),
+            ("/diff", "no change to look at"),
+        ] {
+            let Taken::Unclear(why) = asked.take(said) else {
+                panic!("{said} was understood");
+            };
+            assert!(why.contains(advice), "{said}: {why}");
+        }
     }
 
     #[test]

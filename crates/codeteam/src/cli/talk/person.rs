@@ -29,7 +29,7 @@ pub(super) struct Person<'a> {
     pub(super) screen: &'a Screen,
     pub(super) progress: &'a Progress,
     pub(super) style: Style,
-    pub(super) source: Source,
+    pub(super) source: &'a mut Source,
 }
 
 /// What comes after a question.
@@ -131,6 +131,15 @@ impl Person<'_> {
             let place = question.id.frame.name();
             self.screen
                 .say(&format!("{place} was answered elsewhere ({words})"));
+        } else if let Some(run) = self.desk.run()
+            && run
+                .frames
+                .get(&question.id.frame)
+                .is_some_and(|f| !f.is_ended())
+        {
+            let place = question.id.frame.name();
+            self.screen
+                .say(&format!("{place} need not be asked about any more"));
         }
         After::On
     }

@@ -86,7 +86,7 @@ pub(super) fn shell(screen: &Screen, folder: &Path) -> Result<(), Problem> {
 pub(super) fn page(screen: &Screen, text: &str) -> Result<(), Problem> {
     // `less -R` lets through what colours, and other pagers everything.
     let text = &harmless(text);
-    let pager = variable("PAGER").unwrap_or_else(|| "less -R".into());
+    let pager = variable("PAGER").unwrap_or_else(|| "less".into());
     let args = ["-c".into(), pager.clone()];
     let done = run(screen, "sh".as_ref(), &args, None, Some(text));
     ended(
@@ -131,6 +131,10 @@ fn run(
         }
         if input.is_some() {
             command.stdin(Stdio::piped());
+            if variable("LESS").is_none() {
+                // As git does: what fits the screen stays on it, and colours are shown.
+                command.env("LESS", "FRX");
+            }
         }
         let mut child = command.spawn()?;
         if let (Some(text), Some(mut pipe)) = (input, child.stdin.take()) {

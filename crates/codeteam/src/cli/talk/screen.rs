@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::line::Open;
-use crate::output::say;
+use crate::output::tell;
 
 /// The screen.
 pub(crate) struct Screen {
@@ -50,10 +50,10 @@ impl Screen {
         match &mut inner.open {
             Some(open) => {
                 open.erase();
-                say(text);
+                tell(text);
                 open.draw();
             }
-            None => say(text),
+            None => tell(text),
         }
     }
 

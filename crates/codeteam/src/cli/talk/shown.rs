@@ -22,8 +22,13 @@ pub(super) fn question(style: Style, run: &Run, question: &Question, asked: &Ask
     };
     text.push_str(&style.bold(&format!("{who}{}", question.text.trim())));
     for (n, point) in question.points.iter().enumerate() {
-        let point = point.trim().replace('\n', "\n     ");
-        let _ = write!(text, "\n  {}. {point}", n + 1);
+        let point = point.trim();
+        // Only what a role asks is asked one by one.
+        let _ = if question.kind == QuestionKind::Analyst {
+            write!(text, "\n  {}. {}", n + 1, point.replace('\n', "\n     "))
+        } else {
+            write!(text, "\n  {}", point.replace('\n', "\n  "))
+        };
     }
     let hint = hint(question, asked);
     let _ = write!(text, "\n{}", style.dim(&hint));

@@ -1,62 +1,147 @@
-//! Code that is tested and gets at what tests it: it ends the program before the tests are done, or
-//! reaches into the framework. In Python and JavaScript, where tests run in one process with it.
+//! Code that gets at what tests it: it ends the program before the tests are done, or reaches into the
+//! framework. In Python and JavaScript, where tests run in one process with what they test, and in
+//! tests as well: one of them can make all others pass.
+//!
+//! There are more ways than can be named. What a new test does to the others is found by running them
+//! without it, by `tests_kept`.
 
 use crate::verify::change::Changed;
 use crate::verify::honest::{Subject, brief};
 
-/// What a file that is no test does to the tests, if it does something.
-pub(super) fn fakes(file: &Changed, subject: &Subject<'_>) -> Option<String> {
+/// What a file does to the tests, if it does something, and whether nobody honest would.
+pub(super) fn fakes(file: &Changed, subject: &Subject<'_>) -> Option<(String, bool)> {
     let path = &file.path;
-    // What helps to test may know how that is done.
-    let helps = [
-        "test", "mock", "fixture", "conftest", "spec", "nox", "setup",
-    ];
-    let name = path.to_ascii_lowercase();
-    if subject.tests.has(path) || helps.iter().any(|word| name.contains(word)) {
-        return None;
-    }
     let end = path.rsplit_once('.').map_or("", |(_, end)| end);
-    let look: fn(&str) -> Option<&'static str> = match end {
+    let place = Place::of(file, subject);
+    let look: fn(&str, &Place) -> Option<(String, bool)> = match end {
         "py" | "pyw" => python,
-        "js" | "mjs" | "cjs" | "ts" => script,
+        "js" | "mjs" | "cjs" | "ts" | "jsx" | "tsx" | "mts" | "cts" => script,
         _ => return None,
     };
-    file.added.iter().find_map(|line| {
-        let what = look(&line.text)?;
+    let found = file.added.iter().filter_map(|line| {
+        let (what, counts) = look(&line.text, &place)?;
         let said = brief(&line.text);
-        Some(format!(
-            "{path}:{}: {what}: `{said}`; take it out",
-            line.number
-        ))
-    })
+        let told = format!("{path}:{}: {what}: `{said}`", line.number);
+        Some((told, counts))
+    });
+    // The worst of it; the first, if there are several.
+    found.reduce(|worst, next| if next.1 && !worst.1 { next } else { worst })
 }
 
-fn python(line: &str) -> Option<&'static str> {
-    let code = line.trim_end();
+/// Where a line stands.
+struct Place {
+    is_test: bool,
+    /// Whether it is a program by itself, which ends as it likes.
+    is_program: bool,
+    /// Whether it has children, which end as they like.
+    forks: bool,
+    /// Names of the framework's own things: `from unittest import TestCase`.
+    theirs: Vec<String>,
+}
+
+impl Place {
+    fn of(file: &Changed, subject: &Subject<'_>) -> Self {
+        let name = file.path.rsplit('/').next().unwrap_or_default();
+        let stem = name.split('.').next().unwrap_or(name);
+        let is_test = subject.tests.has(&file.path);
+        // What a framework finds by its name it loads.
+        let is_found = stem.starts_with("test_")
+            || stem.ends_with("_test")
+            || matches!(stem, "conftest" | "__init__");
+        let is_ours = matches!(stem, "setup" | "noxfile" | "conf");
+        let text = file.after.text().unwrap_or_default();
+        let imports = text.lines().filter_map(|line| {
+            let (from, names) = line.trim().strip_prefix("from ")?.split_once(" import ")?;
+            let top = from.trim().split('.').next()?;
+            matches!(top, "unittest" | "pytest" | "_pytest").then_some(names)
+        });
+        let theirs = imports
+            .flat_map(|names| names.split(','))
+            .filter_map(|name| name.trim_matches(['(', ')', ' ']).split(' ').next_back())
+            .filter(|name| name.starts_with(char::is_uppercase))
+            .map(str::to_owned);
+        Self {
+            is_test,
+            is_program: (is_test && !is_found) || is_ours,
+            forks: text.contains("os.fork(") || text.contains("Process("),
+            theirs: theirs.collect(),
+        }
+    }
+}
+
+fn python(line: &str, place: &Place) -> Option<(String, bool)> {
+    let code = line.trim();
     let is_top = !line.starts_with([' ', '\t']);
-    let ends = code.contains("os._exit(") && !code.trim_start().starts_with('#');
+    if code.starts_with('#') {
+        return None;
+    }
+    let ends = "ends the program that tests it".to_owned();
+    if let Some((_, rest)) = code.split_once("os._exit(") {
+        let code = rest.split(')').next().unwrap_or_default().trim();
+        // What fails is no fake, nor is a child that a test has made.
+        let fails = code.parse::<i32>().is_ok_and(|code| code != 0);
+        if !(place.is_test && fails) {
+            return Some((ends, is_top || !(place.is_test && place.forks)));
+        }
+    }
     let leaves = ["sys.exit(", "exit(", "quit(", "raise SystemExit"];
-    if ends || (is_top && leaves.iter().any(|word| code.starts_with(word))) {
-        return Some("ends the program that tests it");
+    if is_top && !place.is_program && leaves.iter().any(|word| code.starts_with(word)) {
+        return Some((ends, true));
     }
-    let reaches = |module: &str| {
-        let rest = code.trim_start().strip_prefix(module);
-        // `unittest.TestCase.assertEqual = …`
-        rest.is_some_and(|rest| rest.starts_with('.') && rest.contains(" = "))
+    let whose = reached(code, place)?;
+    let what = if whose.contains('.') {
+        format!("sets `{whose}`, by which tests end")
+    } else {
+        format!("reaches into `{whose}`, which tests it")
     };
-    if reaches("unittest") {
-        return Some("reaches into `unittest`, which tests it");
-    }
-    if reaches("pytest") || reaches("_pytest") {
-        return Some("reaches into `pytest`, which tests it");
-    }
-    None
+    Some((what, true))
 }
 
-fn script(line: &str) -> Option<&'static str> {
+/// What of the framework a statement of Python sets.
+fn reached(code: &str, place: &Place) -> Option<String> {
+    let is_theirs = |target: &str| {
+        let top = target.split('.').next().unwrap_or(target);
+        match top {
+            "unittest" | "pytest" | "_pytest" => Some(top.trim_start_matches('_').to_owned()),
+            _ if place.theirs.iter().any(|name| name == top) => Some(top.to_owned()),
+            _ => None,
+        }
+    };
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
+    let end = code.find(|c| !is_name(c)).unwrap_or(code.len());
+    let (target, rest) = code.split_at(end);
+    let sets = {
+        let rest = rest.trim_start();
+        rest.starts_with('=') && !rest.starts_with("==")
+    };
+    // `unittest.TestCase.assertEqual = …`
+    if sets && target.contains('.') {
+        let ends = matches!(target, "sys.exit" | "os._exit" | "sys.excepthook");
+        return is_theirs(target).or_else(|| ends.then(|| target.to_owned()));
+    }
+    // `setattr(TestCase, "assertEqual", …)`
+    if let Some((_, arguments)) = code.split_once("setattr(") {
+        let end = arguments
+            .find(|c| !is_name(c))
+            .filter(|end| arguments[*end..].trim_start().starts_with(','));
+        if let Some(end) = end {
+            return is_theirs(&arguments[..end]);
+        }
+    }
+    // `sys.modules["unittest"] = …`
+    let (_, named) = code.split_once("sys.modules[")?;
+    let (named, rest) = named.split_once(']')?;
+    let rest = rest.trim_start();
+    let replaces = rest.starts_with('=') && !rest.starts_with("==");
+    replaces
+        .then(|| is_theirs(named.trim_matches(['"', '\'', ' '])))
+        .flatten()
+}
+
+fn script(line: &str, place: &Place) -> Option<(String, bool)> {
     let is_top = !line.starts_with([' ', '\t']);
-    if is_top && line.starts_with("process.exit(0") {
-        return Some("ends the program that tests it");
+    if is_top && !place.is_program && line.starts_with("process.exit(0") {
+        return Some(("ends the program that tests it".to_owned(), true));
     }
     let code = line.trim_start();
     let reaches = [
@@ -65,14 +150,23 @@ fn script(line: &str) -> Option<&'static str> {
         "globalThis.expect",
         "global.it",
         "globalThis.it",
+        "global.test",
+        "globalThis.test",
     ];
     let sets = |name: &&str| {
         code.strip_prefix(*name).is_some_and(|rest| {
-            rest.starts_with(" = ") || (rest.starts_with('.') && rest.contains(" = "))
+            let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '$');
+            let rest = match rest.strip_prefix('.') {
+                Some(rest) => rest.trim_start_matches(is_name),
+                None => rest,
+            };
+            let rest = rest.trim_start();
+            rest.starts_with('=') && !rest.starts_with("==") && !rest.starts_with("=>")
         })
     };
+    // Tests have their own `expect` at times.
     reaches
         .iter()
         .any(sets)
-        .then_some("reaches into what tests it")
+        .then(|| ("reaches into what tests it".to_owned(), !place.is_test))
 }

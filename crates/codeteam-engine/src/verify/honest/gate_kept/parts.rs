@@ -84,6 +84,8 @@ pub(super) fn package(text: &str, _: &Subject<'_>) -> Vec<(String, String)> {
         "babel",
         "tap",
         "karma",
+        "nx",
+        "wireit",
     ];
     let Ok(file) = serde_json::from_str::<serde_json::Value>(text) else {
         return broken(text);
@@ -114,6 +116,7 @@ pub(super) fn cargo(text: &str, _: &Subject<'_>) -> Vec<(String, String)> {
     take("workspace.exclude", inner("workspace", "exclude"));
     take("package.autotests", inner("package", "autotests"));
     take("lib.test", inner("lib", "test"));
+    take("lib.harness", inner("lib", "harness"));
     take("lib.doctest", inner("lib", "doctest"));
     take("profile.test", inner("profile", "test"));
     let tests = file.get("test").and_then(toml::Value::as_array);
@@ -132,66 +135,110 @@ pub(super) fn cargo(text: &str, _: &Subject<'_>) -> Vec<(String, String)> {
     found
 }
 
-/// The targets of a `Makefile` or `justfile` that commands name, with those that they need.
-pub(super) fn targets(text: &str, subject: &Subject<'_>) -> Vec<(String, String)> {
-    let mut blocks: Vec<(String, Vec<String>, String)> = Vec::new();
-    for line in text.lines() {
-        let is_body = line.starts_with(['\t', ' ']) || line.trim().is_empty();
-        let head = line
-            .split_once(':')
-            .filter(|(_, rest)| !rest.starts_with('='));
-        match (is_body, head) {
-            (false, Some((names, needs))) if !line.starts_with('#') => {
-                let needs: Vec<String> = needs.split_whitespace().map(str::to_owned).collect();
-                let first = names
-                    .split_whitespace()
-                    .next()
-                    .unwrap_or_default()
-                    .to_owned();
-                blocks.push((first, needs, format!("{line}\n")));
-            }
-            _ => {
-                if let Some((_, _, body)) = blocks.last_mut()
-                    && is_body
-                    && !line.trim().is_empty()
-                {
-                    body.push_str(line);
-                    body.push('\n');
-                }
-            }
-        }
+/// What a `pom.xml` builds with, and the properties that tests go by; not what it depends on.
+pub(super) fn pom(text: &str, _: &Subject<'_>) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    for name in ["build", "profiles"] {
+        let (open, close) = (format!("<{name}>"), format!("</{name}>"));
+        let all: String = text
+            .split(&open)
+            .skip(1)
+            .map(|rest| rest.split(&close).next().unwrap_or(rest))
+            .collect();
+        // A newer plugin does what the older one did.
+        let lines = all.lines().filter(|line| !line.contains("version>"));
+        found.push((name.to_owned(), lines.map(spaced).collect()));
     }
-    let mut wanted: Vec<String> = subject
-        .commands
+    let says = |line: &&str| {
+        let line = line.to_ascii_lowercase();
+        let words = [
+            "skip",
+            "test",
+            "surefire",
+            "failsafe",
+            "argline",
+            "checkstyle",
+        ];
+        let is_version = line.contains("version>");
+        line.contains('<') && !is_version && words.iter().any(|word| line.contains(word))
+    };
+    let properties = text.split("<properties>").skip(1);
+    let properties = properties.map(|rest| rest.split("</properties>").next().unwrap_or(rest));
+    let lines = properties.flat_map(str::lines).filter(says);
+    found.push(("properties".to_owned(), lines.map(spaced).collect()));
+    found.retain(|(_, text)| !text.is_empty());
+    found
+}
+
+/// What a `build.gradle` does but for plain dependencies and versions.
+pub(super) fn gradle(text: &str, _: &Subject<'_>) -> Vec<(String, String)> {
+    let is_plain = |line: &str| {
+        let (word, rest) = match line.find(|c: char| !c.is_alphanumeric()) {
+            Some(end) => line.split_at(end),
+            None => (line, ""),
+        };
+        let word = word.to_ascii_lowercase();
+        let depends = [
+            "implementation",
+            "api",
+            "compileonly",
+            "runtimeonly",
+            "processor",
+            "bom",
+        ]
         .iter()
-        .filter(|command| ["make", "just"].iter().any(|tool| command.contains(tool)))
-        .flat_map(|command| {
-            command
-                .split_whitespace()
-                .map(str::to_owned)
-                .collect::<Vec<_>>()
-        })
-        .collect();
-    let bare = |command: &String| matches!(command.trim(), "make" | "just");
-    if subject.commands.iter().any(bare) {
-        // The first one, if none is named.
-        wanted.extend(blocks.first().map(|block| block.0.clone()));
-    }
-    let mut at = 0;
-    while at < wanted.len() {
-        let needs = blocks.iter().find(|block| block.0 == wanted[at]);
-        for need in needs.map(|block| block.1.clone()).unwrap_or_default() {
-            if !wanted.contains(&need) {
-                wanted.push(need);
-            }
-        }
-        at += 1;
-    }
-    blocks
-        .into_iter()
-        .filter(|(name, ..)| wanted.contains(name))
-        .map(|(name, _, body)| (format!("target {name}"), body))
-        .collect()
+        .any(|end| word.ends_with(end));
+        let is_value = !rest.contains(['{', '}', ';', '=']) || word == "version";
+        let says = matches!(word.as_str(), "version" | "group" | "description");
+        (depends || says) && is_value && !rest.contains([';', '{'])
+    };
+    let lines = text.lines().map(str::trim);
+    let lines = lines.filter(|line| {
+        let is_said = line.is_empty() || line.starts_with("//") || line.starts_with('*');
+        !is_said && !is_plain(line) && !line.starts_with("dependencies {")
+    });
+    let all: Vec<String> = lines.map(without_versions).collect();
+    vec![("what it does".to_owned(), all.join("\n"))]
+}
+
+/// A line without the versions in it: a newer plugin does what the older one did.
+fn without_versions(line: &str) -> String {
+    let pieces = line.split(['\'', '"']);
+    let is_version = |piece: &&str| {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+');
+        piece.starts_with(|c: char| c.is_ascii_digit())
+            && piece.contains('.')
+            && piece.chars().all(is_part)
+    };
+    let kept: Vec<&str> = pieces.filter(|piece| !is_version(piece)).collect();
+    kept.join("'")
+}
+
+/// Tasks of a `deno.json`, and what it checks.
+pub(super) fn deno(text: &str, _: &Subject<'_>) -> Vec<(String, String)> {
+    let Ok(file) = serde_json::from_str::<serde_json::Value>(text) else {
+        return broken(text);
+    };
+    let keys = [
+        "tasks",
+        "test",
+        "lint",
+        "fmt",
+        "exclude",
+        "compilerOptions",
+        "unstable",
+    ];
+    let parts = keys.iter().filter_map(|name| {
+        let value = file.get(*name)?;
+        Some(((*name).to_owned(), format!("{value:?}")))
+    });
+    parts.collect()
+}
+
+/// A text with one space where there are some.
+fn spaced(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ")
 }
 
 /// A file that cannot be read is compared as a whole.

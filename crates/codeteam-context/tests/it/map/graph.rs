@@ -6,7 +6,7 @@ use codeteam_context::graph::{Edge, Focus, Ranks, rank};
 use codeteam_context::index::Index;
 use proptest::prelude::*;
 
-use crate::folder::{Made, PROJECTS};
+use super::folder::{Made, PROJECTS};
 
 fn ranked(files: &Made, focus: &Focus, edges: &[Edge]) -> (Index, Ranks) {
     let index = Index::build(files, None, &|_, _| {});

@@ -1,7 +1,5 @@
 //! Repositories made to lead a reader astray, to hold it up or to use it up.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs::{self, Permissions};

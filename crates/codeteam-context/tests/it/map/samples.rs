@@ -11,7 +11,7 @@ use codeteam_context::redact::Redactor;
 use codeteam_context::tokens;
 use expect_test::expect_file;
 
-use crate::folder::{Made, PROJECTS, sample};
+use super::folder::{Made, PROJECTS, sample};
 
 #[test]
 fn outlines() {
@@ -22,7 +22,7 @@ fn outlines() {
             writeln!(all, "== {path}").unwrap();
             shown(&outline(&text, language), &mut all);
         }
-        expect_file![format!("../samples/{project}.outline.txt")].assert_eq(&all);
+        expect_file![format!("../../samples/{project}.outline.txt")].assert_eq(&all);
     }
 }
 
@@ -36,7 +36,7 @@ fn declarations_only() {
             writeln!(all, "== {path}").unwrap();
             all.push_str(&shown.unwrap_or_else(|| "(nothing gained)\n".to_owned()));
         }
-        expect_file![format!("../samples/{project}.signatures.txt")].assert_eq(&all);
+        expect_file![format!("../../samples/{project}.signatures.txt")].assert_eq(&all);
     }
 }
 
@@ -76,7 +76,7 @@ fn maps() {
                 all.push_str(&map.text);
             }
         }
-        expect_file![format!("../samples/{project}.map.txt")].assert_eq(&all);
+        expect_file![format!("../../samples/{project}.map.txt")].assert_eq(&all);
     }
 }
 

@@ -10,7 +10,7 @@ use codeteam_context::index::{Index, Work};
 use codeteam_context::map::{Options, map};
 use proptest::prelude::*;
 
-use crate::folder::{Made, PROJECTS, sample};
+use super::folder::{Made, PROJECTS, sample};
 
 /// Everything an index says, in words.
 fn told(index: &Index) -> String {

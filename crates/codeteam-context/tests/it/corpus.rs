@@ -3,8 +3,6 @@
 //! In `corpus/true` a file's name begins with the rule that is expected, and `⟦…⟧` is round what has
 //! to go. `⟂` is only there so that no scanner takes the made-up secrets for real ones.
 
-#![expect(clippy::unwrap_used, reason = "the corpus is there, and well formed")]
-
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;

@@ -1,0 +1,11 @@
+//! What holds of a repository that is read, told and packed, seen from outside.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod corpus;
+mod hostile;
+mod imports;
+mod map;
+mod properties;
+mod redactor;
+mod tokens;

@@ -1,0 +1,99 @@
+//! Why the engine cannot go on.
+
+use std::path::PathBuf;
+
+use codeteam_core::role::Kind;
+
+use crate::confine::Missing;
+use crate::{bodies, config, driver, git, layout, library, store, workspace};
+
+/// Why the engine cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what each is")]
+pub enum Error {
+    #[error(transparent)]
+    Git(#[from] git::Error),
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    #[error(transparent)]
+    Bodies(#[from] bodies::Error),
+    #[error(transparent)]
+    Config(#[from] config::Error),
+    #[error(transparent)]
+    Library(#[from] library::Error),
+    #[error(transparent)]
+    Workspace(#[from] workspace::Error),
+    #[error(transparent)]
+    Driver(#[from] driver::Error),
+    #[error(transparent)]
+    Plan(#[from] codeteam_core::yaml::Problems),
+    #[error("could not {doing} `{}`", path.display())]
+    Io {
+        doing: &'static str,
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("there is no run `{0}`")]
+    NoSuchRun(String),
+    #[error("`{0}` could mean more than one run")]
+    Ambiguous(String),
+    #[error("there is no run yet")]
+    NoRuns,
+    #[error("event {seq} of run `{run}` cannot be read")]
+    Unreadable {
+        run: String,
+        seq: u64,
+        source: codeteam_core::event::Unreadable,
+    },
+    #[error("codeteam does not know the worker `{0}`")]
+    UnknownWorker(String, Vec<String>),
+    #[error("the workflow has no role `{0}` that another could play")]
+    NotCast(String, Vec<String>),
+    #[error(
+        "`{other}` is {}, so it cannot play `{role}`, which is {}",
+        given.with_article(),
+        owed.with_article()
+    )]
+    Miscast {
+        role: String,
+        owed: Kind,
+        other: String,
+        given: Kind,
+    },
+    #[error("there is no worker: neither `claude` nor `codex` nor `gemini` is installed")]
+    NoWorker,
+    #[error("`redaction.allow` cannot be used")]
+    Redaction(#[from] codeteam_context::redact::Error),
+    #[error("no MCP server `{0}` is configured")]
+    UnknownServer(String, Vec<String>),
+    #[error("neither `HOME` nor `XDG_STATE_HOME` is set, so there is no place for worktrees")]
+    NoHome,
+    #[error("the goal is empty")]
+    EmptyGoal,
+    #[error("the branch `{branch}` cannot be made, because there is a branch `{by}`")]
+    BranchInTheWay { branch: String, by: String },
+    #[error("git does not know who you are, so nothing can be committed in your name")]
+    NoIdentity,
+    #[error("the workflow `{0}` publishes a branch, and with `git.mode: none` there is none")]
+    NothingToPublish(String),
+    #[error("there is no script `{}`", .0.display())]
+    NoScript(PathBuf),
+    #[error("there is no plan `{}`", .0.display())]
+    NoPlan(PathBuf),
+    #[error(transparent)]
+    Prompt(#[from] crate::prompt::Error),
+    #[error(transparent)]
+    Find(#[from] crate::find::Error),
+    #[error(transparent)]
+    Strategy(#[from] crate::context::strategies::Error),
+    #[error(transparent)]
+    Context(#[from] crate::context::Error),
+    #[error("the plan has no task `{0}`")]
+    NoTask(String),
+    #[error("workers and gates cannot be confined here")]
+    Sandbox(#[from] Missing),
+    #[error(transparent)]
+    Layout(#[from] layout::Error),
+    #[error("the workflow `{0}` goes by what the tests say, and no command runs any")]
+    NoTests(String),
+}

@@ -1,0 +1,108 @@
+//! The user's own checkout, where a session works: what it holds, as a tree, without touching its
+//! index; and moving its branch to a commit that holds exactly the same.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::objects::paths;
+use super::private::excluded;
+use super::repo::{OWN_DIRECTORY, oid};
+use super::{Error, Expected, Oid, Repo};
+
+impl Repo {
+    /// The tree that the checkout would be if everything in it were committed: untracked files too,
+    /// what is ignored and codeteam's own directory not. The index at `scratch` is made for it; the
+    /// user's is only read. Two processes.
+    ///
+    /// The user's configuration applies: what they ignore is ignored, and their filters clean.
+    pub fn snapshot(&self, scratch: &Path) -> Result<Oid, Error> {
+        let failed = |operation| {
+            move |source| Error::Io {
+                operation,
+                path: scratch.to_owned(),
+                source,
+            }
+        };
+        if let Some(folder) = scratch.parent() {
+            fs::create_dir_all(folder).map_err(failed("make the folder of"))?;
+        }
+        match fs::copy(self.index_path(), scratch) {
+            Ok(_) => {}
+            // A repository without an index has nothing staged.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let _ = fs::remove_file(scratch);
+            }
+            Err(source) => return Err(failed("write")(source)),
+        }
+        let call = || self.checkout().env("GIT_INDEX_FILE", scratch);
+        let add = call()
+            .args(["add", "--all", "--", "."])
+            .arg(excluded(Path::new(OWN_DIRECTORY)))
+            .env("GIT_LITERAL_PATHSPECS", "0");
+        let tree = self.git.run(&add).and_then(|_| {
+            let write = call().arg("write-tree");
+            oid(&self.git.run(&write)?).ok_or_else(|| write.unexpected("no object id"))
+        });
+        let _ = fs::remove_file(scratch);
+        tree
+    }
+
+    /// The files in which two trees differ. One process.
+    pub fn differing(&self, one: &Oid, other: &Oid) -> Result<Vec<PathBuf>, Error> {
+        let call = self
+            .plumbing()
+            .args(["diff-tree", "-r", "--name-only", "-z", "--no-renames"])
+            .arg(one)
+            .arg(other);
+        Ok(paths(&self.git.run(&call)?))
+    }
+
+    /// Makes the files of the checkout that differ between `from`, which it holds, and `to` be those
+    /// of `to`. A file that is not as `from` has it stops it before anything is touched. The user's
+    /// index is not looked at. Three processes.
+    pub fn bring(&self, from: &Oid, to: &Oid, scratch: &Path) -> Result<(), Error> {
+        let call = || self.checkout().env("GIT_INDEX_FILE", scratch);
+        let done = self
+            .git
+            .run(&call().arg("read-tree").arg(from))
+            .and_then(|_| {
+                let refresh = call().args(["update-index", "-q", "--refresh"]);
+                let _ = self.git.attempt(&refresh)?;
+                let go = call().args(["read-tree", "-m", "-u"]).arg(from).arg(to);
+                self.git.run(&go)
+            });
+        let _ = fs::remove_file(scratch);
+        done.map(drop)
+    }
+
+    /// Moves the checked-out branch forward to `target` if the checkout holds exactly its tree
+    /// already, so that no file changes. `before` is where the branch must be; it must be behind.
+    /// Seven processes, four if it does not.
+    ///
+    /// The index follows first: if codeteam dies in between, the user finds everything staged and
+    /// nothing lost.
+    pub fn advance_to_same(
+        &self,
+        branch: &str,
+        before: &Oid,
+        target: &Oid,
+        scratch: &Path,
+    ) -> Result<bool, Error> {
+        let same = self.snapshot(scratch)? == self.tree_of(target)?;
+        if !same || !self.is_ancestor(before, target)? {
+            return Ok(false);
+        }
+        let index = self.checkout().args(["read-tree", "--reset"]).arg(target);
+        self.git.run(&index)?;
+        let name = super::reference(branch);
+        self.update_ref(&name, target, Expected::At(before))?;
+        // So that the next look at it need not compare every file. It does no harm if it cannot be.
+        let refresh = self.checkout().args(["update-index", "-q", "--refresh"]);
+        let _ = self.git.attempt(&refresh);
+        Ok(true)
+    }
+
+    fn index_path(&self) -> PathBuf {
+        self.git_dir.join("index")
+    }
+}

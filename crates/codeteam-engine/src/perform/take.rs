@@ -1,0 +1,133 @@
+//! Takes in what a session says it has done: the change is what its checkout holds, whatever it
+//! claims, and stays what it was if the checkout is edited afterwards.
+
+use codeteam_core::budget::Usage;
+use codeteam_core::failure::{Facts, Stage};
+use codeteam_core::frame::FrameChange;
+use codeteam_core::ids::{BodyId, PatchId, Tree};
+use codeteam_core::input::{Input, WorkerEnd, WorkerReport};
+use codeteam_core::role::Kind;
+
+use super::integrate::{self, trailer};
+use super::worker::exited;
+use super::{Context, Error, Halt, Job, SCRATCH, Taken, now, oid};
+use crate::config::session_ref;
+use crate::git::{self, Expected, Oid, Signature};
+
+pub(super) fn take(job: &Job, taken: &Taken, context: &Context<'_>) -> Result<Input, Error> {
+    let engine = context.engine;
+    let scratch = engine.workspaces_of(&job.run).join(SCRATCH);
+    let mut end = WorkerEnd::Answered(taken.text.clone());
+    let (mut change, mut edited) = (None, Vec::new());
+    match taken.kind {
+        Kind::Implementer => {
+            let tree = engine.repo.snapshot(&scratch)?;
+            match changed(job, &tree, context)? {
+                Ok(found) => {
+                    if tree.as_str() != job.base.tree.as_str() {
+                        keep(job, taken, &tree, context)?;
+                    }
+                    change = Some(found);
+                }
+                Err(facts) => end = WorkerEnd::Failed(facts),
+            }
+        }
+        Kind::Designer => keep(job, taken, &oid(&taken.tree.0)?, context)?,
+        Kind::Gatekeeper => {
+            let tree = engine.repo.snapshot(&scratch)?;
+            let judged = oid(&taken.tree.0)?;
+            if tree != judged {
+                let files = engine.repo.differing(&judged, &tree)?;
+                edited = files.iter().map(|f| f.display().to_string()).collect();
+            }
+        }
+        Kind::Analyst | Kind::Planner | Kind::Scribe => {}
+    }
+    super::worker::redacted(&mut end, engine);
+    Ok(exited(
+        job,
+        WorkerReport {
+            end,
+            usage: Usage::default(),
+            transcript: None,
+            change,
+            session: None,
+            log: None,
+            edited,
+        },
+    ))
+}
+
+/// What has changed from the base to a tree, or why it cannot be taken.
+fn changed(
+    job: &Job,
+    tree: &Oid,
+    context: &Context<'_>,
+) -> Result<Result<(Tree, FrameChange), Facts>, Error> {
+    let engine = context.engine;
+    let diff = engine.repo.diff(&oid(&job.base.tree.0)?, tree)?;
+    if let Some(link) = diff.gitlinks().next() {
+        return Ok(Err(Facts {
+            stage: Stage::Forbidden,
+            message: format!("`{}` refers to another repository", link.path.display()),
+            ..Facts::default()
+        }));
+    }
+    let change = FrameChange {
+        by: job.id.lasting(),
+        patch: PatchId(diff.patch_id.clone()),
+        diff: BodyId(engine.bodies.put(&diff.text)?),
+        files: diff
+            .files
+            .iter()
+            .map(|f| f.path.to_string_lossy().into_owned())
+            .collect(),
+    };
+    Ok(Ok((Tree(tree.as_str().to_owned()), change)))
+}
+
+/// Keeps a tree as a commit: on the run's branch, which the approved one will follow, or apart if
+/// the user wants no such branch. Idempotent by its trailers.
+fn keep(job: &Job, taken: &Taken, tree: &Oid, context: &Context<'_>) -> Result<(), Error> {
+    let Some(message) = &taken.draft else {
+        return Ok(());
+    };
+    let engine = context.engine;
+    let reference = match taken.on_branch {
+        true => git::reference(&job.branch),
+        false => session_ref(job.run.as_str()),
+    };
+    if taken.on_branch
+        && let Some(folder) = engine.repo.checkout_of(&job.branch)?
+    {
+        let branch = job.branch.clone();
+        return Err(Halt::CheckedOut { branch, folder }.into());
+    }
+    let base = oid(&job.started_from.commit.0)?;
+    let found = engine.repo.read_ref(&reference)?;
+    let tip = found.clone().unwrap_or_else(|| base.clone());
+    let by = job.id.lasting();
+    let known = [
+        (trailer::RUN, job.run.as_str()),
+        (trailer::ATTEMPT, by.as_str()),
+    ];
+    let made = engine.repo.find_trailer_commit(&base, &tip, &known)?;
+    if let Some(made) = made
+        && engine.repo.tree_of(&made.oid)? == *tree
+    {
+        return Ok(());
+    }
+    let trailers = integrate::draft_trailers(&job.run, &job.task, &by);
+    let text = format!("{}\n\n{trailers}", message.trim_end());
+    let signature = Signature {
+        identity: engine.identity()?.cloned().ok_or(Halt::NoIdentity)?,
+        seconds: i64::try_from(now().0 / 1_000).unwrap_or(0),
+    };
+    let commit = engine.repo.commit(tree, &[&tip], &text, &signature)?;
+    let expected = match &found {
+        Some(at) => Expected::At(at),
+        None => Expected::Missing,
+    };
+    engine.repo.update_ref(&reference, &commit, expected)?;
+    Ok(())
+}

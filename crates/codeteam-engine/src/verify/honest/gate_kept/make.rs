@@ -1,0 +1,220 @@
+//! What of a `Makefile` or `justfile` the gate's commands run: the targets they name with all that
+//! these need, the variables in them, what is read in, and what changes every target.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::verify::honest::Subject;
+
+/// Variables that every recipe goes by.
+const ALWAYS: &[&str] = &[
+    "SHELL",
+    ".SHELLFLAGS",
+    "MAKEFLAGS",
+    "MAKEFILES",
+    ".DEFAULT_GOAL",
+    "VPATH",
+    "PATH",
+];
+
+/// A file, taken apart.
+#[derive(Default)]
+struct Made {
+    /// Targets in their order: name, what they need, and all that was written of them.
+    targets: Vec<(String, Vec<String>, String)>,
+    /// Variables: what they are set to, as often as they are set.
+    variables: BTreeMap<String, String>,
+    /// What holds for all of it: files that are read in, what is exported, settings.
+    all: String,
+}
+
+/// Where the next line belongs if it goes on with this one.
+enum Last {
+    Nothing,
+    Targets(usize),
+    Variable(String),
+}
+
+/// The parts of such a file that commands go by.
+pub(super) fn parts(text: &str, subject: &Subject<'_>) -> Vec<(String, String)> {
+    let made = Made::of(text);
+    let wanted = made.wanted(subject);
+    let mut found: Vec<(String, String)> = Vec::new();
+    let mut used = String::new();
+    let mut bodies: BTreeMap<&str, String> = BTreeMap::new();
+    for (name, _, body) in &made.targets {
+        // A rule for any name makes what has none of its own.
+        if wanted.contains(name) || name.contains('%') {
+            bodies.entry(name).or_default().push_str(body);
+            used.push_str(body);
+        }
+    }
+    let named = bodies.into_iter();
+    found.extend(named.map(|(name, body)| (format!("target {name}"), body)));
+    for (name, value) in made.variables_in(&used) {
+        found.push((format!("variable {name}"), value));
+    }
+    if !made.all.is_empty() {
+        found.push(("what holds for all targets".to_owned(), made.all));
+    }
+    found
+}
+
+impl Made {
+    fn of(text: &str) -> Self {
+        let mut made = Self::default();
+        let (mut last, mut goes_on) = (Last::Nothing, false);
+        for line in text.lines() {
+            let is_body = goes_on || line.starts_with(['\t', ' ']);
+            goes_on = line.ends_with('\\');
+            if line.trim().is_empty() || (!is_body && line.starts_with('#')) {
+                continue;
+            }
+            if is_body && !matches!(last, Last::Nothing) {
+                made.add(&last, line);
+            } else {
+                last = made.begin(line);
+            }
+        }
+        made
+    }
+
+    fn add(&mut self, last: &Last, line: &str) {
+        let body = match last {
+            Last::Nothing => return,
+            Last::Variable(name) => self.variables.entry(name.clone()).or_default(),
+            Last::Targets(count) => {
+                let from = self.targets.len().saturating_sub(*count);
+                for (_, _, body) in &mut self.targets[from..] {
+                    body.push_str(line);
+                    body.push('\n');
+                }
+                return;
+            }
+        };
+        body.push_str(line);
+        body.push('\n');
+    }
+
+    /// A line that begins something.
+    fn begin(&mut self, line: &str) -> Last {
+        let code = line.trim();
+        let first = code.split_whitespace().next().unwrap_or_default();
+        let holds = [
+            "include", "-include", "sinclude", "export", "unexport", "override", "import", "mod",
+            "set", "vpath", "load", "-load",
+        ];
+        if holds.contains(&first) {
+            self.all.push_str(code);
+            self.all.push('\n');
+            return Last::Nothing;
+        }
+        if let Some(name) = code.strip_prefix("define ") {
+            let name = name.trim_end_matches(['=', ':', '?', '+', ' ']).to_owned();
+            return Last::Variable(name);
+        }
+        if let Some((name, _)) = assigned(code) {
+            let name = name.to_owned();
+            self.add(&Last::Variable(name.clone()), code);
+            return Last::Variable(name);
+        }
+        let Some((names, needs)) = code.split_once(':') else {
+            return Last::Nothing;
+        };
+        let needs: Vec<String> = needs.split_whitespace().map(str::to_owned).collect();
+        // `@test arg:` of a justfile.
+        let names = names.split_whitespace();
+        let names: Vec<&str> = names.map(|name| name.trim_start_matches('@')).collect();
+        for name in &names {
+            let target = ((*name).to_owned(), needs.clone(), format!("{code}\n"));
+            self.targets.push(target);
+        }
+        Last::Targets(names.len())
+    }
+
+    /// The targets that commands make, with all they need.
+    fn wanted(&self, subject: &Subject<'_>) -> BTreeSet<String> {
+        let mut needs: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (name, all, _) in &self.targets {
+            let all = all.iter().map(String::as_str);
+            needs.entry(name.as_str()).or_default().extend(all);
+        }
+        let mut next: VecDeque<&str> = VecDeque::new();
+        for command in subject.commands {
+            let is_word = |c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|' | '(' | ')');
+            let words: Vec<&str> = command.split(is_word).collect();
+            let makes =
+                |word: &&str| matches!(word.rsplit('/').next(), Some("make" | "gmake" | "just"));
+            if !words.iter().any(makes) {
+                continue;
+            }
+            let named: Vec<&str> = words
+                .into_iter()
+                .filter(|word| needs.contains_key(word))
+                .collect();
+            if named.is_empty() {
+                // The first one, if none is named; what begins with a dot is about the others.
+                let first = self.targets.iter().map(|target| target.0.as_str());
+                next.extend(first.into_iter().find(|name| !name.starts_with('.')));
+            }
+            next.extend(named);
+        }
+        // Scripts and other programs may make any of them.
+        let mut found = BTreeSet::new();
+        while let Some(name) = next.pop_front() {
+            if found.insert(name.to_owned()) {
+                next.extend(needs.get(name).into_iter().flatten());
+            }
+        }
+        found.insert(".DEFAULT".to_owned());
+        found.insert(".ONESHELL".to_owned());
+        found.insert(".IGNORE".to_owned());
+        found
+    }
+
+    /// The variables that a text has in it, with those in them.
+    fn variables_in(&self, text: &str) -> BTreeMap<String, String> {
+        let mut next: Vec<String> = mentioned(text);
+        next.extend(ALWAYS.iter().map(|name| (*name).to_owned()));
+        next.extend(mentioned(&self.all));
+        let mut found = BTreeMap::new();
+        while let Some(name) = next.pop() {
+            if found.contains_key(&name) {
+                continue;
+            }
+            if let Some(value) = self.variables.get(&name) {
+                next.extend(mentioned(value));
+                found.insert(name, value.clone());
+            }
+        }
+        found
+    }
+}
+
+/// `NAME = value`, with any sign that there is for it.
+fn assigned(code: &str) -> Option<(&str, &str)> {
+    let (left, value) = code.split_once('=')?;
+    let name = left.trim_end_matches([':', '?', '+', '!']).trim();
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
+    (!name.is_empty() && name.chars().all(is_name)).then_some((name, value))
+}
+
+/// The names in `$(NAME)`, `${NAME}`, `{{NAME}}`, `$N`, and all words of what make works out.
+fn mentioned(text: &str) -> Vec<String> {
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
+    let mut found = Vec::new();
+    for (at, _) in text.match_indices(['$', '{']) {
+        let rest = &text[at + 1..];
+        let Some(first) = rest.chars().next() else {
+            continue;
+        };
+        if matches!(first, '(' | '{') {
+            // `$(call run,$(X))`: its words are names too.
+            let end = rest.find([')', '}']).unwrap_or(rest.len());
+            let words = rest[1.min(end)..end].split(|c| !is_name(c));
+            found.extend(words.filter(|word| !word.is_empty()).map(str::to_owned));
+        } else if is_name(first) {
+            found.push(first.to_string());
+        }
+    }
+    found
+}

@@ -1,0 +1,126 @@
+//! What codeteam has found out about a change itself, beside what is claimed of it.
+
+use codeteam_core::assignment::Assignment;
+use codeteam_core::event::{CheckResult, Remark};
+use codeteam_core::findings::Finding;
+use codeteam_core::workflow::Class;
+use serde_json::{Value, json};
+
+/// As much of what one check says is passed on; the rest is in the report.
+const MAX_CHARS: usize = 4_000;
+
+/// The evidence of a change, if anything is known of it. `edited` are files of the checkout that are
+/// no longer what is judged.
+pub(super) fn of(assignment: &Assignment, edited: &[String]) -> Value {
+    let Some(change) = &assignment.change else {
+        return Value::Null;
+    };
+    let claimed = assignment.claimed.as_ref();
+    let claimed: Vec<&str> = claimed
+        .iter()
+        .flat_map(|claimed| &claimed.files)
+        .map(|file| file.trim_start_matches("./"))
+        .collect();
+    let changed: Vec<&str> = change.files.iter().map(String::as_str).collect();
+    let without = |these: &[&str], those: &[&str]| -> Vec<String> {
+        let others = these.iter().filter(|file| !those.contains(file));
+        others.map(|file| (*file).to_owned()).collect()
+    };
+    json!({
+        "checks": assignment.checks.iter().map(check).collect::<Vec<_>>(),
+        "passed": assignment.checks.iter().all(|check| check.passed),
+        "files_changed": changed,
+        "claimed_not_changed": without(&claimed, &changed),
+        "changed_not_claimed": without(&changed, &claimed),
+        "new_tests": proved(&assignment.checks),
+        "edited_since": edited,
+        "open_findings": assignment.findings.iter().map(finding).collect::<Vec<_>>(),
+    })
+}
+
+fn check(check: &CheckResult) -> Value {
+    let mut told = json!({ "name": check.name, "passed": check.passed });
+    if !check.summary.is_empty() {
+        told["summary"] = json!(short(&check.summary));
+    }
+    if let Some(remark) = check.remark {
+        told["remark"] = json!(remark);
+    }
+    told
+}
+
+/// A finding in a line.
+pub(super) fn finding(finding: &Finding) -> String {
+    let Finding { id, report, .. } = finding;
+    let place = match (&report.file, report.line) {
+        (Some(file), Some(line)) => format!(" ({file}:{line})"),
+        (Some(file), None) => format!(" ({file})"),
+        (None, _) => String::new(),
+    };
+    let detail = if report.detail.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", short(&report.detail))
+    };
+    format!("{id} {}{place}{detail}", report.title)
+}
+
+/// Whether tests that came with the change fail without it.
+fn proved(checks: &[CheckResult]) -> String {
+    let Some(check) = checks.iter().find(|check| check.class == Class::Proof) else {
+        return "not checked".to_owned();
+    };
+    let said = short(&check.summary);
+    match (check.passed, check.remark) {
+        (false, _) => format!("they prove nothing: {said}"),
+        (true, Some(Remark::Unproved)) => format!("could not be found out: {said}"),
+        (true, _) if said.is_empty() => "proved: they fail without the change".to_owned(),
+        (true, _) => said,
+    }
+}
+
+/// The evidence in lines, for a model to read.
+pub(super) fn words(evidence: &Value) -> String {
+    let mut lines = Vec::new();
+    for check in evidence["checks"].as_array().into_iter().flatten() {
+        let mark = if check["passed"] == true {
+            "passed"
+        } else {
+            "FAILED"
+        };
+        let name = check["name"].as_str().unwrap_or("");
+        let summary = check["summary"].as_str().unwrap_or("");
+        let summary = summary.replace('\n', "\n  ");
+        let gap = if summary.is_empty() { "" } else { ": " };
+        lines.push(format!("- {name} {mark}{gap}{summary}"));
+    }
+    let lists = [
+        ("files_changed", "files really changed"),
+        ("claimed_not_changed", "claimed, but not changed"),
+        ("changed_not_claimed", "changed, but not claimed"),
+        (
+            "edited_since",
+            "edited since it was submitted, and so not judged",
+        ),
+        ("open_findings", "findings that are open"),
+    ];
+    for (name, words) in lists {
+        let files = evidence[name].as_array().into_iter().flatten();
+        let files: Vec<&str> = files.filter_map(Value::as_str).collect();
+        if !files.is_empty() {
+            lines.push(format!("- {words}: {}", files.join("; ")));
+        }
+    }
+    if let Some(tests) = evidence["new_tests"].as_str() {
+        lines.push(format!("- new tests: {tests}"));
+    }
+    lines.join("\n")
+}
+
+/// As much of a text as is passed on.
+fn short(text: &str) -> String {
+    match text.char_indices().nth(MAX_CHARS) {
+        Some((at, _)) => format!("{} …", &text[..at]),
+        None => text.to_owned(),
+    }
+}

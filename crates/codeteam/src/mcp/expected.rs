@@ -1,0 +1,247 @@
+//! What is expected now: of the session, of a person, or of codeteam itself.
+
+mod assigned;
+mod ended;
+
+use codeteam_core::Run;
+use codeteam_core::effect::{Effect, Waiting};
+use codeteam_core::frame::{Frame, Question, QuestionKind};
+use codeteam_core::session::{self, Turn};
+use codeteam_core::submission::Design;
+use codeteam_core::workflow::StepKind;
+use codeteam_engine::engine::Engine;
+use serde_json::json;
+
+use super::answer::Answer;
+use super::history::History;
+
+/// A run as it is looked at.
+pub(super) struct View<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) run: &'a Run,
+    pub(super) history: &'a History,
+    /// What codeteam's own work has said lately.
+    pub(super) progress: &'a [String],
+    /// Whether something was handed in that is not looked at yet.
+    pub(super) busy: bool,
+    /// How codeteam is called here.
+    pub(super) codeteam: &'a str,
+}
+
+impl View<'_> {
+    /// What is expected now.
+    pub(super) fn expected(&self) -> Answer {
+        match session::turn(self.run) {
+            Turn::Work(id) if !self.busy => self.assigned(&id),
+            Turn::Ask(question) if !self.busy => self.asked(&question),
+            Turn::Wait(effects) => self.checking(&effects),
+            Turn::Work(_) | Turn::Ask(_) => self.checking(&[]),
+            Turn::Elsewhere => self.elsewhere(),
+            Turn::Over => self.ended(),
+        }
+    }
+
+    /// What a run has in common in all answers.
+    fn of_run(&self, answer: Answer) -> Answer {
+        answer.with("run", json!(self.run.id))
+    }
+
+    fn checking(&self, effects: &[Effect]) -> Answer {
+        let mut running: Vec<String> = effects.iter().filter_map(running).collect();
+        if running.is_empty() {
+            running.push("what was handed in is being looked at".to_owned());
+        }
+        let text = format!(
+            "codeteam is at work: {}. Change no files meanwhile. Call `get_status` again until it is \
+             done; it has your next assignment then.",
+            running.join("; ")
+        );
+        self.of_run(Answer::new("checking", text))
+            .with("running", json!(running))
+            .with("progress", json!(self.progress))
+            .list("Lately", self.progress.iter().map(String::as_str))
+    }
+
+    fn elsewhere(&self) -> Answer {
+        let text = format!(
+            "Workers that codeteam started go on with this task; nothing is expected of you. \
+             `{} status {}` shows how far they are.",
+            self.codeteam, self.run.id
+        );
+        self.of_run(Answer::new("checking", text))
+            .with("running", json!(["workers"]))
+    }
+
+    fn asked(&self, question: &Question) -> Answer {
+        let frame = self.run.frames.get(&question.id.frame);
+        match question.kind {
+            QuestionKind::Analyst => self.questions(question),
+            QuestionKind::Rebound => self.offer(question, frame),
+            QuestionKind::Exhausted => self.exhausted(question, frame),
+            QuestionKind::Step
+            | QuestionKind::Degraded
+            | QuestionKind::Interrupted
+            | QuestionKind::Message => self.outside(question),
+        }
+    }
+
+    /// An analyst must know something.
+    fn questions(&self, question: &Question) -> Answer {
+        let role = self.asking(question);
+        let text = format!(
+            "The task is paused: `{role}` must know something from the user. Ask them these questions \
+             and pass what they say on with `resume`. Do not answer in their place."
+        );
+        let asked = if question.points.is_empty() {
+            std::slice::from_ref(&question.text)
+        } else {
+            &question.points
+        };
+        let partial = self.history.partial().unwrap_or("");
+        self.of_run(Answer::new("task_paused", text))
+            .with("role", json!(role))
+            .with("questions", json!(asked))
+            .with("context", json!(question.text))
+            .with("partial_spec", json!(partial))
+            .list("Questions", asked.iter().map(String::as_str))
+            .part("Understood so far", &question.text)
+            .part("Clear already", partial)
+    }
+
+    /// It was rejected several times: back to the design?
+    fn offer(&self, question: &Question, frame: Option<&Frame>) -> Answer {
+        let failures = frame.map_or(0, failures);
+        let last = frame.map(last_rejection).unwrap_or_default();
+        let pattern = frame.and_then(session::pattern);
+        let suggestion = question.text.as_str();
+        let text = format!(
+            "The change was rejected {failures} times. Ask the user: {suggestion} Pass their word on \
+             with `resume`: `yes` goes back to the design with what went wrong, `no` goes on as it is. \
+             Do not decide in their place."
+        );
+        self.of_run(Answer::new("task_rebound_offer", text))
+            .with("failures", json!(failures))
+            .with("last_rejection", json!(last))
+            .with("pattern", json!(pattern))
+            .with("suggestion", json!(suggestion))
+            .part("Last rejection", &last)
+            .part("Pattern", &pattern.unwrap_or_default())
+    }
+
+    /// Rounds or tries are used up.
+    fn exhausted(&self, question: &Question, frame: Option<&Frame>) -> Answer {
+        let last = frame.map(last_rejection).unwrap_or_default();
+        let suggestion = "Tell the user where it stands. If they want to go on, `resume` with \
+            `continue`; if they give it up, with `fail`. They can also narrow the task or mend it \
+            themselves."
+            .to_owned();
+        self.escalated(&question.text, frame, &last, &suggestion)
+    }
+
+    fn escalated(
+        &self,
+        reason: &str,
+        frame: Option<&Frame>,
+        last: &str,
+        suggestion: &str,
+    ) -> Answer {
+        let text = format!("The task needs the user: {reason}\n{suggestion}");
+        self.of_run(Answer::new("task_escalate", text))
+            .with("reason", json!(reason))
+            .always("iterations", json!(frame.map_or(0, |f| f.round)))
+            .with("last_feedback", json!(last))
+            .with("suggestion", json!(suggestion))
+            .part("Last feedback", last)
+    }
+
+    /// Only a person can decide, and not in the session.
+    fn outside(&self, question: &Question) -> Answer {
+        let (codeteam, run) = (self.codeteam, &self.run.id);
+        let how = format!(
+            "a person decides this outside of the session: `{codeteam} approve {run}`, or `{codeteam} \
+             reject {run} -m WHY`"
+        );
+        let text = format!(
+            "The task is paused: {how}. Tell the user so, and call `get_status` when they have. You \
+             cannot decide it."
+        );
+        let mut asked = vec![question.text.clone()];
+        asked.extend(question.points.iter().cloned());
+        self.of_run(Answer::new("task_paused", text))
+            .with("role", json!(question.id.step))
+            .with("questions", json!(asked))
+            .with("context", json!(how))
+            .with("expected", json!(how))
+            .list("It is about", asked.iter().map(String::as_str))
+            .list("Answers", question.answers.iter().map(String::as_str))
+    }
+
+    /// The role that asks.
+    fn asking(&self, question: &Question) -> String {
+        let step = self.run.step(&question.id.step).map(|step| &step.kind);
+        match step {
+            Some(StepKind::Role(role)) => role.slots.first().map(|r| r.0.clone()),
+            _ => None,
+        }
+        .unwrap_or_else(|| question.id.step.0.clone())
+    }
+}
+
+/// A design in words.
+pub(super) fn design(design: &Design) -> String {
+    let mut text = design.design.clone();
+    for (heading, lines) in [
+        ("Patterns", &design.patterns),
+        ("Warnings", &design.warnings),
+    ] {
+        if !lines.is_empty() {
+            text.push_str(&format!("\n\n{heading}:\n- {}", lines.join("\n- ")));
+        }
+    }
+    for interface in &design.interfaces {
+        text.push_str(&format!("\n\nInterface: {interface}"));
+    }
+    text
+}
+
+/// How often a change was rejected in a row.
+fn failures(frame: &Frame) -> usize {
+    let since = frame.since_rebound as usize;
+    if since > 0 {
+        since
+    } else {
+        frame.record.rejections.len()
+    }
+}
+
+/// Why a change was rejected last.
+fn last_rejection(frame: &Frame) -> String {
+    let last = frame.record.rejections.last();
+    last.map(|rejection| {
+        let why = rejection.why.join("\n");
+        format!("[{}] {why}", rejection.step)
+    })
+    .unwrap_or_default()
+}
+
+/// What codeteam is doing, if it is anything that takes time.
+fn running(effect: &Effect) -> Option<String> {
+    Some(match effect {
+        Effect::RunGate { step, .. } => format!("the checks of `{step}` run"),
+        Effect::Rebase { .. } => "the change is replayed on the branch".to_owned(),
+        Effect::Integrate { .. } => "the change is committed".to_owned(),
+        Effect::Publish { .. } => "the change is published".to_owned(),
+        Effect::Deliver { .. } => "the commits are handed over".to_owned(),
+        Effect::Wait {
+            why: Waiting::Limit { what },
+            ..
+        } => format!("a limit is reached (`{what:?}`), which a person can raise"),
+        Effect::Wait {
+            why: Waiting::Quota { .. },
+            ..
+        } => "a quota is used up for now".to_owned(),
+        Effect::Wait { .. } => "something is tried again in a moment".to_owned(),
+        Effect::StartWorker { role, .. } => format!("a worker plays `{role}`"),
+        Effect::Ask(_) => return None,
+    })
+}

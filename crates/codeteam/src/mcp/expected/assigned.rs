@@ -1,0 +1,195 @@
+//! An assignment as a session gets it.
+
+use codeteam_core::assignment::{Assignment, assignment};
+use codeteam_core::frame::Frame;
+use codeteam_core::ids::AttemptId;
+use codeteam_core::role::Kind;
+use codeteam_core::session;
+use codeteam_core::submission::Change;
+use serde_json::{Value, json};
+
+use super::{View, design};
+use crate::mcp::answer::Answer;
+use crate::mcp::evidence;
+
+impl View<'_> {
+    /// What the session is to do now.
+    pub(super) fn assigned(&self, id: &AttemptId) -> Answer {
+        let told = assignment(self.run, id);
+        let frame = self.run.frames.get(&id.frame);
+        let (Some(told), Some(frame)) = (told, frame) else {
+            return self.checking(&[]);
+        };
+        let instructions = told.prompt.trim().to_owned();
+        let judges = told.kind == Kind::Gatekeeper;
+        let failure = if told.kind == Kind::Designer {
+            failure(frame)
+        } else {
+            String::new()
+        };
+        let feedback = if judges {
+            tries(&told)
+        } else {
+            feedback(&told)
+        };
+        let design = told.design.as_ref().map(design).unwrap_or_default();
+        let evidence = if frame.change.is_some() && (judges || !feedback.is_empty()) {
+            evidence::of(&told, self.history.edited())
+        } else {
+            Value::Null
+        };
+        let reviewing = told.claimed.as_ref().filter(|_| judges).map(claimed);
+        let requirements = told.requirements.clone().unwrap_or_default();
+        let context = context(&told);
+        let answer = self
+            .of_run(Answer::new("role_assignment", opening(&told)))
+            .with("assignment", json!(id.to_string()))
+            .with("role", json!(told.role))
+            .with("role_type", json!(told.kind))
+            .always("iteration", json!(told.round))
+            .with("instructions", json!(instructions))
+            .always("rules", json!(told.rules))
+            .always("context", json!(context))
+            .with("task", json!(task(&told)))
+            .with("requirements", json!(requirements))
+            .with("failure_context", json!(failure))
+            .with("design", json!(design))
+            .with("feedback", json!(feedback))
+            .with("reviewing", json!(reviewing))
+            .with("evidence", evidence.clone())
+            .with("expected_output", expected(&told));
+        answer
+            .part("Your role", &instructions)
+            .list("Rules", told.rules.iter().map(String::as_str))
+            .part("Task", &task(&told))
+            .part("Requirements", &requirements)
+            .part("What went wrong before", &failure)
+            .part("Design", &design)
+            .part("Feedback: deal with all of it", &feedback)
+            .part(
+                "What was submitted",
+                &reviewing.as_ref().map(words).unwrap_or_default(),
+            )
+            .part("What codeteam found itself", &evidence::words(&evidence))
+            .list("Read these first", context.iter().map(String::as_str))
+            .part("What to submit, for example", &told.example.to_string())
+    }
+}
+
+/// What to do now, in a few sentences.
+fn opening(told: &Assignment) -> String {
+    let Assignment {
+        role,
+        kind,
+        round,
+        id,
+        ..
+    } = told;
+    let how = match kind {
+        Kind::Analyst => {
+            "If something must be known from the user, submit `questions`; do not answer them yourself."
+        }
+        Kind::Designer | Kind::Planner | Kind::Scribe => "Change no files.",
+        Kind::Implementer => {
+            "Change the files in this checkout, and commit nothing: codeteam takes the change from the \
+             checkout and runs the checks itself."
+        }
+        Kind::Gatekeeper => {
+            "Judge by the evidence and by the files, not by what is claimed. Change no files: what is \
+             edited now is not part of what is judged."
+        }
+    };
+    format!(
+        "You are now `{role}`, {}, in iteration {round}. Do what this role is for and nothing else. \
+         {how} When you are done, call `submit` with `role`: `{role}`, `assignment`: `{id}` and a \
+         `submission` of the form below.",
+        kind.with_article()
+    )
+}
+
+/// What is to be accomplished: the goal, and the task of the plan if it is one of several.
+fn task(told: &Assignment) -> String {
+    match &told.task {
+        None => told.goal.clone(),
+        Some(task) => {
+            let mut text = format!("{}\n\nNow: {} {}", told.goal, task.id, task.headline());
+            if task.description != task.headline() {
+                text.push('\n');
+                text.push_str(&task.description);
+            }
+            for criterion in &task.acceptance {
+                text.push_str("\n- ");
+                text.push_str(criterion);
+            }
+            text
+        }
+    }
+}
+
+/// What went wrong with the design before.
+fn failure(frame: &Frame) -> String {
+    let mut lines: Vec<String> = session::pattern(frame).into_iter().collect();
+    let rejections = frame.record.rejections.iter().rev().take(5).rev();
+    for rejection in rejections {
+        let why = rejection.why.join("; ");
+        lines.push(format!(
+            "iteration {} [{}]: {why}",
+            rejection.round, rejection.step
+        ));
+    }
+    lines.join("\n")
+}
+
+/// What must be mended.
+fn feedback(told: &Assignment) -> String {
+    let findings = told.findings.iter().map(evidence::finding);
+    let said = told.feedback.iter().cloned();
+    said.chain(findings).collect::<Vec<_>>().join("\n")
+}
+
+/// What was wrong with what a gatekeeper said before.
+fn tries(told: &Assignment) -> String {
+    told.feedback.join("\n")
+}
+
+/// What an implementer says of its change.
+fn claimed(change: &Change) -> Value {
+    json!({
+        "summary": change.summary,
+        "files_changed": change.files,
+        "proof": change.proof,
+        "concerns": change.concerns.join("\n"),
+    })
+}
+
+fn words(claimed: &Value) -> String {
+    let files = claimed["files_changed"].as_array().into_iter().flatten();
+    let files: Vec<&str> = files.filter_map(Value::as_str).collect();
+    let text = |name: &str| claimed[name].as_str().unwrap_or("").to_owned();
+    format!(
+        "{}\n\nFiles, as claimed: {}\n\nProof, as claimed:\n{}\n\nConcerns: {}",
+        text("summary"),
+        files.join(", "),
+        text("proof"),
+        text("concerns")
+    )
+}
+
+/// The files that are meant for the role.
+fn context(told: &Assignment) -> Vec<String> {
+    let meant = told
+        .context
+        .always_include
+        .iter()
+        .chain(&told.context.include);
+    meant.cloned().collect()
+}
+
+/// The schema of the answer, with an example.
+fn expected(told: &Assignment) -> Value {
+    let mut schema = told.schema.clone();
+    if let Value::Object(fields) = &mut schema {
+        fields.insert("examples".to_owned(), json!([told.example]));
+    }
+    schema
+}

@@ -1,0 +1,116 @@
+//! What is said when a task has ended.
+
+use codeteam_core::event::{Delivered, Outcome};
+use codeteam_core::frame::Frame;
+use codeteam_core::ids::FramePath;
+use codeteam_core::session;
+use codeteam_engine::artifacts;
+use serde_json::json;
+
+use super::{View, design, last_rejection};
+use crate::mcp::answer::Answer;
+
+impl View<'_> {
+    /// How it ended.
+    pub(super) fn ended(&self) -> Answer {
+        let root = self.run.frames.get(&FramePath::root());
+        let root = root.or_else(|| self.run.failed.get(&FramePath::root()));
+        match &self.run.outcome {
+            Some(Outcome::Completed | Outcome::Skipped) | None => self.complete(root),
+            Some(Outcome::Failed(why)) => {
+                let last = root.map(last_rejection).unwrap_or_default();
+                let suggestion = format!(
+                    "Tell the user. Nothing was merged; what was made is on `{}`. `{} retry {}` takes \
+                     it up again, `start_task` begins anew.",
+                    self.run.branch, self.codeteam, self.run.id
+                );
+                self.escalated(why, root, &last, &suggestion)
+            }
+            Some(Outcome::Aborted(why)) => self.aborted(why),
+            Some(Outcome::Cancelled) => self.aborted("it was stopped"),
+        }
+    }
+
+    fn aborted(&self, why: &str) -> Answer {
+        let text =
+            "The task was ended. The checkout is as it was left; what was submitted is kept.";
+        self.of_run(Answer::new("aborted", text))
+            .with("reason", json!(why))
+            .with("run_path", json!(self.path()))
+    }
+
+    fn complete(&self, root: Option<&Frame>) -> Answer {
+        let summary = root.and_then(|f| f.outputs.change.as_ref());
+        let summary = summary.map_or(self.run.goal.as_str(), |change| change.summary.as_str());
+        let files = root.and_then(|f| f.change.as_ref());
+        let files = files
+            .map(|change| change.files.as_slice())
+            .unwrap_or_default();
+        let requirements = root.and_then(|f| f.outputs.requirements.as_deref());
+        let whole = root.and_then(|f| f.outputs.whole_design());
+        let whole = whole.as_ref().map(design).unwrap_or_default();
+        let gates = root
+            .map(|f| session::judges(self.run, f))
+            .unwrap_or_default();
+        let gates: Vec<String> = gates
+            .iter()
+            .filter(|(_, approved)| *approved)
+            .map(|(name, _)| format!("`{name}`"))
+            .collect();
+        let by = if gates.is_empty() {
+            String::new()
+        } else {
+            format!(" Approved by {}.", gates.join(", "))
+        };
+        let text = format!(
+            "The task is complete: every gate has approved exactly what was committed.{by} {} Tell the \
+             user; nothing more is expected of you.",
+            self.delivered()
+        );
+        self.of_run(Answer::new("task_complete", text))
+            .always("success", json!(true))
+            .with("summary", json!(summary))
+            .always("iterations", json!(root.map_or(0, |f| f.round)))
+            .always("files_changed", json!(files))
+            .always("requirements", json!(requirements.unwrap_or_default()))
+            .always("design", json!(whole))
+            .with("git_branch", json!(self.branch()))
+            .with("run_path", json!(self.path()))
+            .part("What was done", summary)
+            .list("Files", files.iter().map(String::as_str))
+            .part("Requirements", requirements.unwrap_or_default())
+            .part("Details", &format!("{}/summary.md", self.path()))
+    }
+
+    /// Where the commits are.
+    fn delivered(&self) -> String {
+        match &self.run.delivered {
+            Some(Delivered::Forward { branch, .. }) => format!("It is on `{branch}`."),
+            Some(Delivered::Patch { file }) => format!("It is in the patch `{file}`."),
+            Some(Delivered::Left { why }) => {
+                format!("It is on `{}`, because {why}.", self.run.branch)
+            }
+            None => format!(
+                "It is on the branch `{}`; `{} merge {}` brings it to the user's.",
+                self.run.branch, self.codeteam, self.run.id
+            ),
+        }
+    }
+
+    /// The run's branch, if that is where its commits are.
+    fn branch(&self) -> Option<&str> {
+        match &self.run.delivered {
+            Some(Delivered::Patch { .. }) => None,
+            Some(Delivered::Forward { branch, .. }) => Some(branch),
+            _ => Some(&self.run.branch),
+        }
+    }
+
+    /// The folder of the run's files, from the top of the project.
+    pub(in crate::mcp) fn path(&self) -> String {
+        let folder = artifacts::folder(self.engine, self.run);
+        let top = self.engine.folder.parent();
+        let inside = top.and_then(|top| folder.strip_prefix(top).ok());
+        inside.unwrap_or(&folder).display().to_string()
+    }
+}

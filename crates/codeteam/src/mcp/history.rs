@@ -1,0 +1,271 @@
+//! What has happened in a task so far, in the order it did: read from the run's events, and brought
+//! up to date by the newest of them.
+
+use codeteam_core::event::CheckResult;
+use codeteam_core::frame::{Frame, Work};
+use codeteam_core::ids::{AttemptId, RunId};
+use codeteam_core::submission::{Choice, Submission};
+use codeteam_core::{Event, Run, apply};
+use codeteam_engine::engine::{Engine, Error};
+use rmcp::model::JsonObject;
+use serde_json::{Value, json};
+
+/// As much of a text as is told where everything is told briefly.
+const BRIEF: usize = 300;
+/// As much of a text as is told anywhere; the files of the run have all of it.
+const FULL: usize = 20_000;
+/// So many bytes of entries are told at once, the newest first.
+const MAX_BYTES: usize = 400_000;
+
+/// What has happened.
+#[derive(Default)]
+pub(super) struct History {
+    /// The run as its events say.
+    pub(super) run: Run,
+    /// What happened, the oldest first.
+    entries: Vec<Entry>,
+    /// Files of the checkout that were no longer what is judged, when that was last looked at.
+    edited: Vec<String>,
+    /// What was clear when questions were asked last.
+    partial: Option<String>,
+    in_full: bool,
+}
+
+struct Entry {
+    role: String,
+    iteration: u32,
+    fields: JsonObject,
+}
+
+impl History {
+    /// One that tells everything in full.
+    pub(super) fn in_full() -> Self {
+        Self {
+            in_full: true,
+            ..Self::default()
+        }
+    }
+
+    /// Reads what is new.
+    pub(super) fn catch_up(&mut self, engine: &Engine, run: &RunId) -> Result<(), Error> {
+        engine.each_event(run, self.run.seq, |_, _, event| self.take(&event))
+    }
+
+    /// The files that were edited since the change was submitted.
+    pub(super) fn edited(&self) -> &[String] {
+        &self.edited
+    }
+
+    /// What was clear when questions were asked last.
+    pub(super) fn partial(&self) -> Option<&str> {
+        self.partial.as_deref()
+    }
+
+    /// What happened, the oldest first; only of a role or an iteration, if one is named. The second
+    /// says how many of the oldest had to be left out.
+    pub(super) fn told(&self, role: Option<&str>, iteration: Option<u32>) -> (Vec<Value>, usize) {
+        let wanted = self.entries.iter().rev().filter(|entry| {
+            role.is_none_or(|role| entry.role == role)
+                && iteration.is_none_or(|iteration| entry.iteration == iteration)
+        });
+        let (mut told, mut left_out, mut bytes) = (Vec::new(), 0, 0);
+        for entry in wanted {
+            let value = Value::Object(entry.fields.clone());
+            bytes += value.to_string().len();
+            if bytes > MAX_BYTES && !told.is_empty() {
+                left_out += 1;
+            } else {
+                told.push(value);
+            }
+        }
+        told.reverse();
+        (told, left_out)
+    }
+
+    fn take(&mut self, event: &Event) {
+        let entry = self.entry(event);
+        apply(&mut self.run, event);
+        self.entries.extend(entry);
+    }
+
+    fn entry(&mut self, event: &Event) -> Option<Entry> {
+        match event {
+            Event::SubmissionReceived {
+                id,
+                submission,
+                vote,
+                change,
+                edited,
+                ..
+            } => {
+                if change.is_some() || !edited.is_empty() {
+                    self.edited.clone_from(edited);
+                }
+                if let Submission::Questions(questions) = submission {
+                    self.partial.clone_from(&questions.partial_spec);
+                }
+                let told = self.submitted(submission, *vote);
+                let told = told.chain_files("edited_since", edited);
+                self.of_attempt(id, told)
+            }
+            Event::AttemptFailed { id, facts, .. } => {
+                let told = json!({ "outcome": "refused", "reason": self.cut(&facts.message) });
+                self.of_attempt(id, Told(told))
+            }
+            Event::GateJudged {
+                id,
+                step,
+                passed,
+                results,
+                ..
+            } => {
+                let frame = self.run.frames.get(&id.frame)?;
+                let told = self.judged(*passed, results);
+                Some(entry(step.as_str(), "gate", frame.round, told))
+            }
+            Event::Answered {
+                frame,
+                answer,
+                by,
+                note,
+                ..
+            } => {
+                let frame = self.run.frames.get(frame)?;
+                let told = json!({ "outcome": "answered", "answer": self.cut(answer), "reason": self.cut(note) });
+                Some(entry(by, "person", frame.round, Told(told)))
+            }
+            Event::Accepted {
+                frame, by, note, ..
+            } => {
+                let frame = self.run.frames.get(frame)?;
+                let told = json!({ "outcome": "accepted", "reason": self.cut(note) });
+                Some(entry(by, "person", frame.round, Told(told)))
+            }
+            Event::WorkersReassigned { hands, by, .. } => {
+                let outcome = format!("handed to {}", hands.as_str());
+                Some(entry(by, "person", 1, Told(json!({ "outcome": outcome }))))
+            }
+            Event::Committed {
+                id,
+                commit,
+                message,
+                ..
+            } => {
+                let frame = self.run.frames.get(&id.frame)?;
+                let told = json!({ "outcome": "committed", "summary": self.cut(message), "commit": commit });
+                Some(entry("codeteam", "commit", frame.round, Told(told)))
+            }
+            _ => None,
+        }
+    }
+
+    /// What became of an attempt, if a role made it.
+    fn of_attempt(&self, id: &AttemptId, told: Told) -> Option<Entry> {
+        let frame = self.run.frames.get(&id.frame)?;
+        let name = role_of(frame, id)?;
+        let kind = self
+            .run
+            .roles
+            .get(&name.into())
+            .map_or("", |r| r.kind.as_str());
+        Some(entry(name, kind, frame.round, told))
+    }
+
+    /// An answer in the words of the contract that sessions have.
+    fn submitted(&self, submission: &Submission, vote: Option<bool>) -> Told {
+        let cut = |text: &str| self.cut(text);
+        let all = |texts: &[String]| -> Vec<String> { texts.iter().map(|t| self.cut(t)).collect() };
+        Told(match submission {
+            Submission::Questions(q) => json!({
+                "outcome": "asked", "questions": all(&q.questions), "context": cut(&q.context),
+            }),
+            Submission::Requirements(r) => json!({
+                "outcome": "confirmed", "confirmed_requirements": cut(&r.requirements),
+            }),
+            Submission::Design(d) => json!({
+                "outcome": "designed", "design": cut(&d.design), "patterns": all(&d.patterns),
+                "warnings": all(&d.warnings),
+            }),
+            Submission::Change(c) => json!({
+                "outcome": "submitted", "summary": cut(&c.summary), "files_changed": all(&c.files),
+                "proof": cut(&c.proof), "concerns": all(&c.concerns),
+            }),
+            Submission::Verdict(v) => {
+                let approved = vote.unwrap_or(v.verdict == Choice::Approve);
+                let issues: Vec<String> = v.findings.iter().map(|f| cut(&f.title)).collect();
+                json!({
+                    "outcome": if approved { "approved" } else { "rejected" },
+                    "approved": approved, "reason": cut(&v.reason), "issues": issues,
+                })
+            }
+            Submission::Text(t) => json!({ "outcome": "written", "text": cut(&t.message) }),
+            Submission::Blocked(b) => json!({ "outcome": "blocked", "reason": cut(&b.blocked) }),
+            Submission::Plan(p) => json!({
+                "outcome": "planned", "summary": cut(&p.plan.description),
+                "tasks": p.plan.tasks.iter().map(|t| cut(t.headline())).collect::<Vec<_>>(),
+            }),
+        })
+    }
+
+    fn judged(&self, passed: bool, results: &[CheckResult]) -> Told {
+        let failed = results.iter().filter(|r| !r.passed);
+        let failed: Vec<&str> = failed.map(|r| r.name.as_str()).collect();
+        let mut told = json!({
+            "outcome": if passed { "approved" } else { "rejected" },
+            "approved": passed, "issues": failed,
+        });
+        if self.in_full {
+            let check = |r: &CheckResult| json!({ "name": r.name, "passed": r.passed, "summary": self.cut(&r.summary) });
+            told["checks"] = results.iter().map(check).collect();
+        }
+        Told(told)
+    }
+
+    fn cut(&self, text: &str) -> String {
+        let most = if self.in_full { FULL } else { BRIEF };
+        match text.char_indices().nth(most) {
+            Some((at, _)) => format!("{} …", &text[..at]),
+            None => text.to_owned(),
+        }
+    }
+}
+
+/// What is told of something that happened.
+struct Told(Value);
+
+impl Told {
+    fn chain_files(mut self, name: &str, files: &[String]) -> Self {
+        if !files.is_empty() {
+            self.0[name] = json!(files);
+        }
+        self
+    }
+}
+
+fn entry(role: &str, kind: &str, iteration: u32, told: Told) -> Entry {
+    let mut fields = JsonObject::new();
+    fields.insert("role".to_owned(), json!(role));
+    fields.insert("type".to_owned(), json!(kind));
+    fields.insert("iteration".to_owned(), json!(iteration));
+    if let Value::Object(told) = told.0 {
+        let said = told.into_iter().filter(|(_, value)| match value {
+            Value::String(text) => !text.is_empty(),
+            Value::Array(items) => !items.is_empty(),
+            _ => true,
+        });
+        fields.extend(said);
+    }
+    Entry {
+        role: role.to_owned(),
+        iteration,
+        fields,
+    }
+}
+
+/// The role that makes an attempt.
+pub(super) fn role_of<'a>(frame: &'a Frame, id: &AttemptId) -> Option<&'a str> {
+    match &frame.slot(id)?.work {
+        Work::Role(name) => Some(name.as_str()),
+        _ => None,
+    }
+}

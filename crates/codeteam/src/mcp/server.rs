@@ -1,0 +1,210 @@
+//! The server as its clients see it: tools, prompts and resources, put into the words of the protocol.
+//!
+//! One thread serves; what takes time is done beside it. A status that is known is told at once.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use codeteam_core::ids::AttemptId;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult,
+    ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProgressNotificationParam, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+
+use super::answer::Answer;
+use super::team::{Done, Led, Place, Team};
+use super::tools::{self, Call};
+use super::{prompts, resources};
+
+/// How often a client that waits is told what goes on.
+const TICK: Duration = Duration::from_millis(500);
+
+const INSTRUCTIONS: &str = "codeteam leads you through a task in roles: analyst, architect, coder, QA, \
+    reviewer. Each tool says what to do next; its gates run the checks themselves. In a new session \
+    call get_status first.";
+
+/// The server.
+pub(super) struct Server {
+    team: Arc<Team>,
+    /// How long a call waits for checks before it answers `checking`.
+    wait: Duration,
+}
+
+impl Server {
+    pub(super) fn new(place: Place, wait: Duration) -> Self {
+        Self {
+            team: Arc::new(Team::new(place)),
+            wait,
+        }
+    }
+
+    async fn call(
+        &self,
+        call: Call,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Answer, ErrorData> {
+        let label = label(context);
+        if matches!(call, Call::Status)
+            && let Some(answer) = self.team.known().and_then(|led| led.status_at_once())
+        {
+            return Ok(answer);
+        }
+        let team = Arc::clone(&self.team);
+        let done = beside(move || match call {
+            Call::Start(args) => team.start(args, &label),
+            Call::Submit(args) => team.submit(args, &label),
+            Call::Resume(args) => team.resume(&args, &label),
+            Call::Abort(args) => team.abort(args, &label),
+            Call::Status => team.status(&label).into(),
+            Call::History(args) => team.history(&args, &label).into(),
+        });
+        match done.await? {
+            Done::Answer(answer) => Ok(answer),
+            Done::HandedIn(led, submitted) => self.outcome(led, submitted, context).await,
+        }
+    }
+
+    /// Waits for what comes of something that was handed in, and tells what goes on meanwhile.
+    async fn outcome(
+        &self,
+        led: Arc<Led>,
+        submitted: Option<AttemptId>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Answer, ErrorData> {
+        let (begun, token) = (Instant::now(), context.meta.get_progress_token());
+        loop {
+            let left = self.wait.saturating_sub(begun.elapsed());
+            let slice = left.min(TICK);
+            let waiting = Arc::clone(&led);
+            let settled = beside(move || waiting.settled(slice)).await?;
+            if settled || left <= slice || context.ct.is_cancelled() {
+                break;
+            }
+            if let Some(token) = &token {
+                let last = led.state().progress.pop();
+                let mut told =
+                    ProgressNotificationParam::new(token.clone(), begun.elapsed().as_secs_f64());
+                told.message = Some(last.unwrap_or_else(|| "codeteam is at work".to_owned()));
+                // A client that does not listen still gets its answer.
+                let _ = context.peer.notify_progress(told).await;
+            }
+        }
+        beside(move || led.outcome(submitted.as_ref())).await
+    }
+}
+
+/// Names a client to others.
+fn label(context: &RequestContext<RoleServer>) -> String {
+    let client = context.client_info();
+    let name = client.map(|client| format!("{} {}", client.name, client.version));
+    let name = name.unwrap_or_else(|| "an MCP client".to_owned());
+    let plain = name.chars().filter(|c| !c.is_control());
+    plain.take(80).collect::<String>().trim().to_owned()
+}
+
+/// Does something beside the loop that serves.
+async fn beside<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ErrorData> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| ErrorData::internal_error(error.to_string(), None))
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_prompts()
+            .enable_resources()
+            .build();
+        let own = Implementation::new("codeteam", env!("CARGO_PKG_VERSION"));
+        ServerConfig::new(capabilities)
+            .with_server_info(own)
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(tools::list()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let call = tools::read(&request.name, request.arguments)?;
+        let answer = self.call(call, &context).await?;
+        Ok(CallToolResponse::Complete(CallToolResult::from(answer)))
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(ListPromptsResult::with_all_items(prompts::list()))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let prompt = prompts::get(&request.name, request.arguments.as_ref())?;
+        Ok(GetPromptResponse::Complete(prompt))
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let team = Arc::clone(&self.team);
+        let listed = beside(move || resources::list(&team)).await??;
+        Ok(ListResourcesResult::with_all_items(listed))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let templates = resources::templates();
+        Ok(ListResourceTemplatesResult::with_all_items(templates))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let team = Arc::clone(&self.team);
+        let read = beside(move || resources::read(&team, &request.uri)).await??;
+        Ok(ReadResourceResponse::Complete(read))
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        // A known method is here only if its parameters could not be read.
+        let known = ["tools/", "prompts/", "resources/", "initialize"];
+        let method: String = request.method.chars().take(80).collect();
+        if known.iter().any(|start| method.starts_with(start)) {
+            let text = format!("the parameters of `{method}` do not fit");
+            return Err(ErrorData::invalid_params(text, None));
+        }
+        let text = format!("there is no method `{method}`");
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None))
+    }
+}

@@ -1,0 +1,315 @@
+//! The task of this checkout: which run it is, whether this process leads it, and what a session may
+//! do with it. Everything here may take its time; the server keeps it off its loop.
+
+mod led;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use codeteam_core::hands::Hands;
+use codeteam_core::ids::{AttemptId, RunId};
+use codeteam_core::session::{self, Turn};
+use codeteam_engine::Engine;
+use codeteam_engine::driver;
+use codeteam_engine::engine::{Error, Request};
+use codeteam_engine::env::Env;
+use codeteam_engine::session::{End, Session, open_runs, prepare};
+use codeteam_engine::store;
+use serde_json::json;
+
+pub(super) use self::led::{Led, Seen};
+use super::answer::Answer;
+use super::tools;
+use crate::problem::Problem;
+
+/// Where a server works, and how it was started.
+#[derive(Clone)]
+pub(crate) struct Place {
+    /// Where to look for the project.
+    pub(crate) folder: PathBuf,
+    /// The environment.
+    pub(crate) env: Env,
+    /// codeteam's own program.
+    pub(crate) codeteam: PathBuf,
+    /// How a person calls it.
+    pub(crate) call: String,
+}
+
+/// The task of this checkout.
+pub(super) struct Team {
+    place: Place,
+    /// The run that this process leads, or led to its end.
+    led: Mutex<Option<Arc<Led>>>,
+    /// One thing is done at a time.
+    acting: Mutex<()>,
+}
+
+/// How the task of this checkout stands.
+pub(super) enum Standing {
+    /// This process leads it.
+    Led(Arc<Led>),
+    /// Others do.
+    Seen(Box<Seen>),
+    /// There is none.
+    None,
+}
+
+/// What a call has come to.
+pub(super) enum Done {
+    /// All there is to say.
+    Answer(Answer),
+    /// It was handed in; what comes of it will be seen. An answer to this assignment, if it was one.
+    HandedIn(Arc<Led>, Option<AttemptId>),
+}
+
+impl From<Answer> for Done {
+    fn from(answer: Answer) -> Self {
+        Self::Answer(answer)
+    }
+}
+
+const NO_TASK: &str = "There is no open task here. `start_task` begins one.";
+
+impl Team {
+    pub(super) fn new(place: Place) -> Self {
+        Self {
+            place,
+            led: Mutex::default(),
+            acting: Mutex::default(),
+        }
+    }
+
+    /// The run that this process leads, as far as it knows without looking.
+    pub(super) fn known(&self) -> Option<Arc<Led>> {
+        let led = lock(&self.led).clone();
+        led.filter(|led| matches!(led.state().end, None | Some(End::Over(_))))
+    }
+
+    /// How the task stands. A run that nobody leads is taken up.
+    pub(super) fn look(&self, label: &str) -> Result<Standing, Answer> {
+        let _one = lock(&self.acting);
+        self.standing(label).map_err(|error| trouble(error))
+    }
+
+    fn standing(&self, label: &str) -> Result<Standing, Error> {
+        if let Some(led) = self.known() {
+            return Ok(Standing::Led(led));
+        }
+        // What could not be led on is given back before it is taken up again.
+        *lock(&self.led) = None;
+        let Place {
+            folder,
+            env,
+            codeteam,
+            call,
+        } = &self.place;
+        let Some(engine) = Engine::look(folder, env.clone(), codeteam.clone())? else {
+            return Ok(Standing::None);
+        };
+        let engine = Arc::new(engine);
+        let Some(id) = open_runs(&engine)?.into_iter().next() else {
+            return Ok(Standing::None);
+        };
+        if engine.load(&id)?.hands != Hands::Session {
+            let seen = Seen::new(&engine, id, String::new(), call)?;
+            return Ok(Standing::Seen(Box::new(seen)));
+        }
+        match Session::attach(&engine, &id, label) {
+            Ok(session) => Ok(Standing::Led(self.lead(&engine, session))),
+            Err(driver::Error::Store(store::Error::Held { pid, label, .. })) => {
+                let holder = format!("`{label}` (process {pid})");
+                let seen = Seen::new(&engine, id, holder, call)?;
+                Ok(Standing::Seen(Box::new(seen)))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn lead(&self, engine: &Arc<Engine>, session: Session) -> Arc<Led> {
+        let led = Arc::new(Led::new(engine, session, &self.place.call));
+        *lock(&self.led) = Some(Arc::clone(&led));
+        led
+    }
+
+    /// Starts a task.
+    pub(super) fn start(&self, args: tools::Start, label: &str) -> Done {
+        let _one = lock(&self.acting);
+        match self.standing(label) {
+            Ok(Standing::Led(led)) if !args.another && !led.state().run.is_terminal() => {
+                let run = &led.state().run;
+                let errors = [format!("a task is open in this checkout: {}", run.goal)];
+                let expected = format!(
+                    "{} If the user wants another task besides, `start_task` with `another: true`; to \
+                     give this one up, `abort`.",
+                    led.expected().text()
+                );
+                return Answer::refused(&errors, &expected)
+                    .with("run", json!(run.id))
+                    .into();
+            }
+            Ok(Standing::Seen(seen)) if !args.another => return seen.refusal().into(),
+            Ok(_) => {}
+            Err(error) => return trouble(error).into(),
+        }
+        // The one that is left goes on where it stands when it is taken up again.
+        *lock(&self.led) = None;
+        let request = Request {
+            goal: args.task,
+            ..Request::default()
+        };
+        let Place {
+            folder,
+            env,
+            codeteam,
+            ..
+        } = &self.place;
+        let started = prepare(folder, env.clone(), codeteam.clone(), &request);
+        let started = started.and_then(|(engine, started)| {
+            let session = Session::start(&engine, started, label)?;
+            Ok((engine, session))
+        });
+        match started {
+            Ok((engine, session)) => Done::HandedIn(self.lead(&engine, session), None),
+            Err(error) => trouble(error).into(),
+        }
+    }
+
+    /// Hands an answer in.
+    pub(super) fn submit(&self, args: tools::Submit, label: &str) -> Done {
+        let _one = lock(&self.acting);
+        let led = match self.open(label) {
+            Ok(led) => led,
+            Err(answer) => return answer.into(),
+        };
+        let run = led.state().run;
+        let id = match session::turn(&run) {
+            Turn::Work(id) if led.is_settled() => id,
+            _ => return led.refusal("there is nothing to submit now").into(),
+        };
+        let role = led.role(&id);
+        if let Some(said) = args.role.filter(|said| *said != role) {
+            let why = format!("`{said}` is not the role that is expected now: it is `{role}`");
+            return led.refusal(&why).into();
+        }
+        if let Some(said) = args.assignment.filter(|said| *said != id.to_string()) {
+            let why = format!("the assignment `{said}` is over: it is `{id}` now");
+            return led.refusal(&why).into();
+        }
+        match led.submit(&id, args.submission.text()) {
+            Ok(()) => Done::HandedIn(led, Some(id)),
+            Err(why) => led.mend(&id, &[why]).into(),
+        }
+    }
+
+    /// Passes on what a person said.
+    pub(super) fn resume(&self, args: &tools::Resume, label: &str) -> Done {
+        let _one = lock(&self.acting);
+        let led = match self.open(label) {
+            Ok(led) => led,
+            Err(answer) => return answer.into(),
+        };
+        let run = led.state().run;
+        let question = match session::turn(&run) {
+            Turn::Ask(question) if led.is_settled() => question,
+            _ => return led.refusal("nobody is asked anything now").into(),
+        };
+        let replied = session::reply(&question, &args.input)
+            .and_then(|answer| led.reply(label, &question.id, &answer));
+        match replied {
+            Ok(()) => Done::HandedIn(led, None),
+            Err(why) => led.refusal(&why).into(),
+        }
+    }
+
+    /// Ends the task.
+    pub(super) fn abort(&self, args: tools::Abort, label: &str) -> Done {
+        let _one = lock(&self.acting);
+        let led = match self.open(label) {
+            Ok(led) => led,
+            Err(answer) => return answer.into(),
+        };
+        let reason = args.reason.unwrap_or_default();
+        match led.abort(label, &reason) {
+            Ok(()) => Done::HandedIn(led, None),
+            Err(why) => led.refusal(&why).into(),
+        }
+    }
+
+    /// The open task, if this process leads it; or what to say instead.
+    fn open(&self, label: &str) -> Result<Arc<Led>, Answer> {
+        match self.standing(label) {
+            Ok(Standing::Led(led)) if !led.state().run.is_terminal() => Ok(led),
+            Ok(Standing::Seen(seen)) => Err(seen.refusal()),
+            Ok(_) => {
+                let errors = ["no task is open here".to_owned()];
+                Err(Answer::refused(&errors, NO_TASK))
+            }
+            Err(error) => Err(trouble(error)),
+        }
+    }
+
+    /// Where the task stands.
+    pub(super) fn status(&self, label: &str) -> Answer {
+        match self.look(label) {
+            Ok(Standing::Led(led)) => led.status(),
+            Ok(Standing::Seen(seen)) => seen.status(),
+            Ok(Standing::None) => Answer::new("task_status", NO_TASK)
+                .with("state", json!("not_started"))
+                .with("expected", json!(NO_TASK)),
+            Err(answer) => answer,
+        }
+    }
+
+    /// Everything that was submitted.
+    pub(super) fn history(&self, args: &tools::History, label: &str) -> Answer {
+        match self.look(label) {
+            Ok(Standing::Led(led)) => led.history(args),
+            Ok(Standing::Seen(seen)) => seen.history(args),
+            Ok(Standing::None) => Answer::new("history", NO_TASK).always("submissions", json!([])),
+            Err(answer) => answer,
+        }
+    }
+
+    /// The project and its newest run in a session's hands, open or not; for those who only look.
+    pub(super) fn newest(&self) -> Result<Option<(Arc<Engine>, RunId)>, Error> {
+        if let Some(led) = lock(&self.led).clone() {
+            return Ok(Some((led.engine(), led.state().run.id.clone())));
+        }
+        let Place {
+            folder,
+            env,
+            codeteam,
+            ..
+        } = &self.place;
+        let engine = Engine::look(folder, env.clone(), codeteam.clone())?;
+        let Some(engine) = engine.map(Arc::new) else {
+            return Ok(None);
+        };
+        for row in engine.store.runs()? {
+            let id = RunId(row.id);
+            if engine.load(&id)?.began_in == Hands::Session {
+                return Ok(Some((engine, id)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// How codeteam is called here.
+    pub(super) fn call(&self) -> &str {
+        &self.place.call
+    }
+}
+
+/// What is said when codeteam itself cannot go on.
+pub(super) fn trouble(error: Error) -> Answer {
+    let problem = Problem::from(error);
+    Answer::refused(
+        &problem.lines(),
+        "Nothing was done. Tell the user, and try again when it is mended.",
+    )
+}
+
+/// What a lock guards is always whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

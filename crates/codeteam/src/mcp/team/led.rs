@@ -1,0 +1,286 @@
+//! One run: led by this process, or seen from outside.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use codeteam_core::frame::Slot;
+use codeteam_core::ids::{AttemptId, RunId};
+use codeteam_core::session::{self, Turn};
+use codeteam_engine::Engine;
+use codeteam_engine::engine::Error;
+use codeteam_engine::session::{Session, State};
+use serde_json::{Value, json};
+
+use super::{lock, trouble};
+use crate::mcp::answer::Answer;
+use crate::mcp::expected::View;
+use crate::mcp::history::{self, History};
+use crate::mcp::status::{opening, status};
+use crate::mcp::tools;
+
+/// A run that this process leads.
+pub(in crate::mcp) struct Led {
+    engine: Arc<Engine>,
+    session: Session,
+    call: String,
+    history: Mutex<History>,
+    /// What was expected at an event, and the whole status with it: neither changes until there is
+    /// another event.
+    shown: Mutex<Option<Shown>>,
+}
+
+#[derive(Clone)]
+struct Shown {
+    seq: u64,
+    expected: Answer,
+    status: Answer,
+}
+
+impl Led {
+    pub(super) fn new(engine: &Arc<Engine>, session: Session, call: &str) -> Self {
+        Self {
+            engine: Arc::clone(engine),
+            session,
+            call: call.to_owned(),
+            history: Mutex::default(),
+            shown: Mutex::default(),
+        }
+    }
+
+    pub(super) fn engine(&self) -> Arc<Engine> {
+        Arc::clone(&self.engine)
+    }
+
+    pub(in crate::mcp) fn state(&self) -> State {
+        self.session.state()
+    }
+
+    /// Whether nothing is being looked at that was handed in.
+    pub(super) fn is_settled(&self) -> bool {
+        self.session.settled(Duration::ZERO)
+    }
+
+    /// Waits until it is the session's turn or a person's.
+    pub(in crate::mcp) fn settled(&self, wait: Duration) -> bool {
+        self.session.settled(wait)
+    }
+
+    pub(super) fn submit(&self, id: &AttemptId, text: String) -> Result<(), String> {
+        self.session.submit(id, text)
+    }
+
+    pub(super) fn reply(&self, by: &str, id: &AttemptId, answer: &str) -> Result<(), String> {
+        self.session.reply(by, id, answer)
+    }
+
+    pub(super) fn abort(&self, by: &str, reason: &str) -> Result<(), String> {
+        self.session.abort(by, reason)
+    }
+
+    /// The role that an attempt is for.
+    pub(super) fn role(&self, id: &AttemptId) -> String {
+        let run = self.state().run;
+        let frame = run.frames.get(&id.frame);
+        let role = frame.and_then(|frame| history::role_of(frame, id));
+        role.unwrap_or_default().to_owned()
+    }
+
+    /// What is expected now.
+    pub(in crate::mcp) fn expected(&self) -> Answer {
+        match self.shown() {
+            Ok(shown) => shown.expected,
+            Err(error) => trouble(error),
+        }
+    }
+
+    /// Where the task stands.
+    pub(super) fn status(&self) -> Answer {
+        match self.shown() {
+            Ok(shown) => shown.status,
+            Err(error) => trouble(error),
+        }
+    }
+
+    /// The same, if nothing has to be read or made for it.
+    pub(in crate::mcp) fn status_at_once(&self) -> Option<Answer> {
+        let seq = self.state().run.seq;
+        let shown = self.shown.try_lock().ok()?;
+        let shown = shown.as_ref().filter(|shown| shown.seq == seq)?;
+        self.is_settled().then(|| shown.status.clone())
+    }
+
+    fn shown(&self) -> Result<Shown, Error> {
+        let settled = self.is_settled();
+        let State { run, progress, .. } = self.state();
+        if let Some(shown) = lock(&self.shown).as_ref()
+            && settled
+            && shown.seq == run.seq
+        {
+            return Ok(shown.clone());
+        }
+        let mut history = lock(&self.history);
+        history.catch_up(&self.engine, &run.id)?;
+        let view = View {
+            engine: &self.engine,
+            run: &run,
+            history: &history,
+            progress: &progress,
+            busy: !settled,
+            codeteam: &self.call,
+        };
+        let expected = view.expected();
+        let shown = Shown {
+            seq: run.seq,
+            status: status(&view, &expected),
+            expected,
+        };
+        // What is under way says other things in a moment.
+        if settled && history.run.seq == run.seq {
+            *lock(&self.shown) = Some(shown.clone());
+        }
+        Ok(shown)
+    }
+
+    /// What came of something that was handed in: what is expected now, or that it was refused.
+    pub(in crate::mcp) fn outcome(&self, submitted: Option<&AttemptId>) -> Answer {
+        if let Some(why) = self.session.refused() {
+            return self.refusal(&why);
+        }
+        let run = self.state().run;
+        if let (Some(before), Turn::Work(now)) = (submitted, session::turn(&run))
+            && is_same_again(before, &now)
+            && self.is_settled()
+        {
+            let slot = run.frames.get(&now.frame).and_then(|f| f.slot(&now));
+            return self.mend(&now, &last_feedback(slot));
+        }
+        self.expected()
+    }
+
+    /// What an answer must be mended in.
+    pub(super) fn mend(&self, id: &AttemptId, errors: &[String]) -> Answer {
+        let role = self.role(id);
+        let expected = format!(
+            "It is still the turn of `{role}`: mend this, and `submit` again with `assignment`: `{id}`."
+        );
+        Answer::refused(errors, &expected)
+            .with("run", json!(self.state().run.id))
+            .with("assignment", json!(id.to_string()))
+            .with("role", json!(role))
+    }
+
+    /// Says what is expected instead of what was done.
+    pub(super) fn refusal(&self, why: &str) -> Answer {
+        let expected = self.expected();
+        let mut answer = Answer::refused(&[why.to_owned()], opening(&expected));
+        for name in ["run", "assignment", "role"] {
+            let value = expected.fields().get(name).cloned();
+            answer = answer.with(name, value.unwrap_or_default());
+        }
+        answer
+    }
+
+    pub(super) fn history(&self, args: &tools::History) -> Answer {
+        told(&self.engine, &self.state().run.id, args)
+    }
+}
+
+/// A run that others lead.
+pub(in crate::mcp) struct Seen {
+    engine: Arc<Engine>,
+    history: History,
+    /// Who leads it; nobody knows, if workers do.
+    holder: String,
+    call: String,
+}
+
+impl Seen {
+    pub(super) fn new(
+        engine: &Arc<Engine>,
+        id: RunId,
+        holder: String,
+        call: &str,
+    ) -> Result<Self, Error> {
+        let mut history = History::default();
+        history.catch_up(engine, &id)?;
+        Ok(Self {
+            engine: Arc::clone(engine),
+            history,
+            holder,
+            call: call.to_owned(),
+        })
+    }
+
+    /// Says who leads it, and what can be done.
+    pub(super) fn refusal(&self) -> Answer {
+        let id = &self.history.run.id;
+        let (error, expected) = if self.holder.is_empty() {
+            (
+                "workers go on with the task of this checkout".to_owned(),
+                format!(
+                    "`{} status {id}` shows how far they are. Wait, or start another task with `another: \
+                     true` if the user says so.",
+                    self.call
+                ),
+            )
+        } else {
+            (
+                format!("the task of this checkout is led by {}", self.holder),
+                "Go on there; or have the user end that session, and call `get_status` then. Another \
+                 task besides is started with `another: true`, if the user says so."
+                    .to_owned(),
+            )
+        };
+        Answer::refused(&[error], &expected)
+            .with("run", json!(id))
+            .with("held_by", json!(self.holder))
+    }
+
+    pub(super) fn status(&self) -> Answer {
+        let view = View {
+            engine: &self.engine,
+            run: &self.history.run,
+            history: &self.history,
+            progress: &[],
+            busy: false,
+            codeteam: &self.call,
+        };
+        let refusal = self.refusal();
+        status(&view, &refusal).with("held_by", json!(self.holder))
+    }
+
+    pub(super) fn history(&self, args: &tools::History) -> Answer {
+        told(&self.engine, &self.history.run.id, args)
+    }
+}
+
+/// Whether an assignment is a further try of the same one.
+fn is_same_again(before: &AttemptId, now: &AttemptId) -> bool {
+    let same = |id: &AttemptId| (id.frame.clone(), id.step.clone(), id.generation, id.slot);
+    same(before) == same(now) && now.attempt > before.attempt
+}
+
+fn last_feedback(slot: Option<&Slot>) -> Vec<String> {
+    let last = slot.and_then(|slot| slot.feedback.last());
+    let last = last.map(|failed| failed.message.clone());
+    vec![last.unwrap_or_else(|| "it was not accepted".to_owned())]
+}
+
+fn told(engine: &Engine, run: &RunId, args: &tools::History) -> Answer {
+    let mut history = History::in_full();
+    if let Err(error) = history.catch_up(engine, run) {
+        return trouble(error);
+    }
+    let (entries, left_out) = history.told(args.role.as_deref(), args.iteration);
+    let mut text = format!("{} entries, the oldest first.", entries.len());
+    if left_out > 0 {
+        text.push_str(&format!(
+            " {left_out} older ones are left out: name a `role` or an `iteration`."
+        ));
+    }
+    let lines: Vec<String> = entries.iter().map(Value::to_string).collect();
+    Answer::new("history", text)
+        .with("run", json!(run))
+        .always("submissions", json!(entries))
+        .part("Submissions", &lines.join("\n"))
+}
