@@ -240,7 +240,10 @@ fn a_session_dies_and_another_goes_on_but_not_two_at_once() {
         panic!("two lead it");
     };
     assert_eq!(label, "a test");
-    assert_eq!(session::open_runs(&engine).unwrap(), [run.clone()]);
+    assert_eq!(
+        session::open_runs(&engine).unwrap().as_slice(),
+        std::slice::from_ref(&run)
+    );
     let before = task.at();
     drop(task.session);
     let session = Session::attach(&engine, &run, "another").unwrap();
