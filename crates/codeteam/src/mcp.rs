@@ -34,7 +34,7 @@ pub(crate) fn serve(place: Place, wait: Duration) -> io::Result<()> {
         .enable_all()
         .max_blocking_threads(BESIDE)
         .build()?;
-    let served = runtime.block_on(async {
+    runtime.block_on(async {
         let (read, write) = rmcp::transport::stdio_pipes();
         let served = Server::new(place, wait).serve(Wire::new(read, write)).await;
         match served {
@@ -47,6 +47,5 @@ pub(crate) fn serve(place: Place, wait: Duration) -> io::Result<()> {
             Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
             Err(error) => Err(io::Error::other(error)),
         }
-    });
-    served
+    })
 }

@@ -3,6 +3,8 @@
 mod assigned;
 mod ended;
 
+use std::fmt::Write as _;
+
 use codeteam_core::Run;
 use codeteam_core::effect::{Effect, Waiting};
 use codeteam_core::frame::{Frame, Question, QuestionKind};
@@ -195,11 +197,11 @@ pub(super) fn design(design: &Design) -> String {
         ("Warnings", &design.warnings),
     ] {
         if !lines.is_empty() {
-            text.push_str(&format!("\n\n{heading}:\n- {}", lines.join("\n- ")));
+            let _ = write!(text, "\n\n{heading}:\n- {}", lines.join("\n- "));
         }
     }
     for interface in &design.interfaces {
-        text.push_str(&format!("\n\nInterface: {interface}"));
+        let _ = write!(text, "\n\nInterface: {interface}");
     }
     text
 }

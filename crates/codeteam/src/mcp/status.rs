@@ -67,11 +67,9 @@ fn role(run: &Run, state: Seven) -> Option<String> {
     if matches!(state, Seven::Complete | Seven::Aborted) {
         return None;
     }
-    let slots = current(run).into_iter().flat_map(|frame| &frame.slots);
-    slots
-        .filter_map(|slot| match &slot.work {
-            Work::Role(name) => Some(name.0.clone()),
-            _ => None,
-        })
-        .next()
+    let slots = &current(run)?.slots;
+    slots.iter().find_map(|slot| match &slot.work {
+        Work::Role(name) => Some(name.0.clone()),
+        _ => None,
+    })
 }

@@ -1,5 +1,10 @@
 //! `codeteam mcp`: a session led through a task by the real binary, over standard input and output.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "messages are written where they are passed"
+)]
+
 mod client;
 mod deaths;
 mod example;

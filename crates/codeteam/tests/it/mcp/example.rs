@@ -6,6 +6,10 @@ use super::client::Client;
 use super::{approval, change, design, gated, project, rejection};
 
 #[test]
+#[expect(
+    clippy::too_many_lines,
+    reason = "one session, from its first word to its last"
+)]
 fn from_the_first_question_to_the_commit() {
     let project = project();
     let head = project.git(&["rev-parse", "HEAD"]);

@@ -112,8 +112,12 @@ fn ten_thousand_calls_at_once_are_all_answered() {
     let pid = raw.child.id();
     let before = memory(pid);
     let call = |id: usize| {
-        let name = if id % 2 == 0 { "get_status" } else { "resume" };
-        let arguments = if id % 2 == 0 {
+        let name = if id.is_multiple_of(2) {
+            "get_status"
+        } else {
+            "resume"
+        };
+        let arguments = if id.is_multiple_of(2) {
             json!({})
         } else {
             json!({"input": "yes"})
