@@ -162,11 +162,7 @@ fn the_whole_conversation_and_the_coding_loop() {
     run.line("/reject_changes Say it louder");
     run.shows(&["Is this change what you want?", "judge task-001> "]);
     run.line("/edit");
-    run.shows(&[
-        "the change is in",
-        "+echo by hand",
-        "handed back: greet.sh",
-    ]);
+    run.shows(&["the change is in", "+echo by hand", "handed back: greet.sh"]);
     run.shows(&["Is this change what you want?", "judge task-001> "]);
     run.line("/report");
     run.until("# Verification Report for Task: task-001");
