@@ -131,14 +131,16 @@ fn the_whole_conversation_and_the_coding_loop() {
     assert_eq!(answers[0], "Shell,\nand quiet");
     assert_eq!(answers[1], "/save_plan Ada, and no more questions");
 
-    let args = ["run", "--workflow", "codeteam", "--script", &script];
+    the_coding_loop(&project, &script);
+}
+
+/// The plan that was accepted is carried out, and every change judged.
+fn the_coding_loop(project: &Project, script: &str) {
+    let args = ["run", "--workflow", "codeteam", "--script", script];
     let mut run = project.terminal_with(
         &args,
         &[
-            (
-                "EDITOR",
-                &self::editor(&project, "echo 'echo by hand' >> \"$1\""),
-            ),
+            ("EDITOR", &editor(project, "echo 'echo by hand' >> \"$1\"")),
             ("PAGER", "cat; echo LESS is $LESS"),
         ],
     );
