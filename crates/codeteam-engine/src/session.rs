@@ -4,6 +4,7 @@
 
 mod brief;
 mod checkout;
+mod inside;
 mod transfer;
 
 use std::collections::VecDeque;
@@ -21,6 +22,7 @@ use codeteam_core::{Effect, Event, Run};
 
 pub use self::brief::{Brief, brief};
 pub use self::checkout::{Brought, advance, bring, prepare, unsubmitted};
+pub use self::inside::inside;
 pub use self::transfer::{TakeBack, is_driven, let_go, open_runs, take_back};
 use crate::driver::{self, Desk, News, Observer, Options, Said, Stop};
 use crate::engine::Engine;
