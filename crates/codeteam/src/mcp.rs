@@ -32,16 +32,8 @@ const BESIDE: usize = 16;
 /// Serves on standard input and output until the client goes. No repository is opened and no process
 /// started before a tool is called.
 pub(crate) fn serve(place: Place, wait: Duration) -> io::Result<()> {
-<<<<<<< HEAD
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .max_blocking_threads(BESIDE)
-        .build()?;
-    runtime.block_on(async {
-=======
     let runtime = runtime()?;
-    let served = runtime.block_on(async {
->>>>>>> c27aa7fb9a98ad433b86b9e03e59c84ab8652a58
+    runtime.block_on(async {
         let (read, write) = rmcp::transport::stdio_pipes();
         let served = Server::new(place, wait).serve(Wire::new(read, write)).await;
         match served {
