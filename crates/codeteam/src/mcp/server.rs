@@ -50,7 +50,7 @@ impl Server {
     ) -> Result<Answer, ErrorData> {
         let label = label(context);
         if matches!(call, Call::Status)
-            && let Some(answer) = self.team.known().and_then(|led| led.status_at_once())
+            && let Some(answer) = self.team.status_at_once()
         {
             return Ok(answer);
         }
