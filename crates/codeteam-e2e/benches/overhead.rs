@@ -207,6 +207,7 @@ fn sandbox(place: &Place, cli: &Cli) -> Outcome<()> {
         direct: Direct::default(),
         author: Some(codeteam_engine::git::Identity::default()),
         user: "bench".to_owned(),
+        mcp_token: None,
         lease_stale_ms: None,
         failpoint: None,
         settings: Vec::new(),

@@ -42,6 +42,8 @@ pub struct Env {
     pub author: Option<Identity>,
     /// Who decides, as the log names them.
     pub user: String,
+    /// What clients of the MCP server must know, if the user has chosen it.
+    pub mcp_token: Option<String>,
     /// How old a heartbeat may be before its run may be taken over, if a test says so. Only
     /// builds with debug assertions listen.
     pub lease_stale_ms: Option<i64>,
@@ -78,6 +80,7 @@ const OTHER: &[&str] = &[
     "FAILPOINT",
     "LEASE_",
     "MARK",
+    "MCP_TOKEN",
     "SANDBOX_BUILD",
     "TEST_",
     "FUZZ_",
@@ -127,6 +130,7 @@ impl Env {
             user: text("USER")
                 .or_else(|| text("LOGNAME"))
                 .unwrap_or_else(|| format!("user-{}", rustix::process::getuid().as_raw())),
+            mcp_token: text("CODETEAM_MCP_TOKEN"),
             lease_stale_ms: text("CODETEAM_LEASE_STALE_MS")
                 .filter(|_| cfg!(debug_assertions))
                 .and_then(|text| text.parse().ok()),

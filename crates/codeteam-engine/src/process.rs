@@ -12,6 +12,7 @@
 //! filling memory, and no thread can be left behind blocked on a pipe.
 
 mod ansi;
+mod ask;
 mod cancel;
 mod descriptors;
 mod disk;
@@ -33,6 +34,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use ansi::plain;
+pub use ask::{Asked, ask};
 pub use cancel::Cancel;
 pub(crate) use descriptors::allow_many as allow_many_files;
 pub use disk::Disk;

@@ -2,9 +2,11 @@
 //! task, one role after another. All that knows that protocol is here.
 
 mod answer;
+mod clients;
 mod evidence;
 mod expected;
 mod history;
+pub(crate) mod http;
 mod prompts;
 mod resources;
 mod server;
@@ -30,11 +32,7 @@ const BESIDE: usize = 16;
 /// Serves on standard input and output until the client goes. No repository is opened and no process
 /// started before a tool is called.
 pub(crate) fn serve(place: Place, wait: Duration) -> io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .max_blocking_threads(BESIDE)
-        .build()?;
-    runtime.block_on(async {
+    runtime()?.block_on(async {
         let (read, write) = rmcp::transport::stdio_pipes();
         let served = Server::new(place, wait).serve(Wire::new(read, write)).await;
         match served {
@@ -48,4 +46,12 @@ pub(crate) fn serve(place: Place, wait: Duration) -> io::Result<()> {
             Err(error) => Err(io::Error::other(error)),
         }
     })
+}
+
+/// One thread that serves, and a few for what takes time.
+fn runtime() -> io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(BESIDE)
+        .build()
 }

@@ -186,6 +186,7 @@ fn env(root: &Path, variables: &[(&str, &str)]) -> Env {
         direct: Direct::default(),
         author: Some(codeteam_engine::git::Identity::default()),
         user: "tester".to_owned(),
+        mcp_token: None,
         lease_stale_ms: None,
         failpoint: None,
         settings: Vec::new(),

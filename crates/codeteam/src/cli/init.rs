@@ -18,6 +18,7 @@ use codeteam_engine::survey::{self, Survey};
 use serde::Serialize;
 
 use self::files::Proposed;
+pub(super) use self::told::difference;
 use crate::cli::Scene;
 use crate::exit::Exit;
 use crate::output::{self, out, say};
@@ -91,7 +92,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     }
     let agreed = match (args.yes, is_asked && !scene.json) {
         (true, _) => true,
-        (false, true) => ask()?,
+        (false, true) => ask("Write these? [Y/n]")?,
         (false, false) => false,
     };
     if agreed {
@@ -183,17 +184,17 @@ fn known(name: &str, folder: &Path, scene: &Scene) -> Result<(), Problem> {
     }
 }
 
-fn is_terminal() -> bool {
+pub(super) fn is_terminal() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Asks whether to write; nobody there is a no.
-fn ask() -> Result<bool, Problem> {
+/// Asks whether to do something; nobody there is a no.
+pub(super) fn ask(question: &str) -> Result<bool, Problem> {
     if !is_terminal() {
         return Ok(false);
     }
     loop {
-        say("Write these? [Y/n]");
+        say(question);
         let mut line = String::new();
         let read = io::stdin().lock().read_line(&mut line);
         let read =

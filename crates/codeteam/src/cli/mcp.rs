@@ -1,6 +1,15 @@
-//! `codeteam mcp`: lead the session of an MCP client through a task.
+//! `codeteam mcp`: lead the session of an MCP client through a task; `install` and `uninstall`
+//! register it with clients.
 
+mod entry;
+mod http;
+mod install;
+mod toml;
+
+use std::path::PathBuf;
 use std::time::Duration;
+
+use clap::Subcommand;
 
 use crate::cli::Scene;
 use crate::exit::Exit;
@@ -9,20 +18,55 @@ use crate::problem::Problem;
 
 /// Arguments of `mcp`.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// How many seconds a call waits for checks before it answers that they still run.
     #[arg(long, value_name = "SECONDS", default_value_t = 20)]
     wait: u64,
+    /// Serve over HTTP instead, on this machine only: a port, or an address of the loopback. A free
+    /// port is taken if none is named. The URL and the token that clients need are printed.
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "0")]
+    http: Option<String>,
+    /// Have the token read from this file, in place of one that is made anew at each start; so does
+    /// the variable `CODETEAM_MCP_TOKEN`.
+    #[arg(long, value_name = "FILE", requires = "http")]
+    token_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Register codeteam with a client, so that its sessions have the tools.
+    ///
+    /// Shows what it would do and asks. It is done by the client's own command, or in its file where
+    /// it has none; other entries stay as they are. Without a terminal it does nothing unless `--yes`
+    /// is given, and exits with 3.
+    Install(install::Args),
+    /// Take codeteam out of a client's list of servers.
+    Uninstall(install::Args),
 }
 
 pub(crate) fn main(args: &Args, scene: Scene) -> Result<Exit, Problem> {
-    let place = Place {
+    match &args.command {
+        Some(Command::Install(args)) => return install::install(args, &scene),
+        Some(Command::Uninstall(args)) => return install::uninstall(args, &scene),
+        None => {}
+    }
+    if let Some(address) = &args.http {
+        return http::main(address, args.token_file.as_deref(), args.wait, scene);
+    }
+    mcp::serve(place(scene), Duration::from_secs(args.wait))
+        .map_err(|e| Problem::environment("could not serve MCP").caused_by(&e))?;
+    Ok(Exit::Done)
+}
+
+/// Where the server works.
+fn place(scene: Scene) -> Place {
+    Place {
         folder: scene.folder,
         env: scene.env,
         codeteam: scene.codeteam,
         call: scene.calls.codeteam,
-    };
-    mcp::serve(place, Duration::from_secs(args.wait))
-        .map_err(|e| Problem::environment("could not serve MCP").caused_by(&e))?;
-    Ok(Exit::Done)
+    }
 }

@@ -17,6 +17,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use super::answer::Answer;
+use super::clients::{self, Client, Clients};
 use super::team::{Done, Led, Place, Team};
 use super::tools::{self, Call};
 use super::{prompts, resources};
@@ -31,6 +32,8 @@ const INSTRUCTIONS: &str = "codeteam leads you through a task in roles: analyst,
 /// The server.
 pub(super) struct Server {
     team: Arc<Team>,
+    /// Who else is served, if others may be.
+    clients: Option<Arc<Clients>>,
     /// How long a call waits for checks before it answers `checking`.
     wait: Duration,
 }
@@ -39,8 +42,36 @@ impl Server {
     pub(super) fn new(place: Place, wait: Duration) -> Self {
         Self {
             team: Arc::new(Team::new(place)),
+            clients: None,
             wait,
         }
+    }
+
+    /// For one of several clients, who share a task.
+    pub(super) fn shared(team: Arc<Team>, clients: Arc<Clients>, wait: Duration) -> Self {
+        Self {
+            team,
+            clients: Some(clients),
+            wait,
+        }
+    }
+
+    /// Lets a client lead, if others are served too; or says which of them leads.
+    fn lead(
+        &self,
+        call: &Call,
+        label: &str,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Option<clients::Call>, String> {
+        let Some(clients) = &self.clients else {
+            return Ok(None);
+        };
+        let client = Client {
+            session: codeteam_http::client(context).map(str::to_owned),
+            label: label.to_owned(),
+        };
+        let is_open = self.team.is_open() && !matches!(call, Call::Start(args) if args.another);
+        clients.call(client, is_open).map(Some)
     }
 
     async fn call(
@@ -49,6 +80,13 @@ impl Server {
         context: &RequestContext<RoleServer>,
     ) -> Result<Answer, ErrorData> {
         let label = label(context);
+        let _leads = match self.lead(&call, &label, context) {
+            Ok(leads) => leads,
+            Err(holder) => {
+                let team = Arc::clone(&self.team);
+                return beside(move || team.led_by(&holder, &call)).await;
+            }
+        };
         if matches!(call, Call::Status)
             && let Some(answer) = self.team.status_at_once()
         {

@@ -106,6 +106,30 @@ impl Team {
         none.map(|_| no_task())
     }
 
+    /// Whether this process leads a run that has not ended.
+    pub(super) fn is_open(&self) -> bool {
+        let known = self.known();
+        known.is_some_and(|led| !led.state().run.is_terminal())
+    }
+
+    /// What is said to a client of this server if another of its clients leads.
+    pub(super) fn led_by(&self, holder: &str, call: &tools::Call) -> Answer {
+        let holder = format!("`{holder}`, another client of this server");
+        let seen = match self.known() {
+            Some(led) => Seen::new(&led.engine(), &led.state().run.id, holder, self.call()),
+            None => {
+                let errors = [format!("a task is just being begun by {holder}")];
+                return Answer::refused(&errors, "Call `get_status` in a moment.");
+            }
+        };
+        match (seen, call) {
+            (Ok(seen), tools::Call::Status) => seen.status(),
+            (Ok(seen), tools::Call::History(args)) => seen.history(args),
+            (Ok(seen), _) => seen.refusal(),
+            (Err(error), _) => trouble(error),
+        }
+    }
+
     /// How the task stands. A run that nobody leads is taken up.
     pub(super) fn look(&self, label: &str) -> Result<Standing, Answer> {
         let _one = lock(&self.acting);

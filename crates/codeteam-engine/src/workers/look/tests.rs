@@ -87,6 +87,7 @@ impl Machine {
             direct: Direct::default(),
             author: None,
             user: "ada".to_owned(),
+            mcp_token: None,
             lease_stale_ms: None,
             failpoint: None,
             settings: Vec::new(),

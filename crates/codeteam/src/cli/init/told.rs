@@ -145,7 +145,7 @@ pub(super) fn proposed(files: &[Proposed]) -> String {
 }
 
 /// A unified difference with one hunk, from the first line that differs to the last.
-fn difference(path: &str, before: &str, after: &str) -> String {
+pub(in crate::cli) fn difference(path: &str, before: &str, after: &str) -> String {
     const AROUND: usize = 3;
     let (old, new): (Vec<&str>, Vec<&str>) = (
         before.split_inclusive('\n').collect(),

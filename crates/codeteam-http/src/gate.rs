@@ -1,0 +1,201 @@
+//! Who is let in: looked at before a byte of a body is read.
+//!
+//! A name that somebody else's server gives out may lead here, and a browser then sends what a page
+//! of theirs says (DNS rebinding). Such a request names another host, or a page's origin: both are
+//! compared whole. The token keeps out other users of this machine.
+
+use std::net::SocketAddr;
+
+use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
+use hyper::{Method, Request};
+
+use crate::reply::Refusal;
+use crate::{PATH, Token};
+
+/// What a request must have.
+#[derive(Clone, Debug)]
+pub(crate) struct Gate {
+    hosts: Vec<String>,
+    origins: Vec<String>,
+    token: Token,
+}
+
+impl Gate {
+    /// For a server at this address.
+    pub(crate) fn new(address: SocketAddr, token: Token) -> Self {
+        let port = address.port();
+        let mut hosts = vec![address.to_string(), format!("localhost:{port}")];
+        if port == 80 {
+            // Nobody writes the port that is meant anyway.
+            let bare = hosts.iter().filter_map(|host| host.strip_suffix(":80"));
+            hosts = bare.map(str::to_owned).collect();
+        }
+        let origins = hosts.iter().map(|host| format!("http://{host}")).collect();
+        Self {
+            hosts,
+            origins,
+            token,
+        }
+    }
+
+    /// Whether a request is let in.
+    pub(crate) fn check<B>(&self, request: &Request<B>) -> Result<(), Refusal> {
+        let headers = request.headers();
+        let host = only(headers, &HOST, Refusal::NoHost)?.ok_or(Refusal::NoHost)?;
+        if !is_one_of(host, &self.hosts) {
+            return Err(Refusal::Host);
+        }
+        if let Some(origin) = only(headers, &ORIGIN, Refusal::Origin)?
+            && !is_one_of(origin, &self.origins)
+        {
+            return Err(Refusal::Origin);
+        }
+        if request.uri().path() != PATH {
+            return Err(Refusal::Path);
+        }
+        if ![Method::POST, Method::GET, Method::DELETE].contains(request.method()) {
+            return Err(Refusal::Method);
+        }
+        let said = only(headers, &AUTHORIZATION, Refusal::Token)?;
+        let said = said.and_then(bearer).ok_or(Refusal::Token)?;
+        if !self.token.is(said) {
+            return Err(Refusal::Token);
+        }
+        Ok(())
+    }
+}
+
+/// The one value of a header. Several are refused: somebody else may go by another of them.
+fn only<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+    several: Refusal,
+) -> Result<Option<&'a HeaderValue>, Refusal> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next();
+    match values.next() {
+        Some(_) => Err(several),
+        None => Ok(first),
+    }
+}
+
+fn is_one_of(value: &HeaderValue, known: &[String]) -> bool {
+    let is = |name: &String| value.as_bytes().eq_ignore_ascii_case(name.as_bytes());
+    known.iter().any(is)
+}
+
+/// What stands after `Bearer`, whose case does not matter.
+fn bearer(value: &HeaderValue) -> Option<&[u8]> {
+    let (scheme, rest) = value.as_bytes().split_at_checked(7)?;
+    scheme
+        .eq_ignore_ascii_case(b"bearer ")
+        .then(|| rest.trim_ascii())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOKEN: &str = "0123456789abcdef";
+
+    fn gate(address: &str) -> Gate {
+        Gate::new(address.parse().unwrap(), Token::given(TOKEN).unwrap())
+    }
+
+    /// What is said of a request that is right but for these headers; an empty value takes one out.
+    fn said(gate: &Gate, path: &str, changed: &[(&str, &str)]) -> Result<(), Refusal> {
+        let bearer = format!("Bearer {TOKEN}");
+        let right = [("host", "127.0.0.1:4000"), ("authorization", &bearer)];
+        let is_changed = |name: &str| changed.iter().any(|(other, _)| *other == name);
+        let kept = right.iter().filter(|(name, _)| !is_changed(name));
+        let mut request = Request::post(path);
+        for (name, value) in kept.chain(changed).filter(|(_, value)| !value.is_empty()) {
+            request = request.header(*name, *value);
+        }
+        gate.check(&request.body(()).unwrap())
+    }
+
+    #[test]
+    fn the_host_is_this_server_and_nothing_like_it() {
+        let gate = gate("127.0.0.1:4000");
+        for host in ["127.0.0.1:4000", "localhost:4000", "LOCALHOST:4000"] {
+            assert_eq!(said(&gate, PATH, &[("host", host)]), Ok(()), "{host}");
+        }
+        for host in [
+            "127.0.0.1",
+            "localhost",
+            "127.0.0.1:4001",
+            "127.0.0.1:40000",
+            "evil.example:4000",
+            "localhost.evil.example:4000",
+            "evil.localhost:4000",
+            "127.0.0.1:4000@evil.example",
+            "[::1]:4000",
+            "0.0.0.0:4000",
+        ] {
+            let refused = said(&gate, PATH, &[("host", host)]);
+            assert_eq!(refused, Err(Refusal::Host), "{host}");
+        }
+        assert_eq!(said(&gate, PATH, &[("host", "")]), Err(Refusal::NoHost));
+        let twice = [("host", "127.0.0.1:4000"), ("host", "localhost:4000")];
+        assert_eq!(said(&gate, PATH, &twice), Err(Refusal::NoHost));
+    }
+
+    #[test]
+    fn an_address_of_the_other_kind_has_its_own_names() {
+        let gate = gate("[::1]:80");
+        for host in ["[::1]", "localhost"] {
+            assert_eq!(said(&gate, PATH, &[("host", host)]), Ok(()), "{host}");
+        }
+        let other = said(&gate, PATH, &[("host", "127.0.0.1:80")]);
+        assert_eq!(other, Err(Refusal::Host));
+    }
+
+    #[test]
+    fn a_page_must_be_this_server_s_own() {
+        let gate = gate("127.0.0.1:4000");
+        for origin in ["http://127.0.0.1:4000", "http://localhost:4000"] {
+            assert_eq!(said(&gate, PATH, &[("origin", origin)]), Ok(()), "{origin}");
+        }
+        for origin in [
+            "null",
+            "https://127.0.0.1:4000",
+            "http://127.0.0.1",
+            "http://127.0.0.1:4001",
+            "http://evil.example",
+            "http://localhost:4000.evil.example",
+            "http://localhost:4000/",
+        ] {
+            let refused = said(&gate, PATH, &[("origin", origin)]);
+            assert_eq!(refused, Err(Refusal::Origin), "{origin}");
+        }
+        let own = "http://127.0.0.1:4000";
+        let twice = [("origin", own), ("origin", "http://evil.example")];
+        assert_eq!(said(&gate, PATH, &twice), Err(Refusal::Origin));
+    }
+
+    #[test]
+    fn the_token_is_needed_and_nothing_else_will_do() {
+        let gate = gate("127.0.0.1:4000");
+        let small = format!("bearer  {TOKEN}");
+        assert_eq!(said(&gate, PATH, &[("authorization", &small)]), Ok(()));
+        let basic = format!("Basic {TOKEN}");
+        let near = format!("Bearer {TOKEN}0");
+        for value in ["", "Bearer", "Bearer ", TOKEN, &basic, &near] {
+            let refused = said(&gate, PATH, &[("authorization", value)]);
+            assert_eq!(refused, Err(Refusal::Token), "{value}");
+        }
+        let in_the_path = format!("{PATH}?token={TOKEN}");
+        let refused = said(&gate, &in_the_path, &[("authorization", "")]);
+        assert_eq!(refused, Err(Refusal::Token));
+    }
+
+    #[test]
+    fn whoever_asks_for_another_path_learns_only_that_it_is_not_there() {
+        let gate = gate("127.0.0.1:4000");
+        for path in ["/", "/mcp/", "/.well-known/oauth-protected-resource"] {
+            let refused = said(&gate, path, &[("authorization", "")]);
+            assert_eq!(refused, Err(Refusal::Path), "{path}");
+        }
+    }
+}

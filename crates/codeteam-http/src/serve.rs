@@ -1,0 +1,169 @@
+//! The server: takes connections, lets requests in, and passes them on.
+
+use std::convert::Infallible;
+use std::net::{SocketAddr, TcpListener as Plain};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::http::request::Parts;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::model::ProtocolVersion;
+use rmcp::service::RequestContext;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use rmcp::{RoleServer, ServerHandler};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+
+use crate::gate::Gate;
+use crate::reply::{Refusal, Reply};
+use crate::{Error, PATH, Sessions, Token};
+
+const SESSION: &str = "mcp-session-id";
+const VERSION: &str = "mcp-protocol-version";
+
+/// How long it waits when no connection can be taken, for want of descriptors most likely.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A place to serve at.
+#[derive(Debug)]
+pub struct Listener {
+    listener: Plain,
+    address: SocketAddr,
+}
+
+impl Listener {
+    /// Listens at an address of the loopback; a port of 0 is a free one.
+    pub fn bind(address: SocketAddr) -> Result<Self, Error> {
+        if !address.ip().is_loopback() {
+            return Err(Error::NotLoopback(address));
+        }
+        let listen = |source| Error::Listen { address, source };
+        let listener = Plain::bind(address).map_err(listen)?;
+        listener.set_nonblocking(true).map_err(listen)?;
+        let address = listener.local_addr().map_err(listen)?;
+        Ok(Self { listener, address })
+    }
+
+    /// Where clients find it.
+    pub fn url(&self) -> String {
+        format!("http://{}{PATH}", self.address)
+    }
+}
+
+/// The session that a request belongs to, if it belongs to one.
+pub fn client(context: &RequestContext<RoleServer>) -> Option<&str> {
+    let parts = context.extensions.get::<Parts>()?;
+    parts.headers.get(SESSION)?.to_str().ok()
+}
+
+/// Serves until `end`. Each session gets a handler of its own from `make`, and so does each request
+/// without one; what they share, they must share themselves.
+pub async fn serve<S: ServerHandler>(
+    listener: Listener,
+    token: Token,
+    sessions: Arc<Sessions>,
+    make: impl Fn() -> S + Send + Sync + 'static,
+    end: impl Future<Output = ()>,
+) -> Result<(), Error> {
+    let address = listener.address;
+    let listener = TcpListener::from_std(listener.listener)
+        .map_err(|source| Error::Listen { address, source })?;
+    // Hosts and origins are looked at by the gate, which is stricter.
+    let config = StreamableHttpServerConfig::default()
+        .disable_allowed_hosts()
+        .with_max_request_body_bytes(sessions.limits().bytes);
+    let stop = config.cancellation_token.clone();
+    let server = Arc::new(Server {
+        gate: Gate::new(address, token),
+        protocol: StreamableHttpService::new(move || Ok(make()), Arc::clone(&sessions), config),
+        sessions,
+    });
+    let connections = Arc::new(Semaphore::new(server.sessions.limits().connections));
+    tokio::pin!(end);
+    loop {
+        let (stream, permit) = tokio::select! {
+            () = &mut end => break,
+            next = take(&listener, &connections) => next,
+        };
+        let server = Arc::clone(&server);
+        tokio::spawn(async move {
+            let _permit = permit;
+            server.connection(stream).await;
+        });
+    }
+    stop.cancel();
+    Ok(())
+}
+
+/// The next connection, as soon as there may be one more.
+async fn take(
+    listener: &TcpListener,
+    connections: &Arc<Semaphore>,
+) -> (TcpStream, Option<tokio::sync::OwnedSemaphorePermit>) {
+    // Nobody closes it.
+    let permit = Arc::clone(connections).acquire_owned().await.ok();
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => return (stream, permit),
+            Err(_) => sleep(PAUSE).await,
+        }
+    }
+}
+
+struct Server<S> {
+    gate: Gate,
+    protocol: StreamableHttpService<S, Sessions>,
+    sessions: Arc<Sessions>,
+}
+
+impl<S: ServerHandler> Server<S> {
+    async fn connection(&self, stream: TcpStream) {
+        // Answers are small, and a client waits for each.
+        let _ = stream.set_nodelay(true);
+        let answer = service_fn(|request| async move {
+            let reply = self.answer(request).await;
+            Ok::<_, Infallible>(reply.unwrap_or_else(Refusal::reply))
+        });
+        let served = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.sessions.limits().arrival)
+            .serve_connection(TokioIo::new(stream), answer);
+        // A client that breaks off has nobody to be told.
+        let _ = served.await;
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Result<Reply, Refusal> {
+        self.gate.check(&request)?;
+        if opens_a_session(&request) && !self.sessions.room().await {
+            return Err(Refusal::Full);
+        }
+        let (parts, body) = request.into_parts();
+        let body = self.read(body).await?;
+        let request = Request::from_parts(parts, Full::new(body));
+        Ok(self.protocol.handle(request).await)
+    }
+
+    async fn read(&self, body: Incoming) -> Result<Bytes, Refusal> {
+        let limits = self.sessions.limits();
+        let read = timeout(limits.arrival, Limited::new(body, limits.bytes).collect());
+        match read.await {
+            Ok(Ok(body)) => Ok(body.to_bytes()),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Refusal::TooLong),
+            Ok(Err(_)) | Err(_) => Err(Refusal::Broken),
+        }
+    }
+}
+
+/// Whether a request may open a session: it belongs to none, and is of a revision that has them.
+fn opens_a_session<B>(request: &Request<B>) -> bool {
+    let headers = request.headers();
+    let version = headers.get(VERSION).and_then(|value| value.to_str().ok());
+    let has_none = version.is_some_and(|v| v >= ProtocolVersion::V_2026_07_28.as_str());
+    request.method() == Method::POST && !headers.contains_key(SESSION) && !has_none
+}

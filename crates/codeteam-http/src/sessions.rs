@@ -1,0 +1,248 @@
+//! The sessions there are, how many there may be, and whose client seems to be gone.
+//!
+//! Revisions of the protocol before 2026-07-28 have sessions: a client opens one and ought to end
+//! it. One that dies does not. It is not known of a client whether it still lives, only whether it
+//! has a stream open and when it last asked for something.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_server::session::local::{
+    LocalSessionManager, LocalSessionManagerError,
+};
+use rmcp::transport::streamable_http_server::session::{
+    ServerSseMessage, SessionId, SessionManager,
+};
+use tokio_stream::Stream;
+
+/// What clients may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// How many sessions there may be.
+    pub sessions: usize,
+    /// How many connections there may be.
+    pub connections: usize,
+    /// How many bytes a request may have.
+    pub bytes: usize,
+    /// How long a request may take to arrive.
+    pub arrival: Duration,
+    /// When a client that had a stream open and closed it counts as gone.
+    pub parted: Duration,
+    /// When a client that never had one counts as gone after it last asked for something.
+    pub silent: Duration,
+    /// When a session in which nothing happens is ended.
+    pub idle: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            sessions: 32,
+            connections: 128,
+            bytes: 4 << 20,
+            arrival: Duration::from_secs(30),
+            parted: Duration::from_secs(30),
+            // A model may work as long on one assignment.
+            silent: Duration::from_mins(30),
+            idle: Duration::from_hours(12),
+        }
+    }
+}
+
+/// All sessions of a server.
+#[derive(Debug)]
+pub struct Sessions {
+    inner: LocalSessionManager,
+    limits: Limits,
+    seen: Arc<Seen>,
+}
+
+/// When clients were last seen.
+#[derive(Debug, Default)]
+struct Seen {
+    sessions: Mutex<HashMap<SessionId, Sight>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sight {
+    /// How many streams it has open.
+    open: usize,
+    /// Whether it had one of its own open, beside those of its requests.
+    listened: bool,
+    last: Instant,
+}
+
+impl Sight {
+    fn new() -> Self {
+        Self {
+            open: 0,
+            listened: false,
+            last: Instant::now(),
+        }
+    }
+
+    fn is_gone(self, limits: &Limits) -> bool {
+        let patience = if self.listened {
+            limits.parted
+        } else {
+            limits.silent
+        };
+        self.open == 0 && self.last.elapsed() >= patience
+    }
+}
+
+impl Seen {
+    fn all(&self) -> MutexGuard<'_, HashMap<SessionId, Sight>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, id: &SessionId, how: impl FnOnce(&mut Sight)) {
+        if let Some(sight) = self.all().get_mut(id) {
+            how(sight);
+            sight.last = Instant::now();
+        }
+    }
+}
+
+impl Sessions {
+    /// None yet.
+    pub fn new(limits: Limits) -> Self {
+        let mut inner = LocalSessionManager::default();
+        inner.session_config.keep_alive = Some(limits.idle);
+        Self {
+            inner,
+            limits,
+            seen: Arc::default(),
+        }
+    }
+
+    /// What clients may take.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Whether the client of a session has ended it, or seems to be gone.
+    pub fn is_gone(&self, id: &str) -> bool {
+        let sight = self.seen.all().get(id).copied();
+        sight.is_none_or(|sight| sight.is_gone(&self.limits))
+    }
+
+    /// Makes room for one more session, by ending those whose clients seem to be gone; `false` if
+    /// there is none to be made.
+    pub(crate) async fn room(&self) -> bool {
+        let is_full = || self.seen.all().len() >= self.limits.sessions;
+        if !is_full() {
+            return true;
+        }
+        let gone: Vec<SessionId> = {
+            let seen = self.seen.all();
+            let gone = seen.iter().filter(|(_, s)| s.is_gone(&self.limits));
+            gone.map(|(id, _)| Arc::clone(id)).collect()
+        };
+        for id in gone {
+            // It cannot be ended twice.
+            let _ = self.close_session(&id).await;
+        }
+        !is_full()
+    }
+
+    fn open<S>(&self, id: &SessionId, stream: S, listens: bool) -> Open<S> {
+        self.seen.change(id, |sight| {
+            sight.open += 1;
+            sight.listened |= listens;
+        });
+        Open {
+            inner: Box::pin(stream),
+            id: Arc::clone(id),
+            seen: Arc::clone(&self.seen),
+        }
+    }
+}
+
+/// A stream that is counted as long as it is open.
+struct Open<S> {
+    inner: Pin<Box<S>>,
+    id: SessionId,
+    seen: Arc<Seen>,
+}
+
+impl<S: Stream> Stream for Open<S> {
+    type Item = S::Item;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<S::Item>> {
+        self.inner.as_mut().poll_next(context)
+    }
+}
+
+impl<S> Drop for Open<S> {
+    fn drop(&mut self) {
+        self.seen.change(&self.id, |sight| sight.open -= 1);
+    }
+}
+
+impl SessionManager for Sessions {
+    type Error = LocalSessionManagerError;
+    type Transport = <LocalSessionManager as SessionManager>::Transport;
+
+    async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
+        let (id, transport) = self.inner.create_session().await?;
+        self.seen.all().insert(Arc::clone(&id), Sight::new());
+        Ok((id, transport))
+    }
+
+    async fn initialize_session(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, Self::Error> {
+        self.inner.initialize_session(id, message).await
+    }
+
+    async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
+        self.inner.has_session(id).await
+    }
+
+    async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
+        self.seen.all().remove(id);
+        self.inner.close_session(id).await
+    }
+
+    async fn create_stream(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        let stream = self.inner.create_stream(id, message).await?;
+        Ok(self.open(id, stream, false))
+    }
+
+    async fn accept_message(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<(), Self::Error> {
+        self.seen.change(id, |_| {});
+        self.inner.accept_message(id, message).await
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &SessionId,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        let stream = self.inner.create_standalone_stream(id).await?;
+        Ok(self.open(id, stream, true))
+    }
+
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event_id: String,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        let stream = self.inner.resume(id, last_event_id).await?;
+        Ok(self.open(id, stream, true))
+    }
+}

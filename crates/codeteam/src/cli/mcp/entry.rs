@@ -1,0 +1,204 @@
+//! What the list of a client's servers has under codeteam's name, and where it is kept.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use codeteam_engine::env::Env;
+use serde_json::Value;
+
+/// The name it is registered by.
+pub(super) const NAME: &str = "codeteam";
+
+/// A client that can be told of servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Client {
+    /// Claude Code.
+    Claude,
+    /// Codex.
+    Codex,
+    /// Gemini CLI.
+    Gemini,
+}
+
+/// For whom it is registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Scope {
+    /// For you, in every project.
+    User,
+    /// For everybody who works on this project: in a file of the repository.
+    Project,
+}
+
+/// How a client is to start a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) command: String,
+    pub(super) args: Vec<String>,
+}
+
+/// What there is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// No entry.
+    Nothing,
+    /// This one; or one that is no command.
+    Entry(Option<Entry>),
+    /// The file cannot be read here; its client may.
+    Unknown,
+}
+
+impl Client {
+    /// Its program, which is also what it is called here.
+    pub(super) fn program(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+        }
+    }
+
+    /// The file its list is in. `None` if the user has no home.
+    pub(super) fn file(self, scope: Scope, env: &Env, top: &Path) -> Option<PathBuf> {
+        let home = env.home.as_deref();
+        let moved = |name: &str| env.moved.get(name).map(PathBuf::from);
+        Some(match (self, scope) {
+            (Self::Claude, Scope::Project) => top.join(".mcp.json"),
+            (Self::Codex, Scope::Project) => top.join(".codex/config.toml"),
+            (Self::Gemini, Scope::Project) => top.join(".gemini/settings.json"),
+            (Self::Claude, Scope::User) => moved("CLAUDE_CONFIG_DIR")
+                .or(home.map(Path::to_owned))?
+                .join(".claude.json"),
+            (Self::Codex, Scope::User) => moved("CODEX_HOME")
+                .or(home.map(|home| home.join(".codex")))?
+                .join("config.toml"),
+            (Self::Gemini, Scope::User) => moved("GEMINI_CLI_HOME")
+                .or(home.map(Path::to_owned))?
+                .join(".gemini/settings.json"),
+        })
+    }
+
+    /// What is in its file.
+    pub(super) fn find(self, file: &Path) -> Found {
+        match fs::read_to_string(file) {
+            Ok(text) => self.find_in(&text),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Found::Nothing,
+            Err(_) => Found::Unknown,
+        }
+    }
+
+    /// What is in the text of its file.
+    pub(super) fn find_in(self, text: &str) -> Found {
+        let (list, read) = match self {
+            Self::Codex => ("mcp_servers", toml::from_str::<Value>(text).ok()),
+            _ if text.trim().is_empty() => return Found::Nothing,
+            _ => ("mcpServers", serde_json::from_str(text).ok()),
+        };
+        let Some(read) = read else {
+            return Found::Unknown;
+        };
+        match read.get(list).and_then(|list| list.get(NAME)) {
+            Some(entry) => Found::Entry(Entry::read(entry)),
+            None => Found::Nothing,
+        }
+    }
+
+    /// Its own command that adds an entry.
+    pub(super) fn add(self, scope: Scope, entry: &Entry) -> Vec<String> {
+        let mut command = vec!["mcp", "add"];
+        match self {
+            Self::Claude => command.extend(["--scope", scope.word(), NAME, "--"]),
+            Self::Codex => command.extend([NAME, "--"]),
+            Self::Gemini => command.extend(["--scope", scope.word(), NAME]),
+        }
+        command.push(&entry.command);
+        command.extend(entry.args.iter().map(String::as_str));
+        command.into_iter().map(str::to_owned).collect()
+    }
+
+    /// Its own command that takes it out.
+    pub(super) fn remove(self, scope: Scope) -> Vec<String> {
+        let mut command = vec!["mcp", "remove"];
+        if self != Self::Codex {
+            command.extend(["--scope", scope.word()]);
+        }
+        command.push(NAME);
+        command.into_iter().map(str::to_owned).collect()
+    }
+}
+
+impl Scope {
+    /// As the clients call it.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Project => "project",
+        }
+    }
+}
+
+impl Entry {
+    fn read(value: &Value) -> Option<Self> {
+        let args = value.get("args").and_then(Value::as_array);
+        let args = args.into_iter().flatten().map(|arg| arg.as_str());
+        Some(Self {
+            command: value.get("command")?.as_str()?.to_owned(),
+            args: args
+                .map(|arg| arg.map(str::to_owned))
+                .collect::<Option<_>>()?,
+        })
+    }
+
+    /// As a line of a shell.
+    pub(super) fn line(&self) -> String {
+        let all = std::iter::once(&self.command).chain(&self.args);
+        line(all.map(String::as_str))
+    }
+}
+
+/// Words as a line of a shell.
+pub(super) fn line<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    let quoted = words.into_iter().map(|word| {
+        if !word.is_empty() && word.chars().all(plain) {
+            word.to_owned()
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(command: &str) -> Entry {
+        Entry {
+            command: command.to_owned(),
+            args: vec!["mcp".to_owned()],
+        }
+    }
+
+    #[test]
+    fn what_is_there_is_read_in_both_forms() {
+        let json = r#"{"mcpServers": {"codeteam": {"command": "x", "args": ["mcp"]}}, "other": 1}"#;
+        let found = Found::Entry(Some(entry("x")));
+        assert_eq!(Client::Claude.find_in(json), found);
+        assert_eq!(Client::Gemini.find_in(json), found);
+        let toml = "[mcp_servers.codeteam]\ncommand = \"x\"\nargs = [\"mcp\"]\n";
+        assert_eq!(Client::Codex.find_in(toml), found);
+        let remote = r#"{"mcpServers": {"codeteam": {"url": "http://x"}}}"#;
+        assert_eq!(Client::Claude.find_in(remote), Found::Entry(None));
+        for nothing in ["", "{}", r#"{"mcpServers": {}}"#] {
+            assert_eq!(Client::Claude.find_in(nothing), Found::Nothing);
+        }
+        assert_eq!(Client::Gemini.find_in("{ // mine\n}"), Found::Unknown);
+    }
+
+    #[test]
+    fn a_line_can_be_pasted() {
+        let words = ["/a b/codeteam", "mcp", "it's", ""];
+        assert_eq!(line(words), r"'/a b/codeteam' mcp 'it'\''s' ''");
+    }
+}

@@ -1,0 +1,324 @@
+//! `codeteam mcp install` and `uninstall`.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use codeteam_engine::engine::Engine;
+use codeteam_engine::process;
+use codeteam_engine::workers::probe;
+use serde::Serialize;
+
+use super::entry::{Client, Entry, Found, NAME, Scope, line};
+use super::toml;
+use crate::cli::{Scene, init};
+use crate::exit::Exit;
+use crate::output::{self, out, say};
+use crate::problem::Problem;
+use crate::progress::Detail;
+
+/// Arguments of both.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The client.
+    client: Client,
+    /// For whom.
+    #[arg(long, value_name = "SCOPE", default_value = "user")]
+    scope: Scope,
+    /// Do it without asking.
+    #[arg(long)]
+    yes: bool,
+}
+
+/// What is to be done.
+enum Change {
+    /// It is so already.
+    None,
+    /// Commands of the client's own.
+    Commands(Vec<Vec<String>>),
+    /// A file is written; without any text, it is removed.
+    File { before: String, after: String },
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Report {
+    client: &'static str,
+    scope: &'static str,
+    file: PathBuf,
+    /// What is run, as lines of a shell.
+    commands: Vec<String>,
+    /// What is changed in the file, if it is changed here.
+    difference: Option<String>,
+    /// Whether it was done.
+    done: bool,
+    /// Whether it is registered now.
+    registered: bool,
+}
+
+/// One client's file, and how it is to look.
+struct Job<'a> {
+    args: &'a Args,
+    scene: &'a Scene,
+    /// The top of the project, or the folder if it is in none.
+    top: PathBuf,
+    file: PathBuf,
+    /// What is wanted there, if anything.
+    wanted: Option<Entry>,
+}
+
+pub(super) fn install(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+    let entry = own(args.scope, scene);
+    Job::new(args, scene, Some(entry))?.run()
+}
+
+pub(super) fn uninstall(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+    Job::new(args, scene, None)?.run()
+}
+
+/// How a client is to start codeteam: by its name where that leads here, and always in files that
+/// others have too.
+fn own(scope: Scope, scene: &Scene) -> Entry {
+    let named = probe::find(Path::new(NAME), &scene.env.path);
+    let same = |path: PathBuf| {
+        let (one, other) = (path.canonicalize(), scene.codeteam.canonicalize());
+        one.is_ok_and(|one| other.is_ok_and(|other| one == other))
+    };
+    let is_named = named.is_some_and(same);
+    if scope == Scope::Project && !is_named {
+        say("note: `codeteam` is not on your `PATH`, where this entry looks for it");
+    }
+    let command = if is_named || scope == Scope::Project {
+        NAME.to_owned()
+    } else {
+        scene.codeteam.display().to_string()
+    };
+    Entry {
+        command,
+        args: vec!["mcp".to_owned()],
+    }
+}
+
+impl<'a> Job<'a> {
+    fn new(args: &'a Args, scene: &'a Scene, wanted: Option<Entry>) -> Result<Self, Problem> {
+        let top = match (args.scope, Engine::repository(&scene.folder, &scene.env)) {
+            (_, Ok(repo)) => repo.top_level().to_owned(),
+            (Scope::User, Err(_)) => scene.folder.clone(),
+            (Scope::Project, Err(error)) => return Err(error.into()),
+        };
+        let file = args.client.file(args.scope, &scene.env, &top);
+        let file = file.ok_or_else(|| Problem::environment("`HOME` is not set"))?;
+        Ok(Self {
+            args,
+            scene,
+            top,
+            file,
+            wanted,
+        })
+    }
+
+    fn run(&self) -> Result<Exit, Problem> {
+        let change = self.change()?;
+        let is_told = !self.scene.json && self.scene.detail >= Detail::Normal;
+        if matches!(change, Change::None) {
+            if is_told {
+                say(&self.nothing());
+            }
+            self.report(&change, false)?;
+            return Ok(Exit::Done);
+        }
+        if !self.scene.json && (is_told || !self.args.yes) {
+            out(&self.shown(&change))?;
+        }
+        let agreed = self.args.yes || (!self.scene.json && init::ask("Do it? [Y/n]")?);
+        if agreed {
+            self.perform(&change)?;
+            if is_told {
+                say(&self.done());
+            }
+        }
+        self.report(&change, agreed)?;
+        if agreed || (init::is_terminal() && !self.scene.json) {
+            return Ok(Exit::Done);
+        }
+        say("nothing was done: there is no terminal to ask on; `--yes` does it");
+        Ok(Exit::Waiting)
+    }
+
+    /// Whether a client's entry is the one that is wanted.
+    fn is_as_wanted(&self, found: &Found) -> bool {
+        match (&self.wanted, found) {
+            (Some(wanted), Found::Entry(Some(entry))) => entry == wanted,
+            (None, Found::Nothing) => true,
+            _ => false,
+        }
+    }
+
+    fn change(&self) -> Result<Change, Problem> {
+        let Args { client, scope, .. } = *self.args;
+        let found = client.find(&self.file);
+        if self.is_as_wanted(&found) {
+            return Ok(Change::None);
+        }
+        if (client, scope) == (Client::Codex, Scope::Project) {
+            return self.edit();
+        }
+        let mut commands = Vec::new();
+        if matches!(found, Found::Entry(_)) || self.wanted.is_none() {
+            commands.push(client.remove(scope));
+        }
+        if let Some(entry) = &self.wanted {
+            commands.push(client.add(scope, entry));
+        }
+        Ok(Change::Commands(commands))
+    }
+
+    /// The file with what is wanted, for a client that has no command for it.
+    fn edit(&self) -> Result<Change, Problem> {
+        let before = match fs::read_to_string(&self.file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) => {
+                let what = format!("could not read `{}`", self.file.display());
+                return Err(Problem::environment(what).caused_by(&error));
+            }
+        };
+        let after = match &self.wanted {
+            Some(entry) => toml::with(&before, entry),
+            None => toml::without(&before),
+        };
+        let after = after.ok_or_else(|| {
+            let what = format!(
+                "`{}` is written in a way that cannot be changed here",
+                self.file.display()
+            );
+            Problem::user(what).hint(format!(
+                "change its table `mcp_servers.{NAME}` in an editor"
+            ))
+        })?;
+        Ok(Change::File { before, after })
+    }
+
+    fn commands(&self, change: &Change) -> Vec<String> {
+        let Change::Commands(commands) = change else {
+            return Vec::new();
+        };
+        let program = self.args.client.program();
+        let whole = |args: &Vec<String>| {
+            line(std::iter::once(program).chain(args.iter().map(String::as_str)))
+        };
+        commands.iter().map(whole).collect()
+    }
+
+    fn difference(&self, change: &Change) -> Option<String> {
+        let Change::File { before, after } = change else {
+            return None;
+        };
+        let inside = self.file.strip_prefix(&self.top).unwrap_or(&self.file);
+        Some(init::difference(
+            &inside.display().to_string(),
+            before,
+            after,
+        ))
+    }
+
+    /// What is about to be done.
+    fn shown(&self, change: &Change) -> String {
+        if let Some(difference) = self.difference(change) {
+            return difference;
+        }
+        let mut text = format!("changes {}\n", self.file.display());
+        if let Found::Entry(Some(entry)) = self.args.client.find(&self.file) {
+            text.push_str(&format!("  it has `{}` now\n", entry.line()));
+        }
+        for command in self.commands(change) {
+            text.push_str(&format!("  {command}\n"));
+        }
+        text
+    }
+
+    fn nothing(&self) -> String {
+        let (client, file) = (self.args.client.program(), self.file.display());
+        match &self.wanted {
+            Some(_) => format!("nothing to do: {client} has it already, in {file}"),
+            None => format!("nothing to do: {client} does not have it in {file}"),
+        }
+    }
+
+    fn done(&self) -> String {
+        let client = self.args.client.program();
+        match (&self.wanted, self.args.client, self.args.scope) {
+            (None, ..) => format!("{client} no longer has it"),
+            (_, Client::Codex, Scope::Project) => {
+                format!("{client} has it in the next session, if it trusts this project")
+            }
+            _ => format!("{client} has it in the next session; `/mcp` shows it there"),
+        }
+    }
+
+    fn perform(&self, change: &Change) -> Result<(), Problem> {
+        match change {
+            Change::None => {}
+            Change::Commands(commands) => {
+                for command in commands {
+                    self.call(command)?;
+                }
+            }
+            Change::File { after, .. } => self.write(after).map_err(|error| {
+                let what = format!("could not write `{}`", self.file.display());
+                Problem::environment(what).caused_by(&error)
+            })?,
+        }
+        // Only what is seen is believed.
+        let found = self.args.client.find(&self.file);
+        if self.is_as_wanted(&found) || found == Found::Unknown {
+            return Ok(());
+        }
+        let client = self.args.client.program();
+        let what = format!("`{client}` did what it was told, but its file is not as wanted");
+        Err(Problem::environment(what).hint(format!("look at `{}`", self.file.display())))
+    }
+
+    fn write(&self, text: &str) -> io::Result<()> {
+        if text.is_empty() {
+            return fs::remove_file(&self.file);
+        }
+        if let Some(folder) = self.file.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        fs::write(&self.file, text)
+    }
+
+    /// Has the client change its own file.
+    fn call(&self, args: &[String]) -> Result<(), Problem> {
+        let program = self.args.client.program();
+        let asked = process::ask(&self.scene.env.path, program, args, &self.top);
+        let command = line(std::iter::once(program).chain(args.iter().map(String::as_str)));
+        match asked {
+            Ok(Some(asked)) if asked.did_well => Ok(()),
+            Ok(Some(asked)) => Err(Problem::environment(format!("`{command}` has failed"))
+                .caused_by(&io::Error::other(asked.said))),
+            Ok(None) => Err(Problem::user(format!("`{program}` was not found"))
+                .hint(format!("install it, then run `{command}`"))),
+            Err(error) => Err(
+                Problem::environment(format!("`{program}` could not be started")).caused_by(&error),
+            ),
+        }
+    }
+
+    fn report(&self, change: &Change, done: bool) -> Result<(), Problem> {
+        if !self.scene.json {
+            return Ok(());
+        }
+        let found = self.args.client.find(&self.file);
+        output::json(&Report {
+            client: self.args.client.program(),
+            scope: self.args.scope.word(),
+            file: self.file.clone(),
+            commands: self.commands(change),
+            difference: self.difference(change),
+            done,
+            registered: matches!(found, Found::Entry(_)),
+        })
+    }
+}

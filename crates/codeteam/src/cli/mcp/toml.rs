@@ -1,0 +1,158 @@
+//! Codex' file of a project, which it has no command for: one table is put in or taken out, and not
+//! a letter of the rest is changed.
+
+use toml::Table;
+
+use super::entry::{Entry, NAME};
+
+const LIST: &str = "mcp_servers";
+
+/// The text with the entry in place of one that may be there. `None` if it is written in a way that
+/// this cannot change: inside another table, on one line.
+pub(super) fn with(text: &str, entry: &Entry) -> Option<String> {
+    let mut after = without(text)?;
+    if !after.is_empty() {
+        if !after.ends_with('\n') {
+            after.push('\n');
+        }
+        if !after.ends_with("\n\n") {
+            after.push('\n');
+        }
+    }
+    let quoted = |word: &String| toml::Value::String(word.clone()).to_string();
+    let args: Vec<String> = entry.args.iter().map(quoted).collect();
+    after.push_str(&format!(
+        "[{LIST}.{NAME}]\ncommand = {}\nargs = [{}]\n",
+        quoted(&entry.command),
+        args.join(", ")
+    ));
+    let mut wanted = parse(text)?;
+    let list = wanted
+        .entry(LIST)
+        .or_insert_with(|| Table::new().into())
+        .as_table_mut()?;
+    let mut told = Table::new();
+    told.insert("command".to_owned(), entry.command.clone().into());
+    told.insert("args".to_owned(), entry.args.clone().into());
+    list.insert(NAME.to_owned(), told.into());
+    (parse(&after)? == wanted).then_some(after)
+}
+
+/// The text without the entry, if it can be done.
+pub(super) fn without(text: &str) -> Option<String> {
+    let mut wanted = parse(text)?;
+    let Some(list) = wanted.get_mut(LIST).and_then(|list| list.as_table_mut()) else {
+        return Some(text.to_owned());
+    };
+    if list.remove(NAME).is_none() {
+        return Some(text.to_owned());
+    }
+    let mut kept = String::new();
+    let mut inside = false;
+    for line in text.split_inclusive('\n') {
+        if let Some(name) = table(line) {
+            inside = name == [LIST, NAME] || name.starts_with(&[LIST, NAME]);
+        }
+        if !inside {
+            kept.push_str(line);
+        }
+    }
+    let is_same = |after: &Table| {
+        // A list that is empty now need not be there.
+        let is_empty = |list: &toml::Value| list.as_table().is_some_and(Table::is_empty);
+        let trimmed = |table: &Table| {
+            let mut table = table.clone();
+            if table.get(LIST).is_some_and(is_empty) {
+                table.remove(LIST);
+            }
+            table
+        };
+        trimmed(after) == trimmed(&wanted)
+    };
+    let after = parse(&kept)?;
+    if !is_same(&after) {
+        return None;
+    }
+    // The blank line that was put before it.
+    let end = kept.trim_end_matches('\n').len();
+    if text.ends_with(&kept[end..]) && kept.len() > end + 1 {
+        kept.truncate(end + 1);
+    }
+    Some(kept)
+}
+
+fn parse(text: &str) -> Option<Table> {
+    text.parse().ok()
+}
+
+/// The name of the table that a line begins, if it begins one. What only looks like it, in a text
+/// of several lines, is found out by comparing what is left.
+fn table(line: &str) -> Option<Vec<&str>> {
+    let line = line.trim();
+    let name = line.strip_prefix('[')?.trim_start_matches('[');
+    let (name, _) = name.split_once(']')?;
+    Some(
+        name.split('.')
+            .map(|part| part.trim().trim_matches(['"', '\'']))
+            .collect(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry() -> Entry {
+        Entry {
+            command: "codeteam".to_owned(),
+            args: vec!["mcp".to_owned()],
+        }
+    }
+
+    const OWN: &str = "[mcp_servers.codeteam]\ncommand = \"codeteam\"\nargs = [\"mcp\"]\n";
+
+    #[test]
+    fn it_is_added_after_what_is_there_and_taken_out_again() {
+        let before = "# mine\nmodel = 'x' # why\n\n[mcp_servers.other]\ncommand = \"y\"\n";
+        let after = with(before, &entry()).unwrap();
+        assert_eq!(after, format!("{before}\n{OWN}"));
+        assert_eq!(without(&after).unwrap(), before);
+        assert_eq!(with("", &entry()).unwrap(), OWN);
+        assert_eq!(without(OWN).unwrap(), "");
+        assert_eq!(with("a = 1", &entry()).unwrap(), format!("a = 1\n\n{OWN}"));
+    }
+
+    #[test]
+    fn another_one_is_replaced_with_all_that_belongs_to_it() {
+        let before = "[mcp_servers.\"codeteam\"] # old\ncommand = \"z\"\n\
+                      [mcp_servers.codeteam.env]\nA = \"1\"\n\n[mcp_servers.codeteam2]\ncommand = \"c\"\n";
+        let after = with(before, &entry()).unwrap();
+        assert_eq!(
+            after,
+            format!("[mcp_servers.codeteam2]\ncommand = \"c\"\n\n{OWN}")
+        );
+        assert_eq!(with(&after, &entry()).unwrap(), after);
+    }
+
+    #[test]
+    fn what_cannot_be_done_without_harm_is_not_done() {
+        for text in [
+            "mcp_servers = { codeteam = { command = \"z\" } }\n",
+            "mcp_servers.codeteam.command = \"z\"\n",
+            "mcp_servers = { other = { command = \"z\" } }\n",
+            "no toml",
+            "a = '''\n[mcp_servers.codeteam]\n'''\n[mcp_servers.codeteam]\ncommand = \"z\"\n",
+        ] {
+            assert_eq!(with(text, &entry()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn words_that_need_quotes_have_them() {
+        let odd = Entry {
+            command: "/a \"b\"\\c".to_owned(),
+            args: Vec::new(),
+        };
+        assert!(with("", &odd).is_some());
+    }
+}
