@@ -155,13 +155,11 @@ pub fn reply(question: &Question, said: &str) -> Result<String, String> {
             .filter(|a| !word.is_empty() && a.to_lowercase().starts_with(&word));
         fits.next().filter(|_| fits.next().is_none())
     };
-    match exact.or_else(short) {
-        Some(answer) => Ok((*answer).to_owned()),
-        None => {
-            let known: Vec<String> = allowed.iter().map(|a| format!("`{a}`")).collect();
-            Err(format!("the answer must begin with {}", known.join(" or ")))
-        }
+    if let Some(answer) = exact.or_else(short) {
+        return Ok((*answer).to_owned());
     }
+    let known: Vec<String> = allowed.iter().map(|a| format!("`{a}`")).collect();
+    Err(format!("the answer must begin with {}", known.join(" or ")))
 }
 
 /// What the last rejections of a frame have in common, in a sentence; `None` if nothing stands out.

@@ -359,3 +359,36 @@ fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error 
         source,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::git::fixture::Fixture;
+
+    #[test]
+    fn a_plan_that_came_with_the_repository_is_read_within_it_and_within_bounds() {
+        let fixture = Fixture::new();
+        let (repo, _) = fixture.open();
+        let own = repo.top_level().join(".codeteam/planning/a");
+        fs::create_dir_all(&own).unwrap();
+        fs::write(fixture.path().join("theirs.yml"), "plan_id: a\n").unwrap();
+        let path = own.join("plan.yml");
+        assert_eq!(read_plan(&repo, &path).unwrap(), None);
+        for elsewhere in [fixture.path().join("theirs.yml"), "/dev/zero".into()] {
+            symlink(elsewhere, &path).unwrap();
+            let error = read_plan(&repo, &path).unwrap_err().to_string();
+            assert!(error.contains("leads out"), "{error}");
+            fs::remove_file(&path).unwrap();
+        }
+        let bytes = usize::try_from(PLAN_BYTES).unwrap() + 1;
+        fs::write(&path, vec![b'#'; bytes]).unwrap();
+        let error = read_plan(&repo, &path).unwrap_err().to_string();
+        assert!(error.contains("longer than"), "{error}");
+        // What the user names may lie anywhere.
+        let named = repo.top_level().join("mine.yml");
+        symlink(fixture.path().join("theirs.yml"), &named).unwrap();
+        assert!(read_plan(&repo, &named).unwrap().is_some());
+    }
+}

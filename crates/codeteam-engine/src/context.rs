@@ -18,7 +18,7 @@ mod told;
 pub(crate) use self::objects::Objects;
 pub(crate) use self::sight::{About, Sight};
 pub use self::told::Error;
-pub(crate) use self::told::{Asked, Told, told};
+pub(crate) use self::told::{Asked, Told, named, told};
 
 use std::path::Path;
 

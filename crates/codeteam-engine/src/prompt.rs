@@ -183,6 +183,32 @@ pub fn render(
     Ok(told(&env).map_err(|error| wrong(&error))?)
 }
 
+/// Who the worker is asked to be, without the rest of its assignment: the role's own prompt, and its
+/// stance.
+pub(crate) fn instructions(
+    assignment: &Assignment,
+    templates: &Templates,
+    redactor: &Redactor,
+) -> Result<String, Error> {
+    let role = format!("the prompt of role `{}`", assignment.role);
+    let told = |env: &Environment<'_>| -> Result<String, minijinja::Error> {
+        let values = values::of(assignment, &Attached::default(), redactor);
+        let prompt = env.template_from_named_str(&role, &assignment.prompt)?;
+        let mut text = rendered(&prompt, &values)?.trim().to_owned();
+        if text.is_empty() {
+            text = format!("You play the role `{}`.", assignment.role);
+        }
+        if !assignment.stance.is_empty() {
+            text.push_str("\n\nYour stance: ");
+            text.push_str(&assignment.stance);
+        }
+        Ok(redactor.redact(&text).text.into_owned())
+    };
+    let env = templates.environment();
+    let done = env.and_then(|env| told(&env));
+    Ok(done.map_err(|error| check::problem(&error, templates, &role, &assignment.prompt))?)
+}
+
 /// Whether the role's contract says to the letter what its worker is given: then that is all of the
 /// message, and what else there is to say is said before. A template of the role's own is used as any.
 pub(crate) fn is_exact(assignment: &Assignment) -> bool {

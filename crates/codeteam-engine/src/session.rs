@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use codeteam_core::assignment::Assignment;
 use codeteam_core::event::{Outcome, RunStarted, Unsubmitted};
 use codeteam_core::frame::{FrameChange, SlotState, Work};
 use codeteam_core::hands::Hands;
@@ -19,19 +20,24 @@ use codeteam_core::role::Kind;
 use codeteam_core::session::{Turn, examine, turn};
 use codeteam_core::{Effect, Event, Run};
 
+use crate::context::strategies::Strategies;
+use crate::context::{self, About, Asked, Objects, Place, Sight};
 use crate::driver::{self, Desk, News, Observer, Options, Said, Stop};
 use crate::engine::{Engine, Error, Project, Request};
 use crate::env::Env;
-use crate::git::{Oid, Signature};
+use crate::git::{Head, Oid, Repo, Signature};
 use crate::perform::{SCRATCH, now, with_causes, workspace_name};
 use crate::process::Cancel;
+use crate::prompt::{self, Templates};
 use crate::store::Owner;
-use crate::{bodies, git};
+use crate::{bodies, find, git};
 
 /// The workflow that leads a session, unless the project has one of its own.
 pub const WORKFLOW: &str = "adversarial";
 /// So many of the last lines that checks have said are kept for those who ask.
 const LINES: usize = 8;
+/// No more files than this are named to a session.
+const NAMES: usize = 30;
 /// How long a new session waits for its run to be ready.
 const READY: Duration = Duration::from_secs(30);
 
@@ -359,8 +365,7 @@ pub fn prepare(
     let head = project.head.clone();
     // Once to find what is wrong, before anything is written; then on what the checkout holds.
     project.prepare(&request)?;
-    let scratch = project.repo.common_dir().join("codeteam-index");
-    let tree = project.repo.snapshot(&scratch)?;
+    let tree = project.repo.snapshot(&scratch(&project.repo))?;
     if tree != head.tree {
         let identity = match &project.env.author {
             Some(author) => Some(author.clone()),
@@ -384,13 +389,22 @@ pub fn prepare(
 
 /// Moves the user's branch to a commit, if their checkout holds exactly what it holds; no file is
 /// touched then. Of use for runs that a session has worked on: it did so in this checkout.
-pub fn advance(engine: &Engine, run: &Run, branch: &str, to: &Oid) -> Result<bool, Error> {
+pub fn advance(
+    repo: &Repo,
+    head: &Head,
+    run: &Run,
+    branch: &str,
+    to: &Oid,
+) -> Result<bool, git::Error> {
     if run.began_in != Hands::Session {
         return Ok(false);
     }
-    let scratch = engine.workspaces_of(&run.id).join(SCRATCH);
-    let before = &engine.head.commit;
-    Ok(engine.repo.advance_to_same(branch, before, to, &scratch)?)
+    repo.advance_to_same(branch, &head.commit, to, &scratch(repo))
+}
+
+/// The index that a look at the user's checkout is made by, where there is no run yet.
+fn scratch(repo: &Repo) -> PathBuf {
+    repo.common_dir().join("codeteam-index")
 }
 
 /// The runs that a session has begun or holds and that have not ended, the newest first.
@@ -407,6 +421,64 @@ pub fn open_runs(engine: &Engine) -> Result<Vec<RunId>, Error> {
         }
     }
     Ok(open)
+}
+
+/// What a session is told beside its assignment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Brief {
+    /// Who it is asked to be.
+    pub instructions: String,
+    /// The files that matter, the most important first: it can read them itself.
+    pub context: Vec<String>,
+}
+
+/// What a session is told of an assignment beside what the assignment itself says.
+pub fn brief(engine: &Engine, run: &Run, assignment: &Assignment) -> Result<Brief, Error> {
+    let templates = Templates::pinned(&run.templates);
+    let redactor = &engine.redactor;
+    let unknown = |rev: &str| git::Error::UnknownRevision {
+        rev: rev.to_owned(),
+    };
+    let frame = run.frames.get(&assignment.id.frame);
+    let base = frame.map_or(&run.base, |frame| &frame.base);
+    let tree = Oid::parse(&assignment.tree.0).ok_or_else(|| unknown(&assignment.tree.0))?;
+    let from = Oid::parse(&base.tree.0).ok_or_else(|| unknown(&base.tree.0))?;
+    let commit = Oid::parse(&base.commit.0).ok_or_else(|| unknown(&base.commit.0))?;
+    let files = Objects::new(&engine.repo, &tree, &assignment.exclude)?;
+    let cache = engine.env.context_cache(engine.repo.top_level());
+    let history = || find::past(&engine.repo, &commit, cache.as_deref()).unwrap_or_default();
+    let targets = assignment.task.as_ref().map(|task| task.files.clone());
+    let about = About {
+        words: context::words(assignment),
+        targets: targets.unwrap_or_default(),
+        cache: cache.clone(),
+        model: None,
+        history: &history,
+    };
+    let sight = Sight::new(&files, about);
+    let asked = Asked {
+        assignment,
+        templates: &templates,
+        strategies: &Strategies::pinned(&run.strategies)?,
+        place: Place {
+            repo: &engine.repo,
+            base: &from,
+            folder: &engine.folder,
+            notes: None,
+        },
+        project: &sight,
+        map: &|tokens| sight.map(tokens),
+        redactor,
+        diff: None,
+        changes: None,
+        printed: Vec::new(),
+        outputs: Vec::new(),
+        budget: 0,
+    };
+    Ok(Brief {
+        instructions: prompt::instructions(assignment, &templates, redactor)?,
+        context: context::named(&asked, NAMES)?,
+    })
 }
 
 /// Takes a run back from workers, and leads it from here. Whoever drives it with workers is asked to

@@ -32,8 +32,7 @@ const BESIDE: usize = 16;
 /// Serves on standard input and output until the client goes. No repository is opened and no process
 /// started before a tool is called.
 pub(crate) fn serve(place: Place, wait: Duration) -> io::Result<()> {
-    let runtime = runtime()?;
-    let served = runtime.block_on(async {
+    runtime()?.block_on(async {
         let (read, write) = rmcp::transport::stdio_pipes();
         let served = Server::new(place, wait).serve(Wire::new(read, write)).await;
         match served {
@@ -46,8 +45,7 @@ pub(crate) fn serve(place: Place, wait: Duration) -> io::Result<()> {
             Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
             Err(error) => Err(io::Error::other(error)),
         }
-    });
-    served
+    })
 }
 
 /// One thread that serves, and a few for what takes time.

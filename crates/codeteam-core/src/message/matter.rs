@@ -56,18 +56,20 @@ impl Matter {
             is_task,
             plan_id: one_line(plan_id),
             run: one_line(run.id.as_str()),
-            role: match in_session {
-                true => COMPLETE.to_owned(),
-                false => one_line(&maker(run, frame)),
+            role: if in_session {
+                COMPLETE.to_owned()
+            } else {
+                one_line(&maker(run, frame))
             },
             headline: match one_line(headline) {
                 empty if empty.is_empty() => "Reach the goal".to_owned(),
                 line => line,
             },
             files: frame.change.iter().flat_map(|c| c.files.clone()).collect(),
-            marks: match in_session {
-                true => marks(run, frame),
-                false => String::new(),
+            marks: if in_session {
+                marks(run, frame)
+            } else {
+                String::new()
             },
         }
     }
@@ -168,9 +170,10 @@ fn marks(run: &Run, frame: &Frame) -> String {
     let marks: Vec<String> = judges
         .map(|(name, approved)| format!("{name}:{}", if approved { '✓' } else { '✗' }))
         .collect();
-    match marks.is_empty() {
-        true => String::new(),
-        false => format!(" [{}]", marks.join(" ")),
+    if marks.is_empty() {
+        String::new()
+    } else {
+        format!(" [{}]", marks.join(" "))
     }
 }
 

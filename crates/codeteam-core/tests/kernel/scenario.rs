@@ -112,7 +112,7 @@ fn command(world: &mut World, line: &str) -> Vec<Event> {
             let (frame, said) = rest.split_once(' ').unwrap();
             let asked = world.questions();
             let question = asked.iter().find(|q| q.id.frame.as_str() == frame);
-            let question = question.expect("a question is open there").id.clone();
+            let question = question.unwrap().id.clone();
             let (by, answer) = ("session".to_owned(), said.to_owned());
             world.feed(&Input::Replied {
                 at,

@@ -99,12 +99,12 @@ fn what_the_environment_and_the_command_line_say_wrongly_is_named_so() {
     assert!(folders.load().unwrap_err().contains("sets nothing"));
     // What YAML does not take for a text is shown as it must be written.
     for value in [
-        "{type}: {scope}",
-        "feat: it's",
-        "[x] a",
-        "*a",
+        "{type}: {summary}",
+        "feat: it's {summary}",
+        "[x] {summary}",
+        "*a {summary}",
         "#1 {summary}",
-        "\"a",
+        "\"{summary}",
     ] {
         folders.origins.set = vec![format!("git.commit_message_format={value}")];
         let error = folders.load().unwrap_err();

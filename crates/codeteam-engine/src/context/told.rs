@@ -298,6 +298,25 @@ fn chosen(asked: &Asked<'_>) -> Result<strategy::Choice, Error> {
     Ok(chosen)
 }
 
+/// The names of what a role would be shown, the most important first: for whoever can read the files
+/// where they are.
+pub(crate) fn named(asked: &Asked<'_>, most: usize) -> Result<Vec<String>, Error> {
+    let mut read = Attached::default();
+    documents::read(asked.assignment, &asked.place, &mut read)?;
+    let documents = read.documents.into_iter().map(|document| document.path);
+    let mut names: Vec<String> = documents.collect();
+    for part in chosen(asked)?.parts {
+        if let strategy::Body::Files(files) = part.body {
+            let there = files.into_iter().filter(|file| file.at.is_some());
+            names.extend(there.map(|file| file.path));
+        }
+    }
+    let mut seen = BTreeSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    names.truncate(most);
+    Ok(names)
+}
+
 /// The documents of the project, as a part.
 fn documents(
     asked: &Asked<'_>,

@@ -163,6 +163,26 @@ mod tests {
     }
 
     #[test]
+    fn of_many_who_want_the_same_name_one_gets_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let parent = folder.path().join("planning");
+        for n in 0..20 {
+            let name = format!("feature-{n:04}");
+            let start = std::sync::Barrier::new(4);
+            let got = std::thread::scope(|scope| {
+                let claims = [(); 4].map(|()| {
+                    scope.spawn(|| {
+                        start.wait();
+                        claim(&parent, &name).unwrap()
+                    })
+                });
+                claims.map(|claim| claim.join().unwrap())
+            });
+            assert_eq!(got.iter().filter(|got| **got).count(), 1, "{name}");
+        }
+    }
+
+    #[test]
     fn slugs_are_short_and_plain() {
         assert_eq!(slug("Add password reset!"), "add-password-reset");
         assert_eq!(slug("  ../../etc  "), "etc");

@@ -13,7 +13,7 @@ use codeteam_core::workflow::Delivery;
 use super::{Context, Error, Job, SCRATCH, now, oid, with_causes};
 use crate::artifacts;
 use crate::config::retired;
-use crate::git::{self, Expected, Oid, Strategy};
+use crate::git::{self, Expected, Oid, Repo, Strategy};
 use crate::tell::short;
 
 /// The file of a run's changes, in its folder.
@@ -90,9 +90,35 @@ fn forward(
         return Ok(None);
     }
     match repo.merge_into_checkout(target, Strategy::FastForward) {
-        Ok(_) => Ok(None),
+        Ok(merged) => Ok(astray(repo, branch, target, &merged.before)?),
         Err(error) => Ok(Some(with_causes(&error))),
     }
+}
+
+/// What was moved instead of the branch, if the user has left it meanwhile: git moves what is checked
+/// out at that moment. Nothing is lost by it, and how it is taken back is said.
+fn astray(
+    repo: &Repo,
+    branch: &str,
+    target: &Oid,
+    before: &Oid,
+) -> Result<Option<String>, git::Error> {
+    if let Some(now) = repo.read_ref(&git::reference(branch))?
+        && (now == *target || repo.is_ancestor(target, &now)?)
+    {
+        return Ok(None);
+    }
+    let head = repo.head()?;
+    let moved = head.branch.filter(|_| head.commit == *target);
+    let moved = moved.map_or("what was checked out".to_owned(), |name| {
+        format!("`{name}`")
+    });
+    Ok(Some(format!(
+        "`{branch}` was left while it was to be moved: {moved} is at {} now instead; \
+         `git reset --keep {}` there takes that back",
+        short(target.as_str()),
+        short(before.as_str())
+    )))
 }
 
 /// The run's own branch is no longer needed: its commits are on the user's. They are kept apart all
@@ -124,4 +150,38 @@ fn patch(job: &Job, target: &Oid, context: &Context<'_>) -> Result<Delivered, Er
     Ok(Delivered::Patch {
         file: shown.display().to_string(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::Signature;
+    use crate::git::fixture::Fixture;
+
+    #[test]
+    fn a_branch_that_was_left_meanwhile_is_not_said_to_have_moved() {
+        let fixture = Fixture::new();
+        let (repo, head) = fixture.open();
+        fixture.write("file", "work\n");
+        let tree = fixture.tree_of_checkout();
+        fixture.git(&fixture.main(), &["reset", "--quiet", "--hard"]);
+        let by = Signature {
+            identity: git::Identity::default(),
+            seconds: 0,
+        };
+        let work = repo.commit(&tree, &[&head.commit], "work", &by).unwrap();
+        let forward = || {
+            let merged = repo.merge_into_checkout(&work, Strategy::FastForward);
+            astray(&repo, "main", &work, &merged.unwrap().before).unwrap()
+        };
+        // Between the last look and the merge.
+        fixture.git(&fixture.main(), &["switch", "--quiet", "-c", "other"]);
+        let why = forward().unwrap();
+        assert!(why.contains("`other` is at"), "{why}");
+        assert!(why.contains("git reset --keep"), "{why}");
+        let main = repo.read_ref("refs/heads/main").unwrap();
+        assert_eq!(main, Some(head.commit.clone()));
+        fixture.git(&fixture.main(), &["switch", "--quiet", "main"]);
+        assert_eq!(forward(), None);
+    }
 }

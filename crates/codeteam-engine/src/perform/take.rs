@@ -93,9 +93,10 @@ fn keep(job: &Job, taken: &Taken, tree: &Oid, context: &Context<'_>) -> Result<(
         return Ok(());
     };
     let engine = context.engine;
-    let reference = match taken.on_branch {
-        true => git::reference(&job.branch),
-        false => session_ref(job.run.as_str()),
+    let reference = if taken.on_branch {
+        git::reference(&job.branch)
+    } else {
+        session_ref(job.run.as_str())
     };
     if taken.on_branch
         && let Some(folder) = engine.repo.checkout_of(&job.branch)?

@@ -180,8 +180,7 @@ pub(crate) fn closing(
     let exit = match stop {
         Stop::Ended(Outcome::Completed | Outcome::Skipped) => Exit::Done,
         Stop::Ended(_) => Exit::Failed,
-        Stop::Waiting(_) => Exit::Waiting,
-        Stop::Handed(_) => Exit::Waiting,
+        Stop::Waiting(_) | Stop::Handed(_) => Exit::Waiting,
         Stop::Limited(_) => Exit::Limited,
         Stop::Interrupted => Exit::Interrupted,
     };

@@ -3,21 +3,26 @@
 use std::fmt::Write as _;
 
 use codeteam_core::Run;
+use codeteam_core::frame::Tip;
 use codeteam_core::hands::Hands;
+use codeteam_core::ids::{Commit, RunId};
 use codeteam_core::message::Matter;
 use codeteam_core::rollup::{RunStatus, status};
-use codeteam_engine::Engine;
 use codeteam_engine::config::retired;
+use codeteam_engine::engine::Project;
 use codeteam_engine::git::{
-    self, Expected, Merged, MergedInto, Oid, Remote, Signature, Strategy, reference,
+    self, Expected, Head, Identity, Merged, MergedInto, Oid, Remote, Repo, Signature, Strategy,
+    reference,
 };
 use codeteam_engine::perform::{now, trailer};
-use codeteam_engine::{session, tell};
+use codeteam_engine::{rebuild, session, tell};
 
 use crate::cli::{RunName, Scene};
 use crate::exit::Exit;
 use crate::output::{self, Style, say};
 use crate::problem::Problem;
+
+const PARTIAL: &str = "`--partial` merges the tasks that are verified and committed so far";
 
 /// Arguments of `merge`.
 #[derive(Debug, clap::Args)]
@@ -46,9 +51,69 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
-    let engine = scene.with_runs()?;
+    let Some(engine) = scene.existing()? else {
+        let project = scene.project()?;
+        let (run, is_done) = rebuilt(args, &project)?;
+        let place = Place {
+            repo: &project.repo,
+            head: &project.head,
+            author: project.env.author.as_ref(),
+        };
+        return carry_out(scene, &Merge::of(args, place, &run, is_done)?);
+    };
     let run = engine.load(&engine.find_work(args.run.run.as_deref())?)?;
-    let merge = Merge::of(args, &engine, &run)?;
+    let is_done = status(&run) == RunStatus::Completed;
+    let place = Place {
+        repo: &engine.repo,
+        head: &engine.head,
+        author: engine.env.author.as_ref(),
+    };
+    carry_out(scene, &Merge::of(args, place, &run, is_done)?)
+}
+
+/// Without a log: as much of a run as its plan and its commits tell, and whether it is done.
+fn rebuilt(args: &Args, project: &Project) -> Result<(Run, bool), Problem> {
+    let plans = rebuild::plans(&project.repo, &project.head)?;
+    let wanted = args.run.run.as_deref();
+    let mut plans = plans.iter().filter(|found| match wanted {
+        None => found.branch.is_some(),
+        Some(name) => found.plan.plan_id == name || found.runs.iter().any(|r| r.contains(name)),
+    });
+    let Some(found) = plans.next() else {
+        return Err(Problem::from(codeteam_engine::engine::Error::NoRuns));
+    };
+    let newest = found.runs.last().unwrap_or(&found.plan.plan_id);
+    let Some((branch, tip)) = &found.branch else {
+        return Err(Problem::user(format!(
+            "{newest} has committed nothing that is not here already"
+        )));
+    };
+    if !found.is_finished() && !args.partial {
+        let counts = found.counts();
+        return Err(Problem::user(format!("{newest} is not done: {counts}")).hint(PARTIAL));
+    }
+    say(&format!(
+        "{}: the log (`.codeteam/state.db`) is gone; this goes by the plan and commit trailers",
+        Style::detect().yellow("note")
+    ));
+    let named = |oid: &Oid| Tip {
+        commit: Commit(oid.as_str().to_owned()),
+        ..Tip::default()
+    };
+    let run = Run {
+        id: RunId(newest.clone()),
+        goal: found.plan.description.clone(),
+        branch: branch.clone(),
+        // What is merged is what the checkout has not.
+        base: named(&project.head.commit),
+        tip: named(tip),
+        ..Run::default()
+    };
+    Ok((run, found.is_finished()))
+}
+
+fn carry_out(scene: &Scene, merge: &Merge<'_>) -> Result<Exit, Problem> {
+    let (args, run) = (merge.args, merge.run);
     let done = merge.merge()?;
     let deleted = args.delete_branch && merge.delete_branch()?;
     if !scene.json {
@@ -56,7 +121,8 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     }
     let pushed = match &merge.remote {
         Some(remote) => {
-            engine.repo.push(&merge.branch, remote).map_err(|error| {
+            let pushed = merge.place.repo.push(&merge.branch, remote);
+            pushed.map_err(|error| {
                 Problem::from(error).hint("everything else is done; only the push is not")
             })?;
             true
@@ -75,10 +141,19 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     Ok(Exit::Done)
 }
 
+/// Where a merge takes place.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    repo: &'a Repo,
+    head: &'a Head,
+    /// Who the environment says the user is.
+    author: Option<&'a Identity>,
+}
+
 /// A merge that has everything it needs.
 struct Merge<'a> {
     args: &'a Args,
-    engine: &'a Engine,
+    place: Place<'a>,
     run: &'a Run,
     /// What is merged.
     tip: Oid,
@@ -90,19 +165,19 @@ struct Merge<'a> {
 
 impl<'a> Merge<'a> {
     /// Finds everything that can be wrong before anything is touched.
-    fn of(args: &'a Args, engine: &'a Engine, run: &'a Run) -> Result<Self, Problem> {
+    fn of(args: &'a Args, place: Place<'a>, run: &'a Run, is_done: bool) -> Result<Self, Problem> {
         if run.tip == run.base {
             return Err(Problem::user(format!("{} has committed nothing", run.id)));
         }
-        if status(run) != RunStatus::Completed && !args.partial {
+        if !is_done && !args.partial {
             return Err(
                 Problem::user(format!("{} is not done: {}", run.id, tell::headline(run)))
-                    .hint("`--partial` merges the tasks that are verified and committed so far"),
+                    .hint(PARTIAL),
             );
         }
         let tip = Oid::parse(run.tip.commit.as_str())
             .ok_or_else(|| Problem::internal("the run's tip is no commit"))?;
-        let branch = engine.head.branch.clone().ok_or_else(|| {
+        let branch = place.head.branch.clone().ok_or_else(|| {
             Problem::user("HEAD is detached, so there is no branch to merge into")
                 .hint("`git switch` to the branch you want it in, then try again")
         })?;
@@ -111,7 +186,7 @@ impl<'a> Merge<'a> {
                 .hint("`git switch` to the branch you want it in, then try again"));
         }
         let remote = if args.push {
-            engine.repo.remote_for(&branch)?
+            place.repo.remote_for(&branch)?
         } else {
             None
         };
@@ -121,7 +196,7 @@ impl<'a> Merge<'a> {
         }
         Ok(Self {
             args,
-            engine,
+            place,
             run,
             tip,
             branch,
@@ -130,8 +205,8 @@ impl<'a> Merge<'a> {
     }
 
     fn merge(&self) -> Result<MergedInto, Problem> {
-        let repo = &self.engine.repo;
-        let here = &self.engine.head.commit;
+        let repo = self.place.repo;
+        let here = &self.place.head.commit;
         if repo.is_ancestor(&self.tip, here)? {
             return Ok(MergedInto {
                 before: here.clone(),
@@ -150,6 +225,15 @@ impl<'a> Merge<'a> {
                 Err(git::Error::NotFastForward { .. }) => {}
                 done => return done.map_err(|error| self.problem(error)),
             }
+        }
+        // What was squashed before is all there, though no commit of it is.
+        let head = self.place.head;
+        let is_all_there = |merged| matches!(merged, Merged::Clean { tree } if tree == head.tree);
+        if !self.args.no_ff && is_all_there(repo.merge_commits(&head.commit, &self.tip)?) {
+            return Ok(MergedInto {
+                before: here.clone(),
+                after: here.clone(),
+            });
         }
         let by = self.signature()?.identity;
         let message = self.args.message.clone().unwrap_or_else(|| {
@@ -181,16 +265,17 @@ impl<'a> Merge<'a> {
 
     /// What a session has made is in the checkout already: only the branch and the index follow.
     fn advanced(&self, to: &Oid) -> Result<Option<MergedInto>, Problem> {
-        let done = session::advance(self.engine, self.run, &self.branch, to)?;
+        let Place { repo, head, .. } = self.place;
+        let done = session::advance(repo, head, self.run, &self.branch, to)?;
         Ok(done.then(|| MergedInto {
-            before: self.engine.head.commit.clone(),
+            before: head.commit.clone(),
             after: to.clone(),
         }))
     }
 
     /// The same with a merge commit.
     fn advanced_by_merge(&self, message: &str) -> Result<Option<MergedInto>, Problem> {
-        let (repo, here) = (&self.engine.repo, &self.engine.head.commit);
+        let (repo, here) = (self.place.repo, &self.place.head.commit);
         if self.run.began_in != Hands::Session {
             return Ok(None);
         }
@@ -203,8 +288,8 @@ impl<'a> Merge<'a> {
 
     /// One commit of all: made first, and then the branch is moved forward to it.
     fn squash(&self) -> Result<MergedInto, Problem> {
-        let repo = &self.engine.repo;
-        let head = &self.engine.head;
+        let repo = self.place.repo;
+        let head = self.place.head;
         let tree = match repo.merge_commits(&head.commit, &self.tip)? {
             Merged::Clean { tree } => tree,
             Merged::Conflict { files } => {
@@ -234,7 +319,7 @@ impl<'a> Merge<'a> {
     fn all_in_one(&self) -> Result<String, Problem> {
         let base = Oid::parse(self.run.base.commit.as_str())
             .ok_or_else(|| Problem::internal("the run's base is no commit"))?;
-        let commits = self.engine.repo.commits_since(&base, &self.tip)?;
+        let commits = self.place.repo.commits_since(&base, &self.tip)?;
         let root = codeteam_core::ids::FramePath::root();
         let matter = self.run.frames.get(&root);
         let matter = matter.map(|frame| Matter::of(self.run, frame));
@@ -249,7 +334,10 @@ impl<'a> Merge<'a> {
     }
 
     fn signature(&self) -> Result<Signature, Problem> {
-        let identity = self.engine.identity()?.cloned();
+        let identity = match self.place.author {
+            Some(author) => Some(author.clone()),
+            None => self.place.repo.identity()?,
+        };
         let identity = identity.ok_or(codeteam_engine::engine::Error::NoIdentity)?;
         let seconds = i64::try_from(now().0 / 1_000).unwrap_or(0);
         Ok(Signature { identity, seconds })
@@ -270,7 +358,7 @@ impl<'a> Merge<'a> {
 
     /// Whether the run's branch is gone. Its commits are kept first.
     fn delete_branch(&self) -> Result<bool, Problem> {
-        let repo = &self.engine.repo;
+        let repo = self.place.repo;
         let own = reference(&self.run.branch);
         let is_own = own.starts_with("refs/heads/") && self.run.branch != self.branch;
         let found = repo.read_ref(&own)?;
@@ -310,7 +398,7 @@ impl<'a> Merge<'a> {
         if deleted {
             let kept = retired(self.run.id.as_str());
             say(&format!("  deleted {} (kept as {kept})", self.run.branch));
-        } else if let Ok(Some(found)) = self.engine.repo.read_ref(&reference(&self.run.branch))
+        } else if let Ok(Some(found)) = self.place.repo.read_ref(&reference(&self.run.branch))
             && self.run.branch != *branch
             && found != self.tip
         {
@@ -320,7 +408,7 @@ impl<'a> Merge<'a> {
             ));
         }
         if self.remote.is_none()
-            && let Ok(Some(remote)) = self.engine.repo.remote_for(branch)
+            && let Ok(Some(remote)) = self.place.repo.remote_for(branch)
         {
             let how = if remote.is_known {
                 String::new()
@@ -339,7 +427,7 @@ impl<'a> Merge<'a> {
         if self.remote.is_none() {
             return format!("git reset --keep {before}");
         }
-        let parents = self.engine.repo.commits_since(&done.before, &done.after);
+        let parents = self.place.repo.commits_since(&done.before, &done.after);
         let merges = parents
             .ok()
             .and_then(|commits| commits.first().map(|commit| commit.parents.len() > 1))

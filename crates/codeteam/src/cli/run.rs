@@ -172,7 +172,7 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
 }
 
 /// How long a session's server may take to let a run go.
-const LETS_GO: Duration = Duration::from_secs(60);
+const LETS_GO: Duration = Duration::from_mins(1);
 
 /// Takes a run from a session and goes on with workers.
 fn go_on(word: &str, args: &Args, scene: &Scene) -> Result<Exit, Problem> {

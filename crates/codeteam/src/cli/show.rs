@@ -4,7 +4,7 @@ use codeteam_core::frame::Stage;
 use codeteam_core::{Run, due, rollup, views};
 use codeteam_engine::tell;
 
-use crate::cli::{RunName, Scene, drive};
+use crate::cli::{RunName, Scene, drive, status};
 use crate::exit::Exit;
 use crate::output::{self, Style, out_line};
 use crate::problem::Problem;
@@ -17,7 +17,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
-    let engine = scene.with_runs()?;
+    let Some(engine) = scene.existing()? else {
+        return status::rebuilt_of(scene, args.run.run.as_deref());
+    };
     let run = engine.load(&engine.find(args.run.run.as_deref())?)?;
     if scene.json {
         output::json(&drive::value(&run))?;

@@ -154,7 +154,25 @@ fn paint(status: &str) -> String {
 /// Without a log: what the plan and the commits tell.
 fn rebuilt(scene: &Scene) -> Result<Exit, Problem> {
     let (repo, head) = Engine::discover(&scene.folder, &scene.env)?;
-    let plans = rebuild::plans(&repo, &head)?;
+    tell_of(scene, &rebuild::plans(&repo, &head)?)
+}
+
+/// The same of one run or plan, or the newest, which must be there.
+pub(crate) fn rebuilt_of(scene: &Scene, name: Option<&str>) -> Result<Exit, Problem> {
+    let (repo, head) = Engine::discover(&scene.folder, &scene.env)?;
+    let mut plans = rebuild::plans(&repo, &head)?;
+    if let Some(name) = name {
+        let is = |run: &String| run.contains(name);
+        plans.retain(|found| found.plan.plan_id == name || found.runs.iter().any(is));
+    }
+    plans.truncate(1);
+    if plans.is_empty() {
+        return Err(Problem::from(codeteam_engine::engine::Error::NoRuns));
+    }
+    tell_of(scene, &plans)
+}
+
+fn tell_of(scene: &Scene, plans: &[rebuild::Found]) -> Result<Exit, Problem> {
     if scene.json {
         let found: Vec<serde_json::Value> = plans
             .iter()
@@ -179,7 +197,7 @@ fn rebuilt(scene: &Scene) -> Result<Exit, Problem> {
     say(
         "the log (`.codeteam/state.db`) is gone; this is rebuilt from the plans, the reports and commit trailers",
     );
-    for found in &plans {
+    for found in plans {
         plan(found)?;
     }
     Ok(Exit::Done)

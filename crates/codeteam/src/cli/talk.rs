@@ -95,14 +95,14 @@ pub(crate) fn drive(
     engine: &Arc<Engine>,
     task: Task,
     interrupt: Cancel,
-    manner: Manner<'_>,
+    Manner { source, streams }: Manner<'_>,
 ) -> Result<(RunId, Stop), Problem> {
     let screen = Screen::new()
         .map_err(|e| Problem::environment("could not make a pipe").caused_by(&e))
         .map(Arc::new)?;
     let above = Arc::clone(&screen);
     let progress = Progress::new(Style::detect(), scene.detail)
-        .with_person(manner.streams, Box::new(move |text| above.say(text)));
+        .with_person(streams, Box::new(move |text| above.say(text)));
     let progress = Arc::new(progress);
     let desk = Arc::new(Desk::new(Arc::clone(&screen), interrupt.clone()));
     let observer: Arc<dyn Observer> =
@@ -131,7 +131,7 @@ pub(crate) fn drive(
         screen: &screen,
         progress: &progress,
         style: Style::detect(),
-        source: manner.source,
+        source,
     }
     .attend();
     if attended.is_err() {

@@ -3,6 +3,8 @@
 mod assigned;
 mod ended;
 
+use std::fmt::Write as _;
+
 use codeteam_core::Run;
 use codeteam_core::effect::{Effect, Waiting};
 use codeteam_core::frame::{Frame, Question, QuestionKind};
@@ -195,13 +197,25 @@ pub(super) fn design(design: &Design) -> String {
         ("Warnings", &design.warnings),
     ] {
         if !lines.is_empty() {
-            text.push_str(&format!("\n\n{heading}:\n- {}", lines.join("\n- ")));
+            let _ = write!(text, "\n\n{heading}:\n- {}", lines.join("\n- "));
         }
     }
     for interface in &design.interfaces {
-        text.push_str(&format!("\n\nInterface: {interface}"));
+        let _ = write!(text, "\n\nInterface: {interface}");
     }
     text
+}
+
+/// What is to be built: as an analyst has confirmed it, or else as the user has answered.
+pub(super) fn requirements(confirmed: Option<&str>, answers: &[(Vec<String>, String)]) -> String {
+    if let Some(confirmed) = confirmed {
+        return confirmed.to_owned();
+    }
+    let said = answers.iter().map(|(asked, answer)| {
+        let asked = asked.join("\n- ");
+        format!("Asked:\n- {asked}\nThe user said: {answer}")
+    });
+    said.collect::<Vec<_>>().join("\n\n")
 }
 
 /// How often a change was rejected in a row.

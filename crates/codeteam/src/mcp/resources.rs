@@ -13,7 +13,7 @@ use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 use serde_json::Value;
 
-use super::expected::View;
+use super::expected::{View, design, requirements};
 use super::history::History;
 use super::team::Team;
 
@@ -117,13 +117,17 @@ fn planned(run: &Run) -> String {
         return plan::to_yaml(plan, None, &runs, |task| run.task_status(task));
     }
     let root = run.frames.get(&FramePath::root());
-    let requirements = root.and_then(|f| f.outputs.requirements.as_deref());
-    let design = root.and_then(|f| f.outputs.whole_design());
+    let outputs = root.map(|f| &f.outputs);
+    let requirements =
+        outputs.map(|outputs| requirements(outputs.requirements.as_deref(), &outputs.answers));
+    let whole = root.and_then(|f| f.outputs.whole_design());
     format!(
         "# {}\n\n## Requirements\n\n{}\n\n## Design\n\n{}\n",
         run.goal,
-        requirements.unwrap_or("Not confirmed yet."),
-        design.map_or_else(|| "None yet.".to_owned(), |d| super::expected::design(&d)),
+        requirements
+            .filter(|text| !text.is_empty())
+            .unwrap_or_else(|| "Not confirmed yet.".to_owned()),
+        whole.map_or_else(|| "None yet.".to_owned(), |whole| design(&whole)),
     )
 }
 

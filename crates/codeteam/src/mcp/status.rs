@@ -8,7 +8,7 @@ use codeteam_core::views::{self, Seven};
 use serde_json::{Value, json};
 
 use super::answer::Answer;
-use super::expected::View;
+use super::expected::{View, requirements};
 use super::history;
 
 /// The first paragraph of an answer: what to do.
@@ -21,7 +21,9 @@ pub(super) fn opening(answer: &Answer) -> &str {
 pub(super) fn status(view: &View<'_>, expected: &Answer) -> Answer {
     let run = view.run;
     let frame = current(run);
-    let requirements = frame.and_then(|f| f.outputs.requirements.clone());
+    let outputs = frame.map(|f| &f.outputs);
+    let requirements =
+        outputs.map(|outputs| requirements(outputs.requirements.as_deref(), &outputs.answers));
     let design = frame.and_then(|f| f.outputs.whole_design());
     let (entries, _) = view.history.told(None, None);
     let state = views::seven(run);
@@ -65,11 +67,9 @@ fn role(run: &Run, state: Seven) -> Option<String> {
     if matches!(state, Seven::Complete | Seven::Aborted) {
         return None;
     }
-    let slots = current(run).into_iter().flat_map(|frame| &frame.slots);
-    slots
-        .filter_map(|slot| match &slot.work {
-            Work::Role(name) => Some(name.0.clone()),
-            _ => None,
-        })
-        .next()
+    let slots = &current(run)?.slots;
+    slots.iter().find_map(|slot| match &slot.work {
+        Work::Role(name) => Some(name.0.clone()),
+        _ => None,
+    })
 }

@@ -117,7 +117,7 @@ impl Team {
     /// How the task stands. A run that nobody leads is taken up.
     pub(super) fn look(&self, label: &str) -> Result<Standing, Answer> {
         let _one = lock(&self.acting);
-        self.standing(label).map_err(|error| trouble(error))
+        self.standing(label).map_err(trouble)
     }
 
     fn standing(&self, label: &str) -> Result<Standing, Error> {
@@ -140,14 +140,14 @@ impl Team {
             return Ok(Standing::None);
         };
         if engine.load(&id)?.hands != Hands::Session {
-            let seen = Seen::new(&engine, id, String::new(), call)?;
+            let seen = Seen::new(&engine, &id, String::new(), call)?;
             return Ok(Standing::Seen(Box::new(seen)));
         }
         match Session::attach(&engine, &id, label) {
             Ok(session) => Ok(Standing::Led(self.lead(&engine, session))),
             Err(driver::Error::Store(store::Error::Held { pid, label, .. })) => {
                 let holder = format!("`{label}` (process {pid})");
-                let seen = Seen::new(&engine, id, holder, call)?;
+                let seen = Seen::new(&engine, &id, holder, call)?;
                 Ok(Standing::Seen(Box::new(seen)))
             }
             Err(error) => Err(error.into()),

@@ -44,7 +44,7 @@ pub(super) struct Submit {
 
 /// An answer: an object, or the text of one, as some models write it.
 #[derive(Debug, Deserialize)]
-#[serde(untagged, expecting = "an object")]
+#[serde(untagged, expecting = "it must be an object")]
 pub(super) enum Submitted {
     Object(JsonObject),
     Text(String),
@@ -114,8 +114,9 @@ pub(super) fn read(name: &str, arguments: Option<JsonObject>) -> Result<Call, Er
 fn of<T: DeserializeOwned>(tool: &str, mut arguments: JsonObject) -> Result<T, ErrorData> {
     // Some clients send what is left out as `null`.
     arguments.retain(|_, value| !value.is_null());
-    serde_json::from_value(Value::Object(arguments)).map_err(|error| {
-        let text = format!("the arguments of `{tool}` do not fit: {error}");
+    serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
+        let (path, inner) = (error.path(), error.inner());
+        let text = format!("the arguments of `{tool}` do not fit: at `{path}`: {inner}");
         ErrorData::invalid_params(text, None)
     })
 }

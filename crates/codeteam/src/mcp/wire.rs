@@ -130,8 +130,9 @@ where
             return None;
         }
         let message = match parse(line) {
-            Ok(message) => message?,
-            Err((error, id)) => {
+            Parsed::Message(message) => *message,
+            Parsed::Nothing => return None,
+            Parsed::Wrong(error, id) => {
                 self.tell(error, id);
                 return None;
             }
@@ -235,32 +236,36 @@ async fn put<W: AsyncWrite + Unpin>(
     write.flush().await
 }
 
-/// A line as a message; or what is wrong with it, and of which request that is said.
-#[expect(
-    clippy::type_complexity,
-    reason = "used once, and the two parts have no other name"
-)]
-fn parse(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, (ErrorData, Option<RequestId>)> {
+/// What a line is.
+enum Parsed {
+    Message(Box<ClientJsonRpcMessage>),
+    /// Nothing that is of any concern here.
+    Nothing,
+    /// Nothing that can be read: what is wrong with it, and of which request that is said.
+    Wrong(ErrorData, Option<RequestId>),
+}
+
+fn parse(line: &[u8]) -> Parsed {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
     let wrong = match serde_json::from_slice(line) {
-        Ok(message) => return Ok(Some(message)),
+        Ok(message) => return Parsed::Message(Box::new(message)),
         Err(wrong) => wrong,
     };
     let value: Value = match serde_json::from_slice(line) {
         Ok(value) => value,
         Err(wrong) => {
             let text = format!("this is no JSON: {wrong}");
-            return Err((ErrorData::parse_error(text, None), None));
+            return Parsed::Wrong(ErrorData::parse_error(text, None), None);
         }
     };
     let id = value.get("id");
     if id.is_none() && value.get("method").is_some_and(Value::is_string) {
         // A notification of a kind that is not known: others speak other protocols.
-        return Ok(None);
+        return Parsed::Nothing;
     }
     let id = id.and_then(|id| serde_json::from_value(id.clone()).ok());
     let text = format!("this is no message of the protocol: {wrong}");
-    Err((ErrorData::invalid_request(text, None), id))
+    Parsed::Wrong(ErrorData::invalid_request(text, None), id)
 }
 
 impl Ends {

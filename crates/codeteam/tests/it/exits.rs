@@ -4,13 +4,13 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::project::Project;
-use crate::samples::THREE_TASKS;
+use crate::samples::{ONE_TASK, THREE_TASKS};
 
 /// A script whose coder waits for a file before it does its work.
 pub(crate) fn waiting_for(file: &str) -> String {
     let wait =
         format!("    do:\n      - text: waiting now\n      - wait_for: {{ path: {file} }}\n");
-    let (before, coder) = THREE_TASKS
+    let (before, coder) = ONE_TASK
         .rsplit_once("  - match: { role: coder }\n    do:\n")
         .unwrap();
     format!("{before}  - match: {{ role: coder }}\n{wait}{coder}")
@@ -19,7 +19,7 @@ pub(crate) fn waiting_for(file: &str) -> String {
 #[test]
 fn done_is_0_and_failed_is_1() {
     let project = Project::new();
-    let script = project.script(THREE_TASKS);
+    let script = project.script(ONE_TASK);
     project.run(&["run", "x", "--script", &script]).expect(0);
     let script =
         project.script("version: 1\nplays: [ { do: [ { submit: { blocked: No idea how } } ] } ]\n");
@@ -81,7 +81,7 @@ fn interrupted_is_130_and_nothing_is_left_running() {
             .says(&["go on: codeteam resume"]);
         std::fs::write(&go, "").unwrap();
         project.paste(&done.commands("go on")[0]).expect(0);
-        assert_eq!(project.made("two.txt"), "right");
+        assert_eq!(project.made("one.txt"), "done");
     }
 }
 
@@ -111,7 +111,7 @@ fn a_second_interrupt_ends_it_at_once_and_resume_finds_nothing_left() {
 #[test]
 fn a_check_under_way_is_ended_too() {
     let project = Project::new();
-    let script = project.script(THREE_TASKS);
+    let script = project.script(ONE_TASK);
     project.config(&format!("verification:\n  commands:\n    - {{ name: slow, command: 'echo checking now; while [ ! -e {} ]; do sleep 0.01; done' }}\n", project.go().display()));
     let mut run = project.start(&["-v", "run", "x", "--script", &script]);
     run.until("checking now");
@@ -125,14 +125,14 @@ fn a_check_under_way_is_ended_too() {
 #[test]
 fn json_is_all_there_is_on_standard_output() {
     let project = Project::new();
-    let script = project.script(THREE_TASKS);
+    let script = project.script(ONE_TASK);
     let run = project.json(&["run", "x", "--script", &script, "--json"]);
     let id = run["run"].as_str().unwrap();
     for (args, key) in [
         (&["status", id][..], "tasks"),
         (&["show"], "branch"),
         (&["diff"], "diff"),
-        (&["diff", "--task", "two"], "files"),
+        (&["diff", "--task", "one"], "files"),
         (&["resume"], "status"),
         (&["prune"], "removed"),
         (&["merge"], "after"),

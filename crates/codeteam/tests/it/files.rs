@@ -171,6 +171,8 @@ fn a_lost_log_is_rebuilt_from_plan_and_commits() {
         status.stdout
     );
     assert!(status.stdout.contains(&done_on), "{}", status.stdout);
+    let merge = project.run(&["merge"]).expect(2);
+    merge.says(&["is not done: 1 of 3 tasks", "--partial"]);
     let json = project.json(&["status", "--json"]);
     assert_eq!(json[0]["tasks"]["one"], "completed");
     assert!(

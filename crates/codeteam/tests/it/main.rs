@@ -26,6 +26,7 @@ mod kill;
 mod licences;
 mod live;
 mod map;
+mod mcp;
 mod merging;
 mod misbehaviour;
 mod owners;

@@ -126,6 +126,21 @@ fn a_run_that_is_not_done_only_in_part() {
 }
 
 #[test]
+fn what_a_run_whose_log_is_lost_has_committed_is_merged_too() {
+    let project = done();
+    let shown = project.shown();
+    for file in ["state.db", "state.db-wal", "state.db-shm"] {
+        let _ = std::fs::remove_file(project.path(&format!(".codeteam/{file}")));
+    }
+    let show = project.run(&["show"]).expect(0);
+    assert!(show.stdout.contains("3 of 3 tasks done"), "{}", show.stdout);
+    let merged = project.run(&["merge"]).expect(0);
+    merged.says(&["is gone", "main is at", "with everything of"]);
+    assert_eq!(project.git(&["rev-parse", "HEAD"]), shown["tip"]);
+    assert!(!project.path(".codeteam/state.db").exists());
+}
+
+#[test]
 fn all_of_it_in_one_commit() {
     let project = done();
     let before = project.git(&["rev-parse", "HEAD"]);
@@ -153,6 +168,10 @@ fn all_of_it_in_one_commit() {
     // There is nothing more to bring.
     let again = project.run(&["merge", "--squash"]).expect(0);
     again.says(&["main has everything of"]).lacks(&["undo"]);
+    let squashed = project.git(&["rev-parse", "HEAD"]);
+    let again = project.run(&["merge"]).expect(0);
+    again.says(&["main has everything of"]).lacks(&["undo"]);
+    assert_eq!(project.git(&["rev-parse", "HEAD"]), squashed);
     project
         .run(&["merge", "--squash", "--no-ff"])
         .expect(2)

@@ -8,7 +8,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use crate::exits::waiting_for;
 use crate::live::Live;
 use crate::project::Project;
-use crate::samples::THREE_TASKS;
+use crate::samples::{ONE_TASK, TWO_TASKS};
 
 /// Makes every heartbeat too old, so that no test has to wait for one to become so.
 const STALE: (&str, &str) = ("CODETEAM_LEASE_STALE_MS", "-1");
@@ -49,13 +49,13 @@ fn have_ended(handles: &[OwnedFd]) {
     }
 }
 
-/// The run is whole: done, three commits, and a log that tells it all once.
+/// The run is whole: done, committed once, and a log that tells it all once.
 #[track_caller]
 fn is_whole(project: &Project) {
     let run = project.shown();
     assert_eq!(run["status"], "completed");
     let branch = run["branch"].as_str().unwrap();
-    assert_eq!(project.trees(branch).len(), 3);
+    assert_eq!(project.trees(branch).len(), 1);
     let log = format!(".codeteam/runs/{}/log.jsonl", run["run"].as_str().unwrap());
     let numbers: Vec<u64> = project
         .read(&log)
@@ -127,7 +127,7 @@ fn a_hung_one_with_a_worker_is_fenced() {
 #[test]
 fn a_hung_one_that_only_waits_is_fenced() {
     let project = Project::new();
-    let script = project.script(THREE_TASKS);
+    let script = project.script(ONE_TASK);
     let args = [
         "run",
         "x",
@@ -151,7 +151,7 @@ fn a_hung_one_that_only_waits_is_fenced() {
 fn a_killed_one_leaves_no_worker_that_the_next_one_does_not_find() {
     for hang in ["hang: true", "hang: { ignore_term: true }"] {
         let project = Project::new();
-        let script = THREE_TASKS.replacen(
+        let script = ONE_TASK.replacen(
             "  - match: { role: coder }\n    do:\n",
             &format!(
                 "  - match: {{ role: coder, task: one }}\n    do:\n      - run: setsid sleep 1000 >/dev/null 2>&1 &\n      - text: hanging now\n      - {hang}\n"
@@ -163,7 +163,7 @@ fn a_killed_one_leaves_no_worker_that_the_next_one_does_not_find() {
         run.until("hanging now");
         run.kill();
         // A script is read anew by every worker.
-        project.script(THREE_TASKS);
+        project.script(ONE_TASK);
         project.run(&["resume"]).expect(0);
         is_whole(&project);
     }
@@ -181,7 +181,7 @@ fn a_worker_dies_with_codeteam() {
 #[test]
 fn two_runs_go_side_by_side() {
     let project = Project::new();
-    let script = project.script(THREE_TASKS);
+    let script = project.script(TWO_TASKS);
     // With the same goal, in the same second: neither may take the other's name or plan.
     let runs = ["twin", "twin"].map(|goal| project.start(&["run", goal, "--script", &script]));
     for run in runs {
@@ -191,7 +191,7 @@ fn two_runs_go_side_by_side() {
     for run in all.as_array().unwrap() {
         assert_eq!(run["status"], "completed", "{run}");
         let branch = format!("codeteam/{}", run["run"].as_str().unwrap());
-        assert_eq!(project.trees(&branch).len(), 3);
+        assert_eq!(project.trees(&branch).len(), 2);
     }
     assert_eq!(all.as_array().unwrap().len(), 2);
     assert!(project.worktrees().is_empty());

@@ -204,12 +204,12 @@ fn files_tell_what_was_judged_round_by_round() {
             "# Coder Log: one",
             "## Round 1: code",
             "First thing",
-            "Proof, as claimed: I ran it",
+            "Proof, as claimed:\n\n> I ran it",
             "- Is it enough",
-            "- tests: failed\n  one.txt:1 does not say one",
-            "### Verdict of architecture: rejected\n\nNo\n- Wrong place (one.txt)",
-            "### Verdict of security: rejected\n\nIt holds a key\n",
-            "### ada answered `reject`: Refactor this",
+            "- tests: failed\n  > one.txt:1 does not say one",
+            "### Verdict of architecture: rejected\n\n> No\n- Wrong place (one.txt)",
+            "### Verdict of security: rejected\n\n> It holds a key\n",
+            "### ada answered `reject`\n\n> Refactor this",
         ],
     );
     assert!(

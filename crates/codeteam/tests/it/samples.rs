@@ -90,7 +90,7 @@ pub(crate) const ONE_TASK: &str = r#"
 version: 1
 plays:
   - match: { role: planner }
-    do: [ { submit: { plan: { description: One, tasks: [ { id: one, files: [one.txt] } ] } } } ]
+    do: [ { submit: { plan: { description: One, tasks: [ { id: one, title: First, files: [one.txt] } ] } } } ]
   - match: { role: coder }
     do:
       - write: { path: one.txt, content: "done\n" }

@@ -1,12 +1,12 @@
 //! Whatever state the user's repository is in, a run starts from a commit and disturbs nothing.
 
 use crate::project::{Done, Project};
-use crate::samples::THREE_TASKS;
+use crate::samples::{ONE_TASK, THREE_TASKS};
 
 #[test]
 fn uncommitted_changes_and_a_detached_head_are_said_and_left() {
     let project = Project::new();
-    let script = project.script(THREE_TASKS);
+    let script = project.script(ONE_TASK);
     project.git(&["checkout", "--quiet", "--detach"]);
     project.write("hello.txt", "changed\n");
     project.write("staged.txt", "staged\n");
@@ -25,7 +25,7 @@ fn uncommitted_changes_and_a_detached_head_are_said_and_left() {
 #[test]
 fn quiet_says_nothing_of_it() {
     let project = Project::new();
-    let script = project.script(THREE_TASKS);
+    let script = project.script(ONE_TASK);
     project.write("untracked.txt", "mine\n");
     let done = project
         .run(&["run", "x", "--script", &script, "--quiet", "--json"])
@@ -40,7 +40,7 @@ fn quiet_says_nothing_of_it() {
 #[test]
 fn without_a_home_there_is_no_place_for_worktrees() {
     let project = Project::new();
-    let script = project.script(THREE_TASKS);
+    let script = project.script(ONE_TASK);
     let mut command = project.codeteam(&["run", "x", "--script", &script]);
     command.env("GIT_AUTHOR_NAME", "Ada");
     command.env("GIT_AUTHOR_EMAIL", "ada@example.org");
@@ -53,7 +53,7 @@ fn without_a_home_there_is_no_place_for_worktrees() {
 #[test]
 fn goals_are_any_text() {
     let project = Project::new();
-    let script = project.script(THREE_TASKS);
+    let script = project.script(ONE_TASK);
     for (goal, ending) in [
         ("日本語", "_run"),
         ("--dashed", "_dashed"),
@@ -70,20 +70,20 @@ fn goals_are_any_text() {
 #[test]
 fn a_lock_left_on_the_index_disturbs_nothing() {
     let project = Project::new();
-    let script = project.script(THREE_TASKS);
+    let script = project.script(ONE_TASK);
     project.write(".git/index.lock", "");
     project.run(&["run", "x", "--script", &script]).expect(0);
     assert!(
         project.path(".git/index.lock").exists(),
         "not ours to remove"
     );
-    assert_eq!(project.made("two.txt"), "right");
+    assert_eq!(project.made("one.txt"), "done");
 }
 
 #[test]
 fn a_branch_that_exists_is_not_touched() {
     let project = Project::new();
-    let script = project.script(THREE_TASKS);
+    let script = project.script(ONE_TASK);
     let head = project.git(&["rev-parse", "HEAD"]);
     // Whenever in the next minutes the run starts, its first name is taken.
     let now = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC);
@@ -107,7 +107,7 @@ fn a_branch_that_exists_is_not_touched() {
 #[test]
 fn a_linked_worktree_is_a_place_to_start_from() {
     let project = Project::new();
-    let script = project.script(THREE_TASKS);
+    let script = project.script(ONE_TASK);
     let linked = project.home().join("linked");
     let linked = linked.to_str().unwrap();
     project.git(&["worktree", "add", "--quiet", "-b", "side", linked]);
@@ -116,12 +116,9 @@ fn a_linked_worktree_is_a_place_to_start_from() {
     assert_eq!(run["status"], "completed");
     assert_eq!(project.checkout(), before);
     let branch = run["branch"].as_str().unwrap();
-    assert_eq!(
-        project.git(&["show", &format!("{branch}:two.txt")]),
-        "right"
-    );
+    assert_eq!(project.git(&["show", &format!("{branch}:one.txt")]), "done");
     project.run(&["-C", linked, "merge"]).expect(0);
-    assert!(project.home().join("linked/two.txt").exists());
+    assert!(project.home().join("linked/one.txt").exists());
     assert_eq!(project.checkout(), before);
 }
 

@@ -131,14 +131,16 @@ fn the_whole_conversation_and_the_coding_loop() {
     assert_eq!(answers[0], "Shell,\nand quiet");
     assert_eq!(answers[1], "/save_plan Ada, and no more questions");
 
-    let args = ["run", "--workflow", "codeteam", "--script", &script];
+    the_coding_loop(&project, &script);
+}
+
+/// The plan that was accepted is carried out, and every change judged.
+fn the_coding_loop(project: &Project, script: &str) {
+    let args = ["run", "--workflow", "codeteam", "--script", script];
     let mut run = project.terminal_with(
         &args,
         &[
-            (
-                "EDITOR",
-                &self::editor(&project, "echo 'echo by hand' >> \"$1\""),
-            ),
+            ("EDITOR", &editor(project, "echo 'echo by hand' >> \"$1\"")),
             ("PAGER", "cat; echo LESS is $LESS"),
         ],
     );
@@ -162,11 +164,7 @@ fn the_whole_conversation_and_the_coding_loop() {
     run.line("/reject_changes Say it louder");
     run.shows(&["Is this change what you want?", "judge task-001> "]);
     run.line("/edit");
-    run.shows(&[
-        "the change is in ",
-        "+echo by hand",
-        "handed back: greet.sh",
-    ]);
+    run.shows(&["the change is in", "+echo by hand", "handed back: greet.sh"]);
     run.shows(&["Is this change what you want?", "judge task-001> "]);
     run.line("/report");
     run.until("# Verification Report for Task: task-001");

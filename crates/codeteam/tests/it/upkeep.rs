@@ -2,7 +2,7 @@
 
 use crate::exits::waiting_for;
 use crate::project::Project;
-use crate::samples::THREE_TASKS;
+use crate::samples::{ONE_TASK, THREE_TASKS};
 
 /// A run that failed with work in its worktree: on no branch, and dear.
 fn failed() -> Project {
@@ -188,7 +188,7 @@ fn a_followed_log_ends_with_the_run() {
 #[test]
 fn a_followed_log_says_when_nobody_drives() {
     let project = Project::new();
-    let script = project.script(THREE_TASKS);
+    let script = project.script(ONE_TASK);
     let args = ["run", "x", "--script", &script, "--max-attempts", "2"];
     project.run(&args).expect(4);
     let mut follow = project.start(&["log", "-f"]);
@@ -201,7 +201,7 @@ fn a_followed_log_says_when_nobody_drives() {
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
     let project = Project::new();
-    let script = project.script(THREE_TASKS);
+    let script = project.script(ONE_TASK);
     project.run(&["run", "x", "--script", &script]).expect(0);
     let done = project.paste("codeteam log | head -n 1");
     assert_eq!(done.stderr, "");
@@ -211,7 +211,7 @@ fn a_reader_that_goes_away_is_no_error() {
 #[test]
 fn runs_are_found_by_a_part_of_their_name() {
     let project = Project::new();
-    let script = project.script(THREE_TASKS);
+    let script = project.script(ONE_TASK);
     for goal in ["paint the fence", "paint the door"] {
         project.run(&["run", goal, "--script", &script]).expect(0);
     }

@@ -229,7 +229,7 @@ fn a_project_may_want_to_be_asked_before_commits() {
     asks(
         STEPS,
         AsksBefore::First,
-        &expect![[r#"
+        &expect![[r"
             flow
             at most 100 steps, then it fails
 
@@ -248,7 +248,7 @@ fn a_project_may_want_to_be_asked_before_commits() {
             ✓ commit          commit to the run's branch
                               → done
                               ↩ on_conflict → code ↑
-        "#]],
+        "]],
     );
 }
 

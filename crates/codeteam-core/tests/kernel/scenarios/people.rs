@@ -28,14 +28,14 @@ steps:
                   ---
                   run/one commit goes";
     let start = Start::of(asks).plan("one: a.rs\ntwo: b.rs");
-    expect![[r#"
+    expect![[r"
         > run/one commit goes
           c1 committed: README.md=0,a.rs=1: one: Do one
           run/one ended: completed
           run/two leaves out ask
           run/two at commit.1 (next)
           run/two:commit.1.0.1#6 started: rebase
-    "#]]
+    "]]
     .assert_eq(&play(&start, script));
 }
 

@@ -349,7 +349,7 @@ fn what_rejections_have_in_common_is_told() {
     let rejected = |rounds: &[&str]| {
         let mut script = DESIGNED.to_owned();
         for (round, line) in rounds.iter().enumerate() {
-            script.push_str(&format!("\nrun code writes a.rs={round}\n{line}"));
+            script = format!("{script}\nrun code writes a.rs={round}\n{line}");
         }
         let (world, _) = play_out(&start(), &script);
         pattern(&world.run.frames[&codeteam_core::ids::FramePath::root()])

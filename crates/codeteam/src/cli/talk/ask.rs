@@ -354,6 +354,16 @@ fn meaning(kind: QuestionKind, answer: &str) -> &'static str {
     }
 }
 
+/// Whether an answer takes a change as it is, whatever is held against it. It goes by what the
+/// answer does; its name is the workflow's.
+pub(super) fn accepts(run: &Run, question: &Question, answer: &str) -> bool {
+    question.kind == QuestionKind::Step && written(run, question, answer).is_some_and(takes)
+}
+
+fn takes(answer: &Answer) -> bool {
+    !(answer.rejects || answer.edits || answer.reverts) && answer.next != Target::Fail
+}
+
 /// Whether a planner asks, who owes a plan.
 fn is_planner(run: &Run, question: &Question) -> bool {
     let Some(StepKind::Role(role)) = run.step(&question.id.step).map(|step| &step.kind) else {
@@ -412,6 +422,26 @@ mod tests {
         );
         asked.put("diff", "", "", Act::Diff);
         asked
+    }
+
+    #[test]
+    fn what_takes_a_change_is_known_by_what_it_does() {
+        let answer = |name: &str, next, rejects| Answer {
+            name: name.to_owned(),
+            next,
+            rejects,
+            resets: false,
+            edits: false,
+            reverts: false,
+        };
+        assert!(takes(&answer("ship", Target::Done, false)));
+        assert!(!takes(&answer("accept", Target::Fail, false)));
+        assert!(!takes(&answer("approve", Target::Done, true)));
+        let edits = Answer {
+            edits: true,
+            ..answer("ship", Target::Done, false)
+        };
+        assert!(!takes(&edits));
     }
 
     #[test]

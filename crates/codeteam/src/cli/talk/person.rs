@@ -10,7 +10,7 @@ use codeteam_core::plan::Plan;
 use codeteam_engine::proposal::{self, Proposal};
 use codeteam_engine::{Engine, artifacts};
 
-use super::ask::{Act, Asked, Taken, Text};
+use super::ask::{Act, Asked, Taken, Text, accepts};
 use super::desk::{Desk, Next};
 use super::screen::Screen;
 use super::source::Source;
@@ -323,7 +323,7 @@ impl Person<'_> {
     fn is_sure(&mut self, run: &Run, question: &Question, answer: &str) -> Result<bool, Problem> {
         let frame = run.frames.get(&question.id.frame);
         let failing = frame.map_or(0, shown::failing);
-        if failing == 0 || !matches!(answer, "accept" | "approve") {
+        if failing == 0 || !accepts(run, question, answer) {
             return Ok(true);
         }
         let what = if failing == 1 {

@@ -8,7 +8,7 @@ use codeteam_core::session;
 use codeteam_core::submission::Change;
 use serde_json::{Value, json};
 
-use super::{View, design};
+use super::{View, design, requirements};
 use crate::mcp::answer::Answer;
 use crate::mcp::evidence;
 
@@ -39,7 +39,7 @@ impl View<'_> {
             Value::Null
         };
         let reviewing = told.claimed.as_ref().filter(|_| judges).map(claimed);
-        let requirements = told.requirements.clone().unwrap_or_default();
+        let requirements = requirements(told.requirements.as_deref(), &told.answers);
         let context = context(&told);
         let answer = self
             .of_run(Answer::new("role_assignment", opening(&told)))
@@ -140,11 +140,16 @@ fn failure(frame: &Frame) -> String {
     lines.join("\n")
 }
 
-/// What must be mended.
+/// What must be mended: what was said, and the findings that it does not name already.
 fn feedback(told: &Assignment) -> String {
-    let findings = told.findings.iter().map(evidence::finding);
-    let said = told.feedback.iter().cloned();
-    said.chain(findings).collect::<Vec<_>>().join("\n")
+    let mut lines = told.feedback.clone();
+    for finding in &told.findings {
+        let name = format!("{}:", finding.id);
+        if !told.feedback.iter().any(|said| said.contains(&name)) {
+            lines.push(evidence::finding(finding));
+        }
+    }
+    lines.join("\n")
 }
 
 /// What was wrong with what a gatekeeper said before.

@@ -7,7 +7,7 @@ use codeteam_core::session;
 use codeteam_engine::artifacts;
 use serde_json::json;
 
-use super::{View, design, last_rejection};
+use super::{View, design, last_rejection, requirements};
 use crate::mcp::answer::Answer;
 
 impl View<'_> {
@@ -46,7 +46,10 @@ impl View<'_> {
         let files = files
             .map(|change| change.files.as_slice())
             .unwrap_or_default();
-        let requirements = root.and_then(|f| f.outputs.requirements.as_deref());
+        let outputs = root.map(|f| &f.outputs);
+        let requirements = outputs
+            .map(|outputs| requirements(outputs.requirements.as_deref(), &outputs.answers))
+            .unwrap_or_default();
         let whole = root.and_then(|f| f.outputs.whole_design());
         let whole = whole.as_ref().map(design).unwrap_or_default();
         let gates = root
@@ -72,13 +75,13 @@ impl View<'_> {
             .with("summary", json!(summary))
             .always("iterations", json!(root.map_or(0, |f| f.round)))
             .always("files_changed", json!(files))
-            .always("requirements", json!(requirements.unwrap_or_default()))
+            .always("requirements", json!(requirements))
             .always("design", json!(whole))
             .with("git_branch", json!(self.branch()))
             .with("run_path", json!(self.path()))
             .part("What was done", summary)
             .list("Files", files.iter().map(String::as_str))
-            .part("Requirements", requirements.unwrap_or_default())
+            .part("Requirements", &requirements)
             .part("Details", &format!("{}/summary.md", self.path()))
     }
 

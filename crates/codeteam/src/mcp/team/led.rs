@@ -1,5 +1,6 @@
 //! One run: led by this process, or seen from outside.
 
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -197,12 +198,12 @@ pub(in crate::mcp) struct Seen {
 impl Seen {
     pub(super) fn new(
         engine: &Arc<Engine>,
-        id: RunId,
+        id: &RunId,
         holder: String,
         call: &str,
     ) -> Result<Self, Error> {
         let mut history = History::default();
-        history.catch_up(engine, &id)?;
+        history.catch_up(engine, id)?;
         Ok(Self {
             engine: Arc::clone(engine),
             history,
@@ -274,9 +275,10 @@ fn told(engine: &Engine, run: &RunId, args: &tools::History) -> Answer {
     let (entries, left_out) = history.told(args.role.as_deref(), args.iteration);
     let mut text = format!("{} entries, the oldest first.", entries.len());
     if left_out > 0 {
-        text.push_str(&format!(
+        let _ = write!(
+            text,
             " {left_out} older ones are left out: name a `role` or an `iteration`."
-        ));
+        );
     }
     let lines: Vec<String> = entries.iter().map(Value::to_string).collect();
     Answer::new("history", text)

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{NO_SANDBOX, attack, by, cast, coder, found, reviewer};
 use crate::misbehaviour::ONE;
 use crate::project::{Done, Project};
-use crate::samples::THREE_TASKS;
+use crate::samples::{ONE_TASK, TWO_TASKS};
 
 const NOT_CONFINED: &str = "not confined: workers and gates run with your own rights";
 
@@ -106,7 +106,7 @@ fn what_confines_a_run_is_settled_when_it_starts() {
 #[test]
 fn without_bubblewrap_no_run_starts_and_nothing_is_left() {
     let project = Project::new();
-    let (path, script) = (without_bubblewrap(&project), project.script(THREE_TASKS));
+    let (path, script) = (without_bubblewrap(&project), project.script(ONE_TASK));
     let before = project.checkout();
     let done = run_without(&project, &path, &["run", "x", "--script", &script]);
     done.expect(1).says(&[
@@ -129,7 +129,7 @@ fn without_bubblewrap_no_run_starts_and_nothing_is_left() {
 fn a_run_waits_for_bubblewrap_to_come_back() {
     let project = Project::new();
     let path = without_bubblewrap(&project);
-    let script = project.script(THREE_TASKS);
+    let script = project.script(TWO_TASKS);
     let args = ["run", "x", "--script", &script, "--max-attempts", "4"];
     project.run(&args).expect(4);
     let before = project.shown();

@@ -1,0 +1,72 @@
+//! A session may die, and two may meet.
+
+use serde_json::json;
+
+use super::client::Client;
+use super::raw::Raw;
+use super::{change, design, project, requirements};
+
+#[test]
+fn a_new_session_goes_on_where_the_old_one_was_killed() {
+    let project = project();
+    let mut old = Raw::new(&project);
+    let run = old.call("start_task", json!({"task": "Add a reset"}))["run"].clone();
+    old.call("submit", json!({"submission": requirements()}));
+    old.kill();
+    let mut new = Raw::new(&project);
+    let status = new.call("get_status", json!({}));
+    assert_eq!(status["run"], run);
+    assert_eq!(status["state"], "in_progress");
+    assert_eq!(status["current_role"], "architect");
+    assert_eq!(status["confirmed_requirements"], "Reset by mail, 24 hours.");
+    assert_eq!(status["next"]["type"], "role_assignment");
+    let coder = new.call(
+        "submit",
+        json!({"submission": design(), "assignment": status["next"]["assignment"]}),
+    );
+    assert_eq!(coder["role"], "coder", "{coder}");
+    // The first thing a session says may also be an answer.
+    new.kill();
+    let mut third = Raw::new(&project);
+    project.write("reset.txt", "works\n");
+    let qa = third.call("submit", json!({"role": "coder", "submission": change()}));
+    assert_eq!(qa["role"], "qa", "{qa}");
+    assert_eq!(third.close(), 0);
+}
+
+#[test]
+fn the_second_of_two_clients_is_told_who_leads() {
+    let project = project();
+    let first = Client::new(&project);
+    let run = first.start().value["run"].clone();
+    let mut second = Raw::new(&project);
+    for (tool, arguments) in [
+        ("start_task", json!({"task": "Another"})),
+        ("submit", json!({"submission": requirements()})),
+        ("resume", json!({"input": "yes"})),
+        ("abort", json!({})),
+    ] {
+        let refused = second.call(tool, arguments);
+        assert_eq!(refused["type"], "refused", "{refused}");
+        let why = refused["errors"][0].as_str().unwrap();
+        assert!(why.contains("`tester 1.2` (process "), "{why}");
+        assert_eq!(refused["run"], run);
+    }
+    let status = second.call("get_status", json!({}));
+    assert_eq!(
+        (&status["run"], &status["current_role"]),
+        (&run, &json!("ba"))
+    );
+    assert!(status["held_by"].as_str().unwrap().contains("tester"));
+    assert_eq!(first.submit(requirements()).role(), "architect");
+    let history = second.call("get_history", json!({"role": "ba"}));
+    assert_eq!(
+        history["submissions"][0]["outcome"], "confirmed",
+        "{history}"
+    );
+    first.close();
+    let status = second.call("get_status", json!({}));
+    assert_eq!(status["next"]["role"], "architect", "{status}");
+    let coder = second.call("submit", json!({"submission": design()}));
+    assert_eq!(coder["role"], "coder");
+}

@@ -1,0 +1,276 @@
+//! No sequence of calls, however long or strange, completes a task without every gate having approved
+//! exactly what is committed.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use serde_json::{Value, json};
+
+use super::raw::Raw;
+use super::{approval, change, design, project, rejection, requirements};
+use crate::project::Project;
+
+/// What a session may do.
+#[derive(Clone, Debug)]
+enum Deed {
+    /// What is expected, by the book; an implementer may still get it wrong.
+    Right {
+        good: bool,
+    },
+    /// Approves, whoever's turn it is.
+    Approve {
+        named: Named,
+    },
+    /// Hands something in, whoever's turn it is.
+    Submit {
+        what: usize,
+        named: Named,
+    },
+    /// Changes the file: for the better, or not.
+    Edit {
+        good: bool,
+        text: u8,
+    },
+    /// Answers in a person's place.
+    Resume(usize),
+    Look,
+    Start {
+        another: bool,
+    },
+    Abort,
+    /// Dies, and comes back.
+    Die,
+}
+
+/// Which role a session claims to be.
+#[derive(Clone, Copy, Debug)]
+enum Named {
+    Nobody,
+    Qa,
+    Reviewer,
+    Coder,
+}
+
+impl Named {
+    fn role(self) -> Value {
+        match self {
+            Self::Nobody => Value::Null,
+            Self::Qa => json!("qa"),
+            Self::Reviewer => json!("reviewer"),
+            Self::Coder => json!("coder"),
+        }
+    }
+}
+
+const REPLIES: [&str; 6] = ["yes", "no", "continue", "fail", "approve", "mail"];
+
+fn named() -> impl Strategy<Value = Named> {
+    prop_oneof![
+        3 => Just(Named::Nobody),
+        1 => Just(Named::Qa),
+        1 => Just(Named::Reviewer),
+        1 => Just(Named::Coder),
+    ]
+}
+
+fn deed() -> impl Strategy<Value = Deed> {
+    prop_oneof![
+        16 => prop::bool::weighted(0.6).prop_map(|good| Deed::Right { good }),
+        5 => named().prop_map(|named| Deed::Approve { named }),
+        3 => (0..7usize, named()).prop_map(|(what, named)| Deed::Submit { what, named }),
+        5 => (any::<bool>(), 0..4u8).prop_map(|(good, text)| Deed::Edit { good, text }),
+        2 => (0..REPLIES.len()).prop_map(Deed::Resume),
+        1 => Just(Deed::Look),
+        1 => any::<bool>().prop_map(|another| Deed::Start { another }),
+        1 => Just(Deed::Abort),
+        1 => Just(Deed::Die),
+    ]
+}
+
+fn submission(what: usize) -> Value {
+    match what {
+        0 => requirements(),
+        1 => design(),
+        2 => change(),
+        3 => rejection("not shown"),
+        4 => json!({"questions": ["why?"]}),
+        5 => json!({"blocked": "no"}),
+        _ => json!({"task_complete": true, "success": true}),
+    }
+}
+
+/// A session, and what a person beside it has seen.
+struct Play {
+    project: Project,
+    raw: Option<Raw>,
+    edits: u32,
+    /// Who has approved what was last taken as a change.
+    approved: Vec<String>,
+    /// The file as it was then.
+    taken: Option<String>,
+    completed: u32,
+}
+
+impl Play {
+    fn new() -> Self {
+        let project = project();
+        let raw = Some(Raw::new(&project));
+        Self {
+            project,
+            raw,
+            edits: 0,
+            approved: Vec::new(),
+            taken: None,
+            completed: 0,
+        }
+    }
+
+    fn call(&mut self, name: &str, arguments: Value) -> Value {
+        self.raw.as_mut().unwrap().call(name, arguments)
+    }
+
+    fn file(&self) -> Option<String> {
+        std::fs::read_to_string(self.project.path("reset.txt")).ok()
+    }
+
+    fn edit(&mut self, good: bool, text: &str) {
+        self.edits += 1;
+        let word = if good { "works" } else { "broken" };
+        let text = format!("{word} {text} {}\n", self.edits);
+        self.project.write("reset.txt", &text);
+    }
+
+    /// Submits, and keeps the books: they are by what was asked and what was answered.
+    fn submit(&mut self, arguments: Value) {
+        let before = self.call("get_status", json!({}));
+        let role = before["next"]["role"].as_str().unwrap_or("").to_owned();
+        let file = self.file();
+        let answer = self.call("submit", arguments.clone());
+        if answer["type"] == "refused" {
+            return;
+        }
+        let said = &arguments["submission"];
+        if role == "coder" && said.get("summary").is_some() {
+            self.approved.clear();
+            self.taken = file;
+        } else if said["approved"] == true {
+            self.approved.push(role);
+        } else if said["approved"] == false {
+            self.approved.clear();
+        }
+        self.look_at(&answer);
+    }
+
+    /// If it is complete, that it may be.
+    fn look_at(&mut self, answer: &Value) {
+        if answer["type"] != "task_complete" {
+            return;
+        }
+        self.completed += 1;
+        assert_eq!(self.approved, ["qa", "reviewer"], "{answer}");
+        let taken = self.taken.clone().unwrap();
+        assert!(taken.contains("works"), "{taken}");
+        let branch = answer["git_branch"].as_str().unwrap();
+        let committed = self.project.git(&["show", &format!("{branch}:reset.txt")]);
+        assert_eq!(committed, taken.trim_end());
+        let trailer = "--format=%(trailers:key=Codeteam-Verified,valueonly)";
+        let verified = self.project.git(&["log", "-1", trailer, branch]);
+        let tree = self
+            .project
+            .git(&["rev-parse", &format!("{branch}^{{tree}}")]);
+        assert!(verified.contains(&tree), "{verified} is not {tree}");
+        self.approved.clear();
+    }
+
+    fn right(&mut self, good: bool) {
+        let status = self.call("get_status", json!({}));
+        let next = &status["next"];
+        match (next["type"].as_str(), next["role_type"].as_str()) {
+            (Some("role_assignment"), Some("analyst")) => {
+                self.submit(json!({ "submission": requirements() }));
+            }
+            (Some("role_assignment"), Some("designer")) => {
+                self.submit(json!({ "submission": design() }));
+            }
+            (Some("role_assignment"), Some("implementer")) => {
+                self.edit(good, "by the book");
+                self.submit(json!({ "submission": change() }));
+            }
+            (Some("role_assignment"), _) => self.submit(json!({ "submission": approval() })),
+            (Some("task_paused" | "task_rebound_offer"), _) => {
+                self.reply("no");
+            }
+            (Some("task_escalate"), _) if status["state"] == "escalated" => {
+                self.reply("continue");
+            }
+            _ => self.start(false),
+        }
+    }
+
+    fn reply(&mut self, input: &str) {
+        let answer = self.call("resume", json!({ "input": input }));
+        assert_ne!(answer["type"], "task_complete", "no word completes a task");
+    }
+
+    fn start(&mut self, another: bool) {
+        let answer = self.call(
+            "start_task",
+            json!({"task": "Add a reset", "another": another}),
+        );
+        if answer["type"] != "refused" {
+            self.approved.clear();
+            self.taken = None;
+        }
+    }
+
+    fn act(&mut self, deed: &Deed) {
+        match deed {
+            Deed::Right { good } => self.right(*good),
+            Deed::Approve { named } => {
+                self.submit(json!({"submission": approval(), "role": named.role()}));
+            }
+            Deed::Submit { what, named } => {
+                self.submit(json!({"submission": submission(*what), "role": named.role()}));
+            }
+            Deed::Edit { good, text } => self.edit(*good, &text.to_string()),
+            Deed::Resume(which) => self.reply(REPLIES[*which]),
+            Deed::Look => {
+                self.call("get_history", json!({}));
+            }
+            Deed::Start { another } => self.start(*another),
+            Deed::Abort => {
+                self.call("abort", json!({}));
+            }
+            Deed::Die => {
+                self.raw.take().unwrap().kill();
+                self.raw = Some(Raw::new(&self.project));
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_is_complete_that_not_every_gate_has_approved() {
+    let completed = AtomicU32::new(0);
+    let config = Config {
+        cases: 8,
+        failure_persistence: None,
+        max_shrink_iters: 20,
+        ..Config::default()
+    };
+    let deeds = proptest::collection::vec(deed(), 20..45);
+    let played = TestRunner::new(config).run(&deeds, |deeds| {
+        let mut play = Play::new();
+        play.start(false);
+        for deed in &deeds {
+            play.act(deed);
+        }
+        completed.fetch_add(play.completed, Ordering::Relaxed);
+        Ok(())
+    });
+    if let Err(error) = played {
+        panic!("{error}");
+    }
+    assert!(completed.into_inner() > 0, "none came to its end");
+}
