@@ -24,7 +24,7 @@ def echo() -> str:
 server.run()
 "#;
 
-const ECHO_MJS: &str = r#"
+const ECHO_MJS: &str = r"
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 
@@ -33,7 +33,7 @@ server.registerTool('echo', { description: 'Says it again.' }, async () => ({
   content: [{ type: 'text', text: 'hello' }],
 }));
 await server.connect(new StdioServerTransport());
-"#;
+";
 
 /// Where they are.
 pub(crate) struct Peers {

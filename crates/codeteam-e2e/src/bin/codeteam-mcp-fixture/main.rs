@@ -3,6 +3,11 @@
 //!
 //! The suite calls tools, prompts and resources by names of its own, which no real server has.
 
+#![expect(
+    deprecated,
+    reason = "the suite asks for logging, sampling and subscriptions, which leave the protocol"
+)]
+
 mod answers;
 
 use std::io::Write as _;
@@ -75,7 +80,6 @@ fn unknown(name: &str) -> ErrorData {
 impl Fixture {
     async fn log(context: &RequestContext<RoleServer>, text: &str) {
         let told = LoggingMessageNotificationParam::new(LoggingLevel::Info, json!(text));
-        #[expect(deprecated, reason = "the suite still asks for it")]
         let sent = context.peer.notify_logging_message(told);
         // A client that does not listen still gets its answer.
         let _ = sent.await;
