@@ -105,6 +105,14 @@ pub enum Action {
         /// The command.
         command: String,
     },
+    /// Calls a tool of codeteam's own MCP server, whatever the CLI makes of its name.
+    Team {
+        /// The tool's name there.
+        tool: String,
+        /// Its input.
+        #[serde(default)]
+        input: Value,
+    },
     /// Calls a tool by its own name.
     Call {
         /// The tool's name.

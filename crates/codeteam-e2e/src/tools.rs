@@ -43,6 +43,7 @@ pub(crate) fn call_for(action: &Action, asked: &Asked) -> Result<Call, String> {
             &[(&["command"], command)],
         )
         .or_else(|| shell(asked, command)),
+        Action::Team { tool, input } => team(asked, tool, input),
         Action::Call { name, input } => literal(asked, name, input),
     };
     found.ok_or_else(|| {
@@ -64,6 +65,7 @@ fn told(action: &Action) -> String {
         Action::Edit { path, .. } => format!("edit `{path}`"),
         Action::Read { path } => format!("read `{path}`"),
         Action::Run { command } => format!("run `{command}`"),
+        Action::Team { tool, .. } => format!("be codeteam's `{tool}`"),
         Action::Call { name, .. } => format!("be called `{name}`"),
     }
 }
@@ -154,6 +156,36 @@ fn literal(asked: &Asked, name: &str, input: &Value) -> Option<Call> {
         })
         .next();
     tool.or_else(|| scripted(asked, name, input))
+}
+
+/// A tool of codeteam's MCP server: one that is offered, or found by a search, or called by a script.
+fn team(asked: &Asked, tool: &str, input: &Value) -> Option<Call> {
+    let names = ["__", "_", "."].map(|between| format!("codeteam{between}{tool}"));
+    let is_it = |name: &str| names.iter().any(|known| name.ends_with(known));
+    let input = if input.is_null() {
+        json!({})
+    } else {
+        input.clone()
+    };
+    let offered = asked.tools.iter().find(|known| is_it(&known.full_name()));
+    if let Some(known) = offered {
+        return Some(of(known, Input::Json(input)));
+    }
+    if let Some(search) = find(asked, Asked::SEARCH, ToolKind::Search) {
+        let searched = asked.called_last(|name| name == Asked::SEARCH);
+        return (!searched).then(|| {
+            of(
+                search,
+                Input::Json(json!({"query": format!("codeteam {tool}")})),
+            )
+        });
+    }
+    let exec = find(asked, "exec", ToolKind::Custom)?;
+    let script = format!(
+        "const tool = ALL_TOOLS.find((tool) => tool.name.endsWith(\"codeteam__{tool}\"));\n\
+         const result = await tools[tool.name]({input});\ntext(result);\n"
+    );
+    Some(of(exec, Input::Text(script)))
 }
 
 /// The tool that takes a submission, called with it.

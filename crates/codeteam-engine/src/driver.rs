@@ -5,6 +5,7 @@
 //! the same transaction as the events they cause. Recovery after a crash is this same loop with
 //! nothing in flight.
 
+mod desk;
 pub(crate) mod housekeeping;
 
 use std::collections::BTreeMap;
@@ -17,12 +18,13 @@ use codeteam_core::budget;
 use codeteam_core::effect::{Effect, Waiting};
 use codeteam_core::event::{Outcome, RunStarted};
 use codeteam_core::frame::Question;
-use codeteam_core::hands::{self, Hands};
+use codeteam_core::hands::Hands;
 use codeteam_core::ids::{AttemptId, RunId, Time};
 use codeteam_core::input::{Decision, Input};
 use codeteam_core::{Event, Run, apply, decide, due, rollup};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::desk::{Desk, News, Said};
 use crate::artifacts::Artifacts;
 use crate::engine::Engine;
 use crate::env::{Failpoint, die};
@@ -71,30 +73,6 @@ pub struct Posted {
     pub by: String,
     /// What.
     pub decision: Decision,
-}
-
-/// What a driver hears of.
-pub(crate) enum News {
-    /// Something that was due has come to its end, or cannot be done.
-    Done(Result<Input, Halt>),
-    /// The session has said something.
-    Said(Said),
-}
-
-/// What a session says.
-pub(crate) enum Said {
-    /// An answer to an assignment.
-    Submitted { id: AttemptId, text: String },
-    /// Something that becomes an input as it is.
-    Input(Box<Input>),
-}
-
-/// Whoever leads a session through a run, as the driver sees them.
-pub(crate) trait Desk: Send + Sync {
-    /// From now on the driver hears what is said there.
-    fn connect(&self, sender: Sender<News>);
-    /// How the run stands, what was heard so far, and whether codeteam itself is at work.
-    fn shows(&self, run: &Run, heard: u64, busy: bool);
 }
 
 /// Why a driver stopped.
@@ -367,29 +345,6 @@ impl<'a> Driver<'a> {
             }
         }
         Ok(())
-    }
-
-    /// Whether an effect is a session's to carry out.
-    fn is_handed(&self, effect: &Effect) -> bool {
-        let in_session = self.run.hands == Hands::Session;
-        in_session
-            && matches!(effect, Effect::StartWorker { worker, .. } if hands::is_session(worker))
-    }
-
-    /// Takes what the session has said.
-    fn hear(&mut self, said: Said) -> Result<(), Error> {
-        self.heard += 1;
-        match said {
-            Said::Input(input) => self.feed(&input, Vec::new()),
-            Said::Submitted { id, text } => {
-                let busy = self.inflight.contains_key(&id) || self.frame_is_busy(&id);
-                match perform::submitted(&self.run, &id, text) {
-                    Some(job) if !busy => self.launch(job),
-                    // It was for an assignment that is over.
-                    _ => Ok(()),
-                }
-            }
-        }
     }
 
     /// Whether something cancelled still runs in the frame's worktree.

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 use codeteam_core::Run;
 use codeteam_core::frame::{Frame, FrameChange, Question};
-use codeteam_core::ids::{BodyId, PatchId, RunId, Tree};
+use codeteam_core::ids::{RunId, Tree};
 
 use crate::bodies;
 use crate::engine::Engine;
 use crate::git::{self, Oid};
-use crate::perform::workspace_name;
+use crate::perform::{frame_change, workspace_name};
 use crate::workspace::{self, Ignored, Workspace};
 
 /// What the name of such a worktree ends in.
@@ -163,12 +163,7 @@ pub fn take_back(
         let name = |file: &git::Changed| file.path.to_string_lossy().into_owned();
         files.iter().map(name).collect::<Vec<_>>()
     };
-    let change = FrameChange {
-        by: question.id.lasting(),
-        patch: PatchId(diff.patch_id.clone()),
-        diff: BodyId(engine.bodies.put(&diff.text)?),
-        files: names(&diff.files),
-    };
+    let change = frame_change(engine, question.id.lasting(), &diff)?;
     Ok(Back::Changed {
         change: Box::new((Tree(tree.as_str().to_owned()), change)),
         files: names(&own.files),

@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use codeteam_core::assignment::{Assignment, assignment};
 use codeteam_core::event::Sandbox;
-use codeteam_core::frame::{Frame, Item, SlotState, Tip};
+use codeteam_core::frame::{Frame, FrameChange, Item, SlotState, Tip};
 use codeteam_core::hands::Hands;
 use codeteam_core::ids::{AttemptId, BodyId, PatchId, RunId, Time, Tree};
 use codeteam_core::input::Input;
@@ -380,6 +380,21 @@ fn about(run: &Run, frame: &Frame) -> About {
 
 /// The index that a look at the user's checkout is made by, beside a run's worktrees.
 pub(crate) const SCRATCH: &str = ".session-index";
+
+/// What leads from a base to a tree, with its diff kept.
+pub(crate) fn frame_change(
+    engine: &Engine,
+    by: String,
+    diff: &git::Diff,
+) -> Result<FrameChange, bodies::Error> {
+    let name = |file: &git::Changed| file.path.to_string_lossy().into_owned();
+    Ok(FrameChange {
+        by,
+        patch: PatchId(diff.patch_id.clone()),
+        diff: BodyId(engine.bodies.put(&diff.text)?),
+        files: diff.files.iter().map(name).collect(),
+    })
+}
 
 /// The first line of a goal, short enough for a title.
 fn title(goal: &str) -> String {

@@ -298,34 +298,28 @@ fn one_that_does_not_come_is_not_waited_for() {
 }
 
 #[test]
-fn there_are_so_many_sessions_and_one_that_ends_makes_room() {
+fn there_are_so_many_sessions_and_the_one_that_is_silent_longest_makes_room() {
     let limits = Limits {
         sessions: 2,
         ..Limits::default()
     };
     let server = Served::with(limits);
-    let (one, _other) = (server.session(), server.session());
-    assert_eq!(server.initialize().status, 503);
-    assert!(!server.sessions.is_gone(&one));
-    let ended = server.ask("DELETE", &in_session(&one), "");
-    assert_eq!(ended.status, 202, "{}", ended.text);
-    assert!(server.sessions.is_gone(&one));
-    assert_eq!(server.ask("POST", &in_session(&one), &ping()).status, 404);
-    assert_eq!(server.initialize().status, 200);
+    let (one, other) = (server.session(), server.session());
+    assert_eq!(server.ask("POST", &in_session(&one), &ping()).status, 200);
+    let third = server.session();
+    let still_there = |id: &str| server.ask("POST", &in_session(id), &ping()).status == 200;
+    assert!(still_there(&one) && !still_there(&other) && still_there(&third));
 }
 
 #[test]
-fn one_whose_client_is_gone_makes_room_too_but_not_one_that_listens() {
+fn one_that_listens_stays() {
     let limits = Limits {
         sessions: 1,
-        silent: Duration::ZERO,
         parted: Duration::ZERO,
         ..Limits::default()
     };
     let server = Served::with(limits);
-    let gone = server.session();
     let listens = server.session();
-    assert_eq!(server.ask("POST", &in_session(&gone), &ping()).status, 404);
     let mut stream = server.send("GET", "/mcp", &in_session(&listens), 0);
     // It has begun when the head is there.
     let mut first = [0; 16];
@@ -333,6 +327,30 @@ fn one_whose_client_is_gone_makes_room_too_but_not_one_that_listens() {
     assert!(first.starts_with(b"HTTP/1.1 200"));
     assert!(!server.sessions.is_gone(&listens));
     assert_eq!(server.initialize().status, 503);
+}
+
+#[test]
+fn one_that_was_ended_is_gone() {
+    let server = Served::new();
+    let id = server.session();
+    assert!(!server.sessions.is_gone(&id));
+    let ended = server.ask("DELETE", &in_session(&id), "");
+    assert_eq!(ended.status, 202, "{}", ended.text);
+    assert!(server.sessions.is_gone(&id));
+    assert_eq!(server.ask("POST", &in_session(&id), &ping()).status, 404);
+}
+
+#[test]
+fn one_that_is_silent_for_long_seems_gone() {
+    let limits = Limits {
+        silent: Duration::ZERO,
+        ..Limits::default()
+    };
+    let server = Served::with(limits);
+    let id = server.session();
+    assert!(server.sessions.is_gone(&id));
+    // It only seems so.
+    assert_eq!(server.ask("POST", &in_session(&id), &ping()).status, 200);
 }
 
 #[test]

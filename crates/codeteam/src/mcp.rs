@@ -32,7 +32,8 @@ const BESIDE: usize = 16;
 /// Serves on standard input and output until the client goes. No repository is opened and no process
 /// started before a tool is called.
 pub(crate) fn serve(place: Place, wait: Duration) -> io::Result<()> {
-    runtime()?.block_on(async {
+    let runtime = runtime()?;
+    runtime.block_on(async {
         let (read, write) = rmcp::transport::stdio_pipes();
         let served = Server::new(place, wait).serve(Wire::new(read, write)).await;
         match served {

@@ -17,6 +17,7 @@ mod pty;
 mod quota;
 mod rounds;
 mod samples;
+mod session;
 mod sessions;
 mod strict;
 mod talk;

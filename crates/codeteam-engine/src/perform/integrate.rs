@@ -5,11 +5,11 @@
 
 use std::fmt::Write as _;
 
-use codeteam_core::frame::{FrameChange, Tip};
-use codeteam_core::ids::{BodyId, Commit, PatchId, RunId, Tree};
+use codeteam_core::frame::Tip;
+use codeteam_core::ids::{Commit, RunId, Tree};
 use codeteam_core::input::{Input, Integrated, Rebased};
 
-use super::{Context, Error, Halt, Job, now, oid};
+use super::{Context, Error, Halt, Job, frame_change, now, oid};
 use crate::git::{self, CommitInfo, Expected, Merged, Oid, Signature};
 use crate::tell::short;
 
@@ -62,16 +62,7 @@ pub(super) fn rebase(
             Rebased::Clean {
                 base: onto.clone(),
                 tree: Tree(tree.as_str().to_owned()),
-                change: FrameChange {
-                    by: by.to_owned(),
-                    patch: PatchId(diff.patch_id.clone()),
-                    diff: BodyId(engine.bodies.put(&diff.text)?),
-                    files: diff
-                        .files
-                        .iter()
-                        .map(|f| f.path.to_string_lossy().into_owned())
-                        .collect(),
-                },
+                change: frame_change(engine, by.to_owned(), &diff)?,
             }
         }
     };

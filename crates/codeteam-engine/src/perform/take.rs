@@ -4,13 +4,13 @@
 use codeteam_core::budget::Usage;
 use codeteam_core::failure::{Facts, Stage};
 use codeteam_core::frame::FrameChange;
-use codeteam_core::ids::{BodyId, PatchId, Tree};
+use codeteam_core::ids::Tree;
 use codeteam_core::input::{Input, WorkerEnd, WorkerReport};
 use codeteam_core::role::Kind;
 
 use super::integrate::{self, trailer};
 use super::worker::exited;
-use super::{Context, Error, Halt, Job, SCRATCH, Taken, now, oid};
+use super::{Context, Error, Halt, Job, SCRATCH, Taken, frame_change, now, oid};
 use crate::config::session_ref;
 use crate::git::{self, Expected, Oid, Signature};
 
@@ -73,16 +73,7 @@ fn changed(
             ..Facts::default()
         }));
     }
-    let change = FrameChange {
-        by: job.id.lasting(),
-        patch: PatchId(diff.patch_id.clone()),
-        diff: BodyId(engine.bodies.put(&diff.text)?),
-        files: diff
-            .files
-            .iter()
-            .map(|f| f.path.to_string_lossy().into_owned())
-            .collect(),
-    };
+    let change = frame_change(engine, job.id.lasting(), &diff)?;
     Ok(Ok((Tree(tree.as_str().to_owned()), change)))
 }
 

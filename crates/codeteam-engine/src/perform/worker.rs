@@ -17,7 +17,7 @@ use codeteam_core::budget::Usage;
 use codeteam_core::event::Sandbox;
 use codeteam_core::failure::{Facts, Stage, Trouble};
 use codeteam_core::frame::FrameChange;
-use codeteam_core::ids::{BodyId, PatchId, Tree};
+use codeteam_core::ids::{BodyId, Tree};
 use codeteam_core::input::{Input, WorkerEnd, WorkerReport};
 use codeteam_core::role::{Contract, Kind, Mode};
 use codeteam_core::submission::strict;
@@ -27,7 +27,7 @@ pub(super) use self::files::retold;
 use self::files::{Files, Transcript, failed, lock};
 pub(crate) use self::files::{replayed, spent};
 use super::reach::Reach;
-use super::{Context, Error, Job, caches, now, oid, setup, view};
+use super::{Context, Error, Job, caches, frame_change, now, oid, setup, view};
 use crate::artifacts;
 use crate::context::{self, exact};
 use crate::dialect::{Clock, Fold, Listening, Program, Surroundings, Told};
@@ -531,15 +531,6 @@ fn collect(
     }
     let tree = Tree(tree.as_str().to_owned());
     engine.untouched.note(&workspace.tree_dir(), &tree);
-    let change = FrameChange {
-        by: job.id.lasting(),
-        patch: PatchId(diff.patch_id.clone()),
-        diff: BodyId(engine.bodies.put(&diff.text)?),
-        files: diff
-            .files
-            .iter()
-            .map(|f| f.path.to_string_lossy().into_owned())
-            .collect(),
-    };
+    let change = frame_change(engine, job.id.lasting(), &diff)?;
     Ok(Ok((tree, change)))
 }

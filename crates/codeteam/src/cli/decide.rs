@@ -136,6 +136,7 @@ fn by_meaning(
     let engine = scene.with_runs()?;
     let id = engine.find(run)?;
     let state = engine.load(&id)?;
+    outside(&engine, &id)?;
     if words == YES
         && let Some(decision) = overruling(&state, task, message)
     {
@@ -168,6 +169,17 @@ fn by_meaning(
         warn_of(&state, question);
     }
     post(scene, &engine, &id, &decision)
+}
+
+/// Refuses what a session says in a person's name: a decision is made outside of it.
+fn outside(engine: &Engine, id: &RunId) -> Result<(), Problem> {
+    let Some(label) = session::inside(engine, id)? else {
+        return Ok(());
+    };
+    Err(Problem::user(format!(
+        "this is called from inside `{label}`, which {id} is led from"
+    ))
+    .hint("a person decides this, in a terminal of their own"))
 }
 
 /// The decision to take a change as it is, where nothing is asked and something is held against it.
@@ -224,6 +236,7 @@ pub(crate) fn answer(args: &AnswerArgs, scene: &Scene) -> Result<Exit, Problem> 
     let engine = scene.with_runs()?;
     let id = engine.find(Some(&args.run))?;
     let state = engine.load(&id)?;
+    outside(&engine, &id)?;
     let question = question(&state, args.task.as_deref())?;
     if !question.answers.is_empty() && !question.answers.contains(&args.answer) {
         return Err(Problem::user(format!(

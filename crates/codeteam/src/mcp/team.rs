@@ -5,6 +5,7 @@ mod led;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use codeteam_core::hands::Hands;
 use codeteam_core::ids::{AttemptId, RunId};
@@ -13,7 +14,8 @@ use codeteam_engine::Engine;
 use codeteam_engine::driver;
 use codeteam_engine::engine::{Error, Request};
 use codeteam_engine::env::Env;
-use codeteam_engine::session::{End, Session, open_runs, prepare};
+use codeteam_engine::perform::with_causes;
+use codeteam_engine::session::{Brought, End, Session, bring, open_runs, prepare, take_back};
 use codeteam_engine::store;
 use serde_json::json;
 
@@ -68,6 +70,10 @@ impl From<Answer> for Done {
     }
 }
 
+/// What a session says to have a task back from workers.
+const TAKE_BACK: &str = "take back";
+/// How long workers may take to let it go.
+const LETS_GO: Duration = Duration::from_secs(15);
 const NO_TASK: &str = "There is no open task here. `start_task` begins one.";
 
 impl Team {
@@ -226,7 +232,14 @@ impl Team {
     /// Passes on what a person said.
     pub(super) fn resume(&self, args: &tools::Resume, label: &str) -> Done {
         let _one = lock(&self.acting);
-        let led = match self.open(label) {
+        let standing = self.standing(label);
+        if let Ok(Standing::Seen(seen)) = &standing
+            && seen.is_with_workers()
+            && args.input.trim().eq_ignore_ascii_case(TAKE_BACK)
+        {
+            return self.take_back(seen, label);
+        }
+        let led = match open(standing) {
             Ok(led) => led,
             Err(answer) => return answer.into(),
         };
@@ -243,6 +256,36 @@ impl Team {
         }
     }
 
+    /// Takes a task back from workers.
+    fn take_back(&self, seen: &Seen, label: &str) -> Done {
+        let engine = seen.engine();
+        let session = match take_back(&engine, seen.run(), label, label, LETS_GO) {
+            Ok(session) => session,
+            Err(error) => {
+                let errors = [with_causes(&error)];
+                let expected = "Workers still have it. Tell the user, and try again in a while.";
+                return Answer::refused(&errors, expected).into();
+            }
+        };
+        let led = self.lead(&engine, session);
+        led.note(match bring(&engine, &led.state().run) {
+            Ok(Brought::Same) => String::new(),
+            Ok(Brought::Changed(files)) => {
+                format!("What workers made is in the checkout now: {}.", names(&files))
+            }
+            Ok(Brought::Differs(files)) => format!(
+                "The checkout has something of its own, which was left alone; it is other than what \
+                 workers made in: {}.",
+                names(&files)
+            ),
+            Err(error) => format!(
+                "What workers made could not be brought into the checkout: {}.",
+                with_causes(&error)
+            ),
+        });
+        Done::HandedIn(led, None)
+    }
+
     /// Ends the task.
     pub(super) fn abort(&self, args: tools::Abort, label: &str) -> Done {
         let _one = lock(&self.acting);
@@ -257,17 +300,8 @@ impl Team {
         }
     }
 
-    /// The open task, if this process leads it; or what to say instead.
     fn open(&self, label: &str) -> Result<Arc<Led>, Answer> {
-        match self.standing(label) {
-            Ok(Standing::Led(led)) if !led.state().run.is_terminal() => Ok(led),
-            Ok(Standing::Seen(seen)) => Err(seen.refusal()),
-            Ok(_) => {
-                let errors = ["no task is open here".to_owned()];
-                Err(Answer::refused(&errors, NO_TASK))
-            }
-            Err(error) => Err(trouble(error)),
-        }
+        open(self.standing(label))
     }
 
     /// Where the task stands.
@@ -320,6 +354,24 @@ impl Team {
     pub(super) fn call(&self) -> &str {
         &self.place.call
     }
+}
+
+/// The open task, if this process leads it; or what to say instead.
+fn open(standing: Result<Standing, Error>) -> Result<Arc<Led>, Answer> {
+    match standing {
+        Ok(Standing::Led(led)) if !led.state().run.is_terminal() => Ok(led),
+        Ok(Standing::Seen(seen)) => Err(seen.refusal()),
+        Ok(_) => {
+            let errors = ["no task is open here".to_owned()];
+            Err(Answer::refused(&errors, NO_TASK))
+        }
+        Err(error) => Err(trouble(error)),
+    }
+}
+
+fn names(files: &[PathBuf]) -> String {
+    let names: Vec<String> = files.iter().map(|f| f.display().to_string()).collect();
+    names.join(", ")
 }
 
 /// What is said when codeteam itself cannot go on.

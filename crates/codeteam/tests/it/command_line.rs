@@ -48,6 +48,7 @@ fn help_names_every_command_and_exit_code() {
           config       Look at the configuration, and check it
           workflow     Look at the workflows there are, draw them and test them
           sandbox      Build what workers and gates are confined by
+          mcp          Lead the session of an MCP client through a task, over standard input and output
           completions  Print the completions for a shell
           help         Print this message or the help of the given subcommand(s)
 

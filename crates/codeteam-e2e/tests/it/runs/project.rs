@@ -150,7 +150,7 @@ impl Project {
         said.trim_end().to_owned()
     }
 
-    fn command(&self, program: &Path) -> Command {
+    pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = programs::command(program);
         command
             .current_dir(self.root())

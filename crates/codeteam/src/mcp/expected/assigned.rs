@@ -6,6 +6,7 @@ use codeteam_core::ids::AttemptId;
 use codeteam_core::role::Kind;
 use codeteam_core::session;
 use codeteam_core::submission::Change;
+use codeteam_engine::session::{Brief, brief};
 use serde_json::{Value, json};
 
 use super::{View, design, requirements};
@@ -20,7 +21,10 @@ impl View<'_> {
         let (Some(told), Some(frame)) = (told, frame) else {
             return self.checking(&[]);
         };
-        let instructions = told.prompt.trim().to_owned();
+        let Brief {
+            instructions,
+            context,
+        } = self.brief(&told);
         let judges = told.kind == Kind::Gatekeeper;
         let failure = if told.kind == Kind::Designer {
             failure(frame)
@@ -40,7 +44,6 @@ impl View<'_> {
         };
         let reviewing = told.claimed.as_ref().filter(|_| judges).map(claimed);
         let requirements = requirements(told.requirements.as_deref(), &told.answers);
-        let context = context(&told);
         let answer = self
             .of_run(Answer::new("role_assignment", opening(&told)))
             .with("assignment", json!(id.to_string()))
@@ -73,6 +76,15 @@ impl View<'_> {
             .part("What codeteam found itself", &evidence::words(&evidence))
             .list("Read these first", context.iter().map(String::as_str))
             .part("What to submit, for example", &told.example.to_string())
+    }
+
+    /// Who the session is asked to be, and what to read. What cannot be told so is told as the role
+    /// has it: an assignment is not held up by what stands beside it.
+    fn brief(&self, told: &Assignment) -> Brief {
+        brief(self.engine, self.run, told).unwrap_or_else(|_| Brief {
+            instructions: told.prompt.trim().to_owned(),
+            context: told.context.include.clone(),
+        })
     }
 }
 
@@ -178,16 +190,6 @@ fn words(claimed: &Value) -> String {
         text("proof"),
         text("concerns")
     )
-}
-
-/// The files that are meant for the role.
-fn context(told: &Assignment) -> Vec<String> {
-    let meant = told
-        .context
-        .always_include
-        .iter()
-        .chain(&told.context.include);
-    meant.cloned().collect()
 }
 
 /// The schema of the answer, with an example.

@@ -28,6 +28,8 @@ pub(in crate::mcp) struct Led {
     /// What was expected at an event, and the whole status with it: neither changes until there is
     /// another event.
     shown: Mutex<Option<Shown>>,
+    /// What is to be said with the next outcome.
+    note: Mutex<String>,
 }
 
 #[derive(Clone)]
@@ -45,6 +47,7 @@ impl Led {
             call: call.to_owned(),
             history: Mutex::default(),
             shown: Mutex::default(),
+            note: Mutex::default(),
         }
     }
 
@@ -76,6 +79,11 @@ impl Led {
 
     pub(super) fn abort(&self, by: &str, reason: &str) -> Result<(), String> {
         self.session.abort(by, reason)
+    }
+
+    /// Has something said with the next outcome.
+    pub(super) fn note(&self, note: String) {
+        *lock(&self.note) = note;
     }
 
     /// The role that an attempt is for.
@@ -155,7 +163,10 @@ impl Led {
             let slot = run.frames.get(&now.frame).and_then(|f| f.slot(&now));
             return self.mend(&now, &last_feedback(slot));
         }
+        let note = std::mem::take(&mut *lock(&self.note));
         self.expected()
+            .with("summary", json!(note))
+            .part("Note", &note)
     }
 
     /// What an answer must be mended in.
@@ -212,15 +223,28 @@ impl Seen {
         })
     }
 
+    pub(super) fn engine(&self) -> Arc<Engine> {
+        Arc::clone(&self.engine)
+    }
+
+    pub(super) fn run(&self) -> &RunId {
+        &self.history.run.id
+    }
+
+    /// Whether workers have it.
+    pub(super) fn is_with_workers(&self) -> bool {
+        self.holder.is_empty()
+    }
+
     /// Says who leads it, and what can be done.
     pub(super) fn refusal(&self) -> Answer {
         let id = &self.history.run.id;
-        let (error, expected) = if self.holder.is_empty() {
+        let (error, expected) = if self.is_with_workers() {
             (
                 "workers go on with the task of this checkout".to_owned(),
                 format!(
-                    "`{} status {id}` shows how far they are. Wait, or start another task with `another: \
-                     true` if the user says so.",
+                    "`{} status {id}` shows how far they are. Wait; or, if the user says so, have it back \
+                     with `resume` and `take back`, or start another task with `another: true`.",
                     self.call
                 ),
             )

@@ -50,3 +50,42 @@ fn a_step_for_a_person_waits_for_one_outside_of_the_session() {
     assert_eq!(state.value["state"], "complete", "{state:?}");
     assert_eq!(state.value["next"]["type"], "task_complete");
 }
+
+#[test]
+fn workers_go_on_with_a_task_and_the_session_takes_it_back() {
+    let project = project();
+    let script = project.script(
+        "version: 1\nplays:\n  - match: { role: architect }\n    do: [ { submit: { design: Made by a \
+         worker } } ]\n  - match: { role: coder }\n    do: [ { submit: { blocked: no such table } } ]\n",
+    );
+    project.config(&format!(
+        "worker: scripted\nscript: {script}\nverification:\n  \
+         commands:\n    - {{ name: tests, command: grep -q works reset.txt }}\n"
+    ));
+    project.commit("workers");
+    let client = Client::new(&project);
+    let run = client.start().value["run"].as_str().unwrap().to_owned();
+    assert_eq!(client.submit(super::requirements()).role(), "architect");
+    let done = project.run(&["run", "--continue", &run]);
+    assert_eq!(done.code, Some(3), "{} {}", done.stdout, done.stderr);
+    let tried = client.submit(super::design());
+    assert!(tried.is_error, "{tried:?}");
+    assert!(tried.text.contains("take back"), "{}", tried.text);
+    let status = client.status();
+    assert_eq!(
+        status.value["current_design"], "Made by a worker",
+        "{status:?}"
+    );
+    let back = client.call("resume", json!({"input": "take back"}));
+    assert_eq!(back.kind(), "task_escalate", "{back:?}");
+    assert!(
+        back.value["reason"]
+            .as_str()
+            .unwrap()
+            .contains("no such table")
+    );
+    let coder = client.call("resume", json!({"input": "continue"}));
+    assert_eq!(coder.role(), "coder");
+    project.write("reset.txt", "works\n");
+    assert_eq!(client.submit(change()).role(), "qa");
+}

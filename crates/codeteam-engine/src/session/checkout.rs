@@ -1,0 +1,169 @@
+//! The checkout that a session works in: what it holds when a task begins, what it has that was not
+//! submitted, and what workers have made meanwhile.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use codeteam_core::event::{RunStarted, Unsubmitted};
+use codeteam_core::frame::{SlotState, Work};
+use codeteam_core::hands::Hands;
+use codeteam_core::ids::Tree;
+use codeteam_core::role::Kind;
+use codeteam_core::{Event, Run};
+
+use super::WORKFLOW;
+use crate::engine::{Engine, Error, Project, Request};
+use crate::env::Env;
+use crate::git::{self, Head, Oid, Repo, Signature};
+use crate::perform::{SCRATCH, frame_change, now, workspace_name};
+
+/// Opens what a task in a session needs, with what the checkout holds as its base. Nothing is left
+/// behind if anything is wrong.
+pub fn prepare(
+    start: &Path,
+    env: Env,
+    codeteam: PathBuf,
+    request: &Request,
+) -> Result<(Arc<Engine>, RunStarted), Error> {
+    let project = Project::find(start, env)?;
+    let flow = project.config.flow.as_ref();
+    let has_own = flow.is_some_and(|flow| flow.as_map().is_some());
+    let mut request = Request {
+        hands: Hands::Session,
+        ..request.clone()
+    };
+    if request.workflow.is_none() && !has_own {
+        request.workflow = Some(WORKFLOW.to_owned());
+    }
+    let head = project.head.clone();
+    // Once to find what is wrong, before anything is written; then on what the checkout holds.
+    project.prepare(&request)?;
+    let tree = project.repo.snapshot(&scratch(&project.repo))?;
+    if tree != head.tree {
+        let identity = match &project.env.author {
+            Some(author) => Some(author.clone()),
+            None => project.repo.identity()?,
+        };
+        let signature = Signature {
+            identity: identity.ok_or(Error::NoIdentity)?,
+            seconds: i64::try_from(now().0 / 1_000).unwrap_or(0),
+        };
+        let message = "team(start): what was not committed when the task began\n";
+        let commit = project
+            .repo
+            .commit(&tree, &[&head.commit], message, &signature)?;
+        request.base = Some(commit);
+    }
+    let prepared = project.prepare(&request)?;
+    let engine = Arc::new(Engine::open(project, codeteam)?);
+    let started = engine.plan_run(prepared, now())?;
+    Ok((engine, started))
+}
+
+/// Moves the user's branch to a commit, if their checkout holds exactly what it holds; no file is
+/// touched then. Of use for runs that a session has worked on: it did so in this checkout.
+pub fn advance(
+    repo: &Repo,
+    head: &Head,
+    run: &Run,
+    branch: &str,
+    to: &Oid,
+) -> Result<bool, git::Error> {
+    if run.began_in != Hands::Session {
+        return Ok(false);
+    }
+    repo.advance_to_same(branch, &head.commit, to, &scratch(repo))
+}
+
+/// The index that a look at the user's checkout is made by, where there is no run yet.
+fn scratch(repo: &Repo) -> PathBuf {
+    repo.common_dir().join("codeteam-index")
+}
+
+/// How the checkout stands to what a run has made of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Brought {
+    /// It holds just that.
+    Same,
+    /// It did not, and does now; these files are other than they were.
+    Changed(Vec<PathBuf>),
+    /// It holds something that the run does not know, which was left alone; these files differ.
+    Differs(Vec<PathBuf>),
+}
+
+/// Brings what workers have made into the checkout of a session that goes on, unless the checkout
+/// has something of its own.
+pub fn bring(engine: &Engine, run: &Run) -> Result<Brought, Error> {
+    let frames = run.frames.values().filter(|frame| !frame.is_ended());
+    let Some(frame) = frames.max_by_key(|frame| frame.path.as_str().len()) else {
+        return Ok(Brought::Same);
+    };
+    let unknown = |rev: &Tree| git::Error::UnknownRevision { rev: rev.0.clone() };
+    let wanted = Oid::parse(&frame.tree.0).ok_or_else(|| unknown(&frame.tree))?;
+    let scratch = engine.workspaces_of(&run.id).join(SCRATCH);
+    let held = engine.repo.snapshot(&scratch)?;
+    if held == wanted {
+        return Ok(Brought::Same);
+    }
+    let files = engine.repo.differing(&held, &wanted)?;
+    let mut known = held.as_str() == run.base.tree.as_str();
+    engine.each_event(&run.id, 0, |_, _, event| {
+        let tree = match &event {
+            Event::SubmissionReceived {
+                change: Some((tree, _)),
+                ..
+            } => tree,
+            Event::WorkersReassigned {
+                change: Some(made), ..
+            } => &made.tree,
+            _ => return,
+        };
+        known |= tree.as_str() == held.as_str();
+    })?;
+    if !known {
+        return Ok(Brought::Differs(files));
+    }
+    // What workers made may be in their worktree only.
+    let workspace = engine.workspace(&run.id, run.sandbox, &workspace_name(&frame.path))?;
+    let base = Oid::parse(&frame.base.commit.0).ok_or_else(|| unknown(&frame.base.tree))?;
+    if !workspace.is_missing() {
+        workspace.transfer(&wanted, &base)?;
+    }
+    engine.repo.bring(&held, &wanted, &scratch)?;
+    Ok(Brought::Changed(files))
+}
+
+/// What the checkout holds that the session has not submitted, if an implementer is at work.
+pub fn unsubmitted(engine: &Engine, run: &Run) -> Result<Option<Unsubmitted>, Error> {
+    let making = run.frames.values().find(|frame| {
+        frame.slots.iter().any(|slot| match &slot.work {
+            Work::Role(name) => {
+                let role = run.roles.get(name);
+                slot.state == SlotState::Running
+                    && role.is_some_and(|role| role.kind == Kind::Implementer)
+            }
+            _ => false,
+        })
+    });
+    let Some(frame) = making.filter(|_| run.hands == Hands::Session) else {
+        return Ok(None);
+    };
+    let scratch = engine.workspaces_of(&run.id).join(SCRATCH);
+    let tree = engine.repo.snapshot(&scratch)?;
+    let base = Oid::parse(&frame.base.tree.0).ok_or(git::Error::UnknownRevision {
+        rev: frame.base.tree.0.clone(),
+    })?;
+    if tree == base || tree.as_str() == frame.tree.as_str() {
+        return Ok(None);
+    }
+    let diff = engine.repo.diff(&base, &tree)?;
+    if diff.gitlinks().next().is_some() {
+        return Ok(None);
+    }
+    let by = frame.slots.first().map(|slot| slot.id.lasting());
+    Ok(Some(Unsubmitted {
+        frame: frame.path.clone(),
+        tree: Tree(tree.as_str().to_owned()),
+        change: frame_change(engine, by.unwrap_or_default(), &diff)?,
+    }))
+}
