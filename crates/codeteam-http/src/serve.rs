@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
-use hyper::body::{Bytes, Incoming};
+use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -151,6 +151,10 @@ impl<S: ServerHandler> Server<S> {
 
     async fn read(&self, body: Incoming) -> Result<Bytes, Refusal> {
         let limits = self.sessions.limits();
+        // One that says so itself need not be waited for.
+        if usize::try_from(body.size_hint().lower()).map_or(true, |least| least > limits.bytes) {
+            return Err(Refusal::TooLong);
+        }
         let read = timeout(limits.arrival, Limited::new(body, limits.bytes).collect());
         match read.await {
             Ok(Ok(body)) => Ok(body.to_bytes()),

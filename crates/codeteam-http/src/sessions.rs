@@ -131,23 +131,23 @@ impl Sessions {
         sight.is_none_or(|sight| sight.is_gone(&self.limits))
     }
 
-    /// Makes room for one more session, by ending those whose clients seem to be gone; `false` if
-    /// there is none to be made.
+    /// Makes room for one more session, if need be by ending one; `false` if every client is there.
+    /// One whose client still lives is told so by its next answer, and opens another.
     pub(crate) async fn room(&self) -> bool {
-        let is_full = || self.seen.all().len() >= self.limits.sessions;
-        if !is_full() {
-            return true;
-        }
-        let gone: Vec<SessionId> = {
+        let victim = {
             let seen = self.seen.all();
-            let gone = seen.iter().filter(|(_, s)| s.is_gone(&self.limits));
-            gone.map(|(id, _)| Arc::clone(id)).collect()
+            if seen.len() < self.limits.sessions {
+                return true;
+            }
+            let absent = seen.iter().filter(|(_, sight)| sight.open == 0);
+            // Those that were seen to leave first, then those that were silent longest.
+            let victim = absent.min_by_key(|(_, sight)| (!sight.listened, sight.last));
+            victim.map(|(id, _)| Arc::clone(id))
         };
-        for id in gone {
-            // It cannot be ended twice.
-            let _ = self.close_session(&id).await;
+        match victim {
+            Some(id) => self.close_session(&id).await.is_ok(),
+            None => false,
         }
-        !is_full()
     }
 
     fn open<S>(&self, id: &SessionId, stream: S, listens: bool) -> Open<S> {

@@ -10,6 +10,7 @@ mod chat;
 mod client;
 mod faults;
 mod gemini;
+mod install;
 mod responses;
 mod roads;
 mod runs;

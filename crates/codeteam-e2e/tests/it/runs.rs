@@ -9,7 +9,7 @@ mod edits;
 mod faults;
 mod kill;
 mod means;
-mod programs;
+pub(crate) mod programs;
 mod project;
 #[expect(dead_code, reason = "not all that it can is needed here")]
 #[path = "../../../codeteam/tests/it/pty.rs"]

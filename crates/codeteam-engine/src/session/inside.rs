@@ -2,13 +2,17 @@
 //!
 //! What a person must decide outside of a session is not to be decided by it, and a session that has
 //! a shell could call codeteam like a person. The server of a session is a child of its client, and so
-//! is whatever the session's shell starts: then the client is above both. It is no wall (a process can
+//! is whatever the session's shell starts: then the client is above both. A server over HTTP is found by
+//! its clients instead: one that is connected to it is then above the command. It is no wall (a process can
 //! leave its parents behind), but nobody gets through it by accident.
+
+mod wires;
 
 use std::fs;
 
 use codeteam_core::ids::RunId;
 
+use self::wires::{Wires, sockets};
 use crate::engine::{Engine, Error};
 
 /// Programs that only start others: the client is above them.
@@ -27,12 +31,25 @@ pub fn inside(engine: &Engine, run: &RunId) -> Result<Option<String>, Error> {
     if holder.owner.pid == own {
         return Ok(None);
     }
-    let server = chain(holder.owner.pid, &process);
-    let is_inside = client(&server).is_some_and(|client| {
-        let above = chain(own, &process);
-        above.iter().any(|process| process.pid == client)
-    });
+    let above = chain(own, &process);
+    let is_inside = if is_over_http(holder.owner.pid) {
+        // Whoever has started it is nobody in particular.
+        let wires = Wires::look();
+        let ports = wires.ports(&sockets(holder.owner.pid));
+        let mut above = above.iter().skip(1);
+        above.any(|process| wires.lead_to(&ports, &sockets(process.pid)))
+    } else {
+        let server = chain(holder.owner.pid, &process);
+        client(&server).is_some_and(|client| above.iter().any(|p| p.pid == client))
+    };
     Ok(is_inside.then_some(holder.owner.label))
+}
+
+/// Whether a server has clients that did not start it.
+fn is_over_http(pid: u32) -> bool {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let mut args = line.split(|byte| *byte == 0);
+    args.any(|arg| arg == b"--http" || arg.starts_with(b"--http="))
 }
 
 /// A process, as far as it matters here.

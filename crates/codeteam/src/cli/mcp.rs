@@ -1,10 +1,10 @@
 //! `codeteam mcp`: lead the session of an MCP client through a task; `install` and `uninstall`
 //! register it with clients.
 
+mod codex;
 mod entry;
 mod http;
 mod install;
-mod toml;
 
 use std::path::PathBuf;
 use std::time::Duration;

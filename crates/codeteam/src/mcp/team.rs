@@ -115,13 +115,11 @@ impl Team {
     /// What is said to a client of this server if another of its clients leads.
     pub(super) fn led_by(&self, holder: &str, call: &tools::Call) -> Answer {
         let holder = format!("`{holder}`, another client of this server");
-        let seen = match self.known() {
-            Some(led) => Seen::new(&led.engine(), &led.state().run.id, holder, self.call()),
-            None => {
-                let errors = [format!("a task is just being begun by {holder}")];
-                return Answer::refused(&errors, "Call `get_status` in a moment.");
-            }
+        let Some(led) = self.known() else {
+            let errors = [format!("a task is just being begun by {holder}")];
+            return Answer::refused(&errors, "Call `get_status` in a moment.");
         };
+        let seen = Seen::new(&led.engine(), &led.state().run.id, holder, self.call());
         match (seen, call) {
             (Ok(seen), tools::Call::Status) => seen.status(),
             (Ok(seen), tools::Call::History(args)) => seen.history(args),

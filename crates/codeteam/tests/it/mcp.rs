@@ -9,6 +9,8 @@ mod client;
 mod deaths;
 mod example;
 mod hostile;
+mod http;
+mod install;
 mod people;
 mod property;
 mod raw;

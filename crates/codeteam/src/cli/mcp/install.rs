@@ -1,5 +1,6 @@
 //! `codeteam mcp install` and `uninstall`.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,8 +10,9 @@ use codeteam_engine::process;
 use codeteam_engine::workers::probe;
 use serde::Serialize;
 
+use super::codex;
 use super::entry::{Client, Entry, Found, NAME, Scope, line};
-use super::toml;
+
 use crate::cli::{Scene, init};
 use crate::exit::Exit;
 use crate::output::{self, out, say};
@@ -184,8 +186,8 @@ impl<'a> Job<'a> {
             }
         };
         let after = match &self.wanted {
-            Some(entry) => toml::with(&before, entry),
-            None => toml::without(&before),
+            Some(entry) => codex::with(&before, entry),
+            None => codex::without(&before),
         };
         let after = after.ok_or_else(|| {
             let what = format!(
@@ -229,10 +231,10 @@ impl<'a> Job<'a> {
         }
         let mut text = format!("changes {}\n", self.file.display());
         if let Found::Entry(Some(entry)) = self.args.client.find(&self.file) {
-            text.push_str(&format!("  it has `{}` now\n", entry.line()));
+            let _ = writeln!(text, "  it has `{}` now", entry.line());
         }
         for command in self.commands(change) {
-            text.push_str(&format!("  {command}\n"));
+            let _ = writeln!(text, "  {command}");
         }
         text
     }

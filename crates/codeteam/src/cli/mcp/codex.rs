@@ -1,6 +1,8 @@
 //! Codex' file of a project, which it has no command for: one table is put in or taken out, and not
 //! a letter of the rest is changed.
 
+use std::fmt::Write as _;
+
 use toml::Table;
 
 use super::entry::{Entry, NAME};
@@ -19,13 +21,15 @@ pub(super) fn with(text: &str, entry: &Entry) -> Option<String> {
             after.push('\n');
         }
     }
-    let quoted = |word: &String| toml::Value::String(word.clone()).to_string();
+    // A text of JSON is one of TOML too; what came of it is read back below.
+    let quoted = |word: &String| serde_json::Value::from(word.as_str()).to_string();
     let args: Vec<String> = entry.args.iter().map(quoted).collect();
-    after.push_str(&format!(
-        "[{LIST}.{NAME}]\ncommand = {}\nargs = [{}]\n",
-        quoted(&entry.command),
-        args.join(", ")
-    ));
+    let command = quoted(&entry.command);
+    let args = args.join(", ");
+    let _ = write!(
+        after,
+        "[{LIST}.{NAME}]\ncommand = {command}\nargs = [{args}]\n"
+    );
     let mut wanted = parse(text)?;
     let list = wanted
         .entry(LIST)

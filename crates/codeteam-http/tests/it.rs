@@ -1,0 +1,362 @@
+//! The server as its clients find it: bytes on a socket.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use codeteam_http::{Error, Limits, Listener, Sessions, Token, serve};
+use rmcp::ServerHandler;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+const TOKEN: &str = "a-token-for-tests";
+const VERSION: &str = "2025-06-18";
+
+struct Plain;
+
+impl ServerHandler for Plain {}
+
+/// A server, until it is dropped.
+struct Served {
+    address: String,
+    sessions: Arc<Sessions>,
+    end: Option<oneshot::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Served {
+    fn with(limits: Limits) -> Self {
+        let listener = Listener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let url = listener.url();
+        let address = url.strip_prefix("http://").unwrap();
+        let address = address.strip_suffix("/mcp").unwrap().to_owned();
+        let sessions = Arc::new(Sessions::new(limits));
+        let (end, ended) = oneshot::channel();
+        let shared = Arc::clone(&sessions);
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            let token = Token::given(TOKEN).unwrap();
+            let end = async { ended.await.unwrap() };
+            let served = serve(listener, token, shared, || Plain, end);
+            runtime.block_on(served).unwrap();
+        });
+        Self {
+            address,
+            sessions,
+            end: Some(end),
+            thread: Some(thread),
+        }
+    }
+
+    fn new() -> Self {
+        Self::with(Limits::default())
+    }
+
+    /// A request that is right but for what is changed: `None` takes a header out.
+    fn ask(&self, method: &str, changed: &[(&str, Option<&str>)], body: &str) -> Reply {
+        let mut stream = self.send(method, "/mcp", changed, body.len());
+        stream.write_all(body.as_bytes()).unwrap();
+        Reply::read(stream)
+    }
+
+    fn send(
+        &self,
+        method: &str,
+        path: &str,
+        changed: &[(&str, Option<&str>)],
+        length: usize,
+    ) -> TcpStream {
+        let (bearer, length) = (format!("Bearer {TOKEN}"), length.to_string());
+        let right = [
+            ("Host", self.address.as_str()),
+            ("Authorization", &bearer),
+            ("Content-Type", "application/json"),
+            ("Accept", "application/json, text/event-stream"),
+            ("Content-Length", &length),
+            ("Connection", "close"),
+        ];
+        let mut head = format!("{method} {path} HTTP/1.1\r\n");
+        let is_changed = |name: &str| changed.iter().any(|(other, _)| *other == name);
+        let kept = right.iter().filter(|(name, _)| !is_changed(name));
+        let kept = kept.map(|(name, value)| (*name, Some(*value)));
+        for (name, value) in kept.chain(changed.iter().copied()) {
+            if let Some(value) = value {
+                head.push_str(&format!("{name}: {value}\r\n"));
+            }
+        }
+        head.push_str("\r\n");
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    }
+
+    fn initialize(&self) -> Reply {
+        let message = json!({
+            "jsonrpc": "2.0", "id": 1, "method": "initialize",
+            "params": {
+                "protocolVersion": VERSION,
+                "capabilities": {},
+                "clientInfo": { "name": "test", "version": "1" },
+            },
+        });
+        self.ask("POST", &[], &message.to_string())
+    }
+
+    /// Opens a session; its id.
+    fn session(&self) -> String {
+        let id = self.initialize().session().unwrap();
+        let begun = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        let reply = self.ask("POST", &in_session(&id), &begun.to_string());
+        assert_eq!(reply.status, 202, "{}", reply.text);
+        id
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.end.take().map(|end| end.send(()));
+        let ended = self.thread.take().map(std::thread::JoinHandle::join);
+        if !std::thread::panicking() {
+            ended.unwrap().unwrap();
+        }
+    }
+}
+
+fn in_session(id: &str) -> [(&str, Option<&str>); 2] {
+    [
+        ("Mcp-Session-Id", Some(id)),
+        ("MCP-Protocol-Version", Some(VERSION)),
+    ]
+}
+
+fn ping() -> String {
+    json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" }).to_string()
+}
+
+/// What came back.
+#[derive(Debug)]
+struct Reply {
+    status: u16,
+    text: String,
+}
+
+impl Reply {
+    fn read(mut stream: TcpStream) -> Self {
+        let mut text = String::new();
+        // Whatever came before the connection was reset counts.
+        let mut bytes = Vec::new();
+        let _ = stream.read_to_end(&mut bytes);
+        text.push_str(&String::from_utf8_lossy(&bytes));
+        let status = text.split(' ').nth(1).and_then(|code| code.parse().ok());
+        Self {
+            status: status.unwrap_or(0),
+            text,
+        }
+    }
+
+    fn session(&self) -> Option<String> {
+        let mut lines = self.text.lines();
+        let line = lines.find(|line| line.to_lowercase().starts_with("mcp-session-id:"))?;
+        Some(line.split_once(": ")?.1.trim().to_owned())
+    }
+
+    /// The message in a stream of events.
+    fn message(&self) -> Value {
+        let lines = self.text.lines();
+        let data = lines.filter_map(|line| line.strip_prefix("data:"));
+        let last = data.filter(|data| !data.trim().is_empty()).last().unwrap();
+        serde_json::from_str(last).unwrap()
+    }
+}
+
+#[test]
+fn a_client_is_served() {
+    let server = Served::new();
+    let reply = server.initialize();
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    assert_eq!(reply.message()["result"]["protocolVersion"], VERSION);
+    let id = server.session();
+    let reply = server.ask("POST", &in_session(&id), &ping());
+    assert_eq!(reply.message()["result"], json!({}));
+}
+
+#[test]
+fn whoever_does_not_know_the_token_is_not() {
+    let server = Served::new();
+    for said in [None, Some("Bearer x"), Some("Basic x")] {
+        let reply = server.ask("POST", &[("Authorization", said)], &ping());
+        assert_eq!(reply.status, 401);
+        assert!(
+            reply
+                .text
+                .to_lowercase()
+                .contains("www-authenticate: bearer")
+        );
+    }
+}
+
+#[test]
+fn nor_is_what_a_web_page_sends() {
+    let server = Served::new();
+    let port = server.address.rsplit(':').next().unwrap();
+    let elsewhere = format!("evil.example:{port}");
+    for host in [elsewhere.as_str(), "localhost", "evil.example"] {
+        assert_eq!(
+            server.ask("POST", &[("Host", Some(host))], &ping()).status,
+            403
+        );
+    }
+    let page = format!("http://{elsewhere}");
+    for origin in [page.as_str(), "null", "http://localhost"] {
+        let reply = server.ask("POST", &[("Origin", Some(origin))], &ping());
+        assert_eq!(reply.status, 403);
+    }
+    let own = format!("http://{}", server.address);
+    let reply = server.ask("POST", &[("Origin", Some(&own))], &ping());
+    assert_ne!(reply.status, 403);
+    assert_eq!(server.ask("POST", &[("Host", None)], &ping()).status, 400);
+}
+
+#[test]
+fn there_is_one_path_and_three_methods() {
+    let server = Served::new();
+    let reply = Reply::read(server.send("GET", "/.well-known/x", &[("Authorization", None)], 0));
+    assert_eq!(reply.status, 404);
+    assert_eq!(server.ask("PUT", &[], &ping()).status, 405);
+    assert_eq!(server.ask("OPTIONS", &[], "").status, 405);
+}
+
+#[test]
+fn a_revision_that_is_not_known_is_refused() {
+    let server = Served::new();
+    let id = server.session();
+    for version in ["1999-01-01", "nonsense"] {
+        let headers = [
+            ("Mcp-Session-Id", Some(id.as_str())),
+            ("MCP-Protocol-Version", Some(version)),
+        ];
+        let reply = server.ask("POST", &headers, &ping());
+        assert_eq!(reply.status, 400, "{}", reply.text);
+        let reply = server.ask("POST", &headers[1..], &ping());
+        assert_eq!(reply.status, 400, "{}", reply.text);
+    }
+}
+
+#[test]
+fn what_is_no_message_is_refused_and_nothing_breaks() {
+    let server = Served::new();
+    let id = server.session();
+    for body in ["", "{", "[]", "null", "\u{0}", "{\"jsonrpc\":\"2.0\"}"] {
+        let reply = server.ask("POST", &in_session(&id), body);
+        assert!((400..500).contains(&reply.status), "{body}: {}", reply.text);
+    }
+    let reply = server.ask("POST", &in_session(&id), &ping());
+    assert_eq!(reply.status, 200);
+}
+
+#[test]
+fn a_long_body_is_not_read() {
+    let limits = Limits {
+        bytes: 1_000,
+        ..Limits::default()
+    };
+    let server = Served::with(limits);
+    let reply = server.ask("POST", &[], &" ".repeat(1_001));
+    assert_eq!(reply.status, 413);
+    // Nor is one that only says so, or does not say how long it is.
+    let reply = Reply::read(server.send("POST", "/mcp", &[], 1 << 40));
+    assert_eq!(reply.status, 413);
+    let chunked = [
+        ("Content-Length", None),
+        ("Transfer-Encoding", Some("chunked")),
+    ];
+    let mut stream = server.send("POST", "/mcp", &chunked, 0);
+    let chunk = format!("3e8\r\n{}\r\n", " ".repeat(1_000));
+    stream.write_all(chunk.repeat(2).as_bytes()).unwrap();
+    assert_eq!(Reply::read(stream).status, 413);
+}
+
+#[test]
+fn one_that_does_not_come_is_not_waited_for() {
+    let limits = Limits {
+        arrival: Duration::from_millis(50),
+        ..Limits::default()
+    };
+    let server = Served::with(limits);
+    assert_eq!(
+        Reply::read(server.send("POST", "/mcp", &[], 10)).status,
+        408
+    );
+    // Half a head is nothing at all.
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    stream.write_all(b"POST /mcp HTTP/1.1\r\nHost: ").unwrap();
+    assert!([0, 408].contains(&Reply::read(stream).status));
+}
+
+#[test]
+fn there_are_so_many_sessions_and_the_one_that_is_silent_longest_makes_room() {
+    let limits = Limits {
+        sessions: 2,
+        ..Limits::default()
+    };
+    let server = Served::with(limits);
+    let (one, other) = (server.session(), server.session());
+    assert_eq!(server.ask("POST", &in_session(&one), &ping()).status, 200);
+    let third = server.session();
+    let still_there = |id: &str| server.ask("POST", &in_session(id), &ping()).status == 200;
+    assert!(still_there(&one) && !still_there(&other) && still_there(&third));
+}
+
+#[test]
+fn one_that_listens_stays() {
+    let limits = Limits {
+        sessions: 1,
+        parted: Duration::ZERO,
+        ..Limits::default()
+    };
+    let server = Served::with(limits);
+    let listens = server.session();
+    let mut stream = server.send("GET", "/mcp", &in_session(&listens), 0);
+    // It has begun when the head is there.
+    let mut first = [0; 16];
+    stream.read_exact(&mut first).unwrap();
+    assert!(first.starts_with(b"HTTP/1.1 200"));
+    assert!(!server.sessions.is_gone(&listens));
+    assert_eq!(server.initialize().status, 503);
+}
+
+#[test]
+fn one_that_was_ended_is_gone() {
+    let server = Served::new();
+    let id = server.session();
+    assert!(!server.sessions.is_gone(&id));
+    let ended = server.ask("DELETE", &in_session(&id), "");
+    assert_eq!(ended.status, 202, "{}", ended.text);
+    assert!(server.sessions.is_gone(&id));
+    assert_eq!(server.ask("POST", &in_session(&id), &ping()).status, 404);
+}
+
+#[test]
+fn one_that_is_silent_for_long_seems_gone() {
+    let limits = Limits {
+        silent: Duration::ZERO,
+        ..Limits::default()
+    };
+    let server = Served::with(limits);
+    let id = server.session();
+    assert!(server.sessions.is_gone(&id));
+    // It only seems so.
+    assert_eq!(server.ask("POST", &in_session(&id), &ping()).status, 200);
+}
+
+#[test]
+fn nothing_is_served_to_other_machines() {
+    for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0", "8.8.8.8:80"] {
+        let refused = Listener::bind(address.parse().unwrap());
+        assert!(matches!(refused, Err(Error::NotLoopback(_))), "{address}");
+    }
+}

@@ -1,0 +1,93 @@
+//! Registration with clients, as far as their files go; with the clients themselves it is tested in
+//! `codeteam-e2e`.
+
+use serde_json::Value;
+
+use crate::project::Project;
+
+const FILE: &str = ".codex/config.toml";
+const OWN: &str = "[mcp_servers.codeteam]\ncommand = \"codeteam\"\nargs = [\"mcp\"]\n";
+
+#[test]
+fn nothing_is_done_without_a_yes() {
+    let project = Project::new();
+    let shown = project.run(&["mcp", "install", "codex", "--scope", "project"]);
+    let shown = shown.expect(3);
+    assert!(shown.stdout.contains("+[mcp_servers.codeteam]"));
+    assert!(shown.stderr.contains("nothing was done"));
+    assert!(!project.path(FILE).exists());
+    let mut terminal = project.terminal(&["mcp", "install", "codex", "--scope", "project"]);
+    terminal.until("Do it?");
+    terminal.line("n");
+    terminal.end(0);
+    assert!(!project.path(FILE).exists());
+}
+
+#[test]
+fn what_else_is_in_the_file_stays_as_it_is() {
+    let project = Project::new();
+    let before = "# ours\nmodel = \"x\"   # why\n\n[mcp_servers.other]\ncommand = \"y\"\n";
+    project.write(FILE, before);
+    let args = ["--scope", "project", "--yes", "--json"];
+    let install = [&["mcp", "install", "codex"], &args[..]].concat();
+    let report = project.json(&install);
+    assert_eq!(
+        (&report["done"], &report["registered"]),
+        (&true.into(), &true.into())
+    );
+    assert_eq!(project.read(FILE), format!("{before}\n{OWN}"));
+    // Twice is once.
+    let again = project.json(&install);
+    assert_eq!(
+        (&again["done"], &again["difference"]),
+        (&false.into(), &Value::Null)
+    );
+    let uninstall = [&["mcp", "uninstall", "codex"], &args[..]].concat();
+    assert_eq!(project.json(&uninstall)["registered"], false);
+    assert_eq!(project.read(FILE), before);
+    assert_eq!(project.json(&uninstall)["done"], false);
+}
+
+#[test]
+fn a_file_that_held_nothing_else_is_gone_again() {
+    let project = Project::new();
+    let args = ["codex", "--scope", "project", "--yes"];
+    project
+        .run(&[&["mcp", "install"], &args[..]].concat())
+        .expect(0);
+    assert_eq!(project.read(FILE), OWN);
+    project
+        .run(&[&["mcp", "uninstall"], &args[..]].concat())
+        .expect(0);
+    assert!(!project.path(FILE).exists());
+}
+
+#[test]
+fn a_file_that_cannot_be_changed_without_harm_is_left() {
+    let project = Project::new();
+    let odd = "mcp_servers = { other = { command = \"y\" } }\n";
+    project.write(FILE, odd);
+    let refused = project.run(&["mcp", "install", "codex", "--scope", "project", "--yes"]);
+    let refused = refused.expect(2);
+    assert!(
+        refused.stderr.contains("cannot be changed here"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(project.read(FILE), odd);
+}
+
+#[test]
+fn a_client_that_is_not_there_is_named_with_what_to_do() {
+    let project = Project::new();
+    let mut command = project.codeteam(&["mcp", "install", "claude", "--yes"]);
+    command.env("PATH", "/usr/bin:/bin");
+    let output = command.output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("`claude` was not found"), "{stderr}");
+    assert!(
+        stderr.contains("claude mcp add --scope user codeteam -- "),
+        "{stderr}"
+    );
+}
