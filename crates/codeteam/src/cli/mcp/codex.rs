@@ -53,36 +53,37 @@ pub(super) fn without(text: &str) -> Option<String> {
     }
     let mut kept = String::new();
     let mut inside = false;
+    // Remarks and blank lines of the entry, which may also belong to what follows it.
+    let mut between = String::new();
     for line in text.split_inclusive('\n') {
         if let Some(name) = table(line) {
-            inside = name == [LIST, NAME] || name.starts_with(&[LIST, NAME]);
-        }
-        if !inside {
-            kept.push_str(line);
-        }
-    }
-    let is_same = |after: &Table| {
-        // A list that is empty now need not be there.
-        let is_empty = |list: &toml::Value| list.as_table().is_some_and(Table::is_empty);
-        let trimmed = |table: &Table| {
-            let mut table = table.clone();
-            if table.get(LIST).is_some_and(is_empty) {
-                table.remove(LIST);
+            inside = name.starts_with(&[LIST, NAME]);
+            if !inside {
+                kept.push_str(between.trim_start_matches('\n'));
             }
-            table
-        };
-        trimmed(after) == trimmed(&wanted)
-    };
-    let after = parse(&kept)?;
-    if !is_same(&after) {
-        return None;
+            between.clear();
+        }
+        match line.trim() {
+            _ if !inside => kept.push_str(line),
+            remark if remark.is_empty() || remark.starts_with('#') => between.push_str(line),
+            _ => between.clear(),
+        }
     }
-    // The blank line that was put before it.
-    let end = kept.trim_end_matches('\n').len();
-    if text.ends_with(&kept[end..]) && kept.len() > end + 1 {
-        kept.truncate(end + 1);
+    if inside {
+        // With the blank lines before it, since it was the last.
+        let end = kept.trim_end_matches('\n').len();
+        kept.truncate((end + 1).min(kept.len()));
     }
-    Some(kept)
+    (without_empty(parse(&kept)?) == without_empty(wanted)).then_some(kept)
+}
+
+/// A list that is empty need not be there.
+fn without_empty(mut table: Table) -> Table {
+    let list = table.get(LIST).and_then(|list| list.as_table());
+    if list.is_some_and(Table::is_empty) {
+        table.remove(LIST);
+    }
+    table
 }
 
 fn parse(text: &str) -> Option<Table> {
@@ -136,6 +137,13 @@ mod tests {
             format!("[mcp_servers.codeteam2]\ncommand = \"c\"\n\n{OWN}")
         );
         assert_eq!(with(&after, &entry()).unwrap(), after);
+    }
+
+    #[test]
+    fn remarks_on_what_follows_stay() {
+        let text = format!("a = 1\n\n{OWN}\n# the other\n[mcp_servers.other]\ncommand = \"y\"\n");
+        let after = "a = 1\n\n# the other\n[mcp_servers.other]\ncommand = \"y\"\n";
+        assert_eq!(without(&text).unwrap(), after);
     }
 
     #[test]
