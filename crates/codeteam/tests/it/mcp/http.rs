@@ -112,7 +112,8 @@ impl Session<'_> {
         let (status, said) = self.ask("POST", &message.to_string());
         assert_eq!(status, 200, "{said}");
         let data = said.lines().filter_map(|line| line.strip_prefix("data:"));
-        let last = data.filter(|data| !data.trim().is_empty()).last().unwrap();
+        let mut said = data.rev().filter(|data| !data.trim().is_empty());
+        let last = said.next().unwrap();
         let message: Value = serde_json::from_str(last).unwrap();
         message["result"]["structuredContent"].clone()
     }
