@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use codeteam_core::event::{Delivered, Outcome};
 use codeteam_core::frame::FrameChange;
+use codeteam_core::hands::Hands;
 use codeteam_core::ids::FramePath;
 use codeteam_core::submission::{Choice, Submission, Verdict};
 use codeteam_core::{Event, Run};
@@ -12,6 +13,7 @@ use codeteam_core::{Event, Run};
 use super::story::finding;
 use super::{Error, folder, replace};
 use crate::engine::Engine;
+use crate::git::Oid;
 use crate::tell;
 
 pub(super) fn write(engine: &Engine, run: &Run) -> Result<(), Error> {
@@ -55,7 +57,7 @@ fn text(engine: &Engine, run: &Run) -> String {
     let _ = writeln!(out, "- Tokens: {}", cost.tokens);
     let _ = writeln!(out, "- Money: {}", tell::spent(cost));
     let _ = writeln!(out, "\n## Git\n\n- **Branch:** `{}`", run.branch);
-    let _ = writeln!(out, "- **Commits:** {}", story.commits);
+    let _ = writeln!(out, "- **Commits:** {}", story.on_branch(engine, run));
     match &run.delivered {
         Some(Delivered::Forward { from, .. }) => {
             let from = tell::short(from.as_str());
@@ -231,6 +233,22 @@ impl Story {
                 let _ = writeln!(out, "**{} iterations:** {count}\n", named(role));
             }
         }
+    }
+
+    /// How many commits are on the run's branch: a session's submissions are, too.
+    fn on_branch(&self, engine: &Engine, run: &Run) -> usize {
+        if run.began_in != Hands::Session {
+            return self.commits;
+        }
+        let (base, tip) = (
+            Oid::parse(&run.base.commit.0),
+            Oid::parse(&run.tip.commit.0),
+        );
+        let counted = base.zip(tip).and_then(|(base, tip)| {
+            let commits = engine.repo.commits_since(&base, &tip);
+            commits.ok().map(|commits| commits.len())
+        });
+        counted.unwrap_or(self.commits)
     }
 
     /// The files that the changes touch, each with what became of it.

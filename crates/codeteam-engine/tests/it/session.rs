@@ -289,7 +289,8 @@ fn the_files_of_a_run_are_those_of_the_seed() {
         "| 1 | qa | ❌ Rejected",
         "| 2 | reviewer | ✅ Approved |",
         "**Coder iterations:** 2",
-        "- reset.txt",
+        "- reset.txt (new)",
+        "- **Commits:** 4",
         "codeteam merge",
     ] {
         assert!(summary.contains(part), "{part}: {summary}");
