@@ -66,9 +66,10 @@ fn main() -> Outcome<()> {
     }
     let place = std::env::temp_dir().join("codeteam-mcp-bench");
     let _ = fs::remove_dir_all(&place);
-    let folder = place.join("project");
-    repository(&folder)?;
-    let servers = servers(&folder)?;
+    for project in ["idle", "busy"] {
+        repository(&place.join(project))?;
+    }
+    let servers = servers(&place)?;
     let mut measured = Vec::new();
     let mut clients = Vec::new();
     for server in &servers {
@@ -134,7 +135,7 @@ fn repository(folder: &Path) -> Outcome<()> {
     Ok(())
 }
 
-fn servers(folder: &Path) -> Outcome<Vec<Server>> {
+fn servers(place: &Path) -> Outcome<Vec<Server>> {
     let codeteam = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/release/codeteam");
     let codeteam = codeteam
         .canonicalize()
@@ -156,14 +157,14 @@ fn servers(folder: &Path) -> Outcome<Vec<Server>> {
             "codeteam, no task",
             &[&codeteam, "mcp"],
             "get_status",
-            elsewhere(),
+            place.join("idle"),
             false,
         ),
         server(
             "codeteam, a task",
             &[&codeteam, "mcp"],
             "get_status",
-            folder.to_owned(),
+            place.join("busy"),
             true,
         ),
         server(
