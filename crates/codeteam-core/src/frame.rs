@@ -95,6 +95,8 @@ pub struct Frame {
     pub rejections: BTreeMap<StepId, u32>,
     /// Rejections in a row, for the rebound.
     pub since_rebound: u32,
+    /// How many there were when another way was last offered.
+    pub rebounded: u32,
     /// The commit its work is based on.
     pub base: Tip,
     /// Its tree: what the next attempt starts from, what is judged, what is integrated.
@@ -451,6 +453,7 @@ impl Frame {
             rejected: 0,
             rejections: BTreeMap::new(),
             since_rebound: 0,
+            rebounded: 0,
             tree: base.tree.clone(),
             base,
             change: None,

@@ -162,10 +162,18 @@ pub fn reply(question: &Question, said: &str) -> Result<String, String> {
     Err(format!("the answer must begin with {}", known.join(" or ")))
 }
 
+/// How many rejections in a row there were: up to now, or when another way was offered.
+pub fn failures(frame: &Frame) -> u32 {
+    match frame.since_rebound {
+        0 => frame.rebounded,
+        count => count,
+    }
+}
+
 /// What the last rejections of a frame have in common, in a sentence; `None` if nothing stands out.
 pub fn pattern(frame: &Frame) -> Option<String> {
     let rejections = &frame.record.rejections;
-    let count = (frame.since_rebound as usize).clamp(2, rejections.len().max(2));
+    let count = (failures(frame) as usize).clamp(2, rejections.len().max(2));
     if rejections.len() < 2 {
         return None;
     }

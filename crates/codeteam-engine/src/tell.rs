@@ -8,6 +8,7 @@ use codeteam_core::failure::{self, Facts, Trouble};
 use codeteam_core::frame::{Pause, SlotState, Stage, Work};
 use codeteam_core::hands::Hands;
 use codeteam_core::ids::{Account, AttemptId, FramePath, StepId, Time};
+use codeteam_core::role::Kind;
 use codeteam_core::schedule::Status;
 use codeteam_core::submission::{Choice, Submission};
 use codeteam_core::workflow::{Class, Condition, StepKind};
@@ -315,8 +316,8 @@ fn quota(run: &Run) -> Option<Time> {
 
 /// Whether a run has made a plan and carries none out.
 fn is_conversation(run: &Run) -> bool {
-    let mut steps = run.workflow.steps.values();
-    run.plan.is_some() && !steps.any(|step| matches!(step.kind, StepKind::Each { .. }))
+    let mut roles = run.roles.values();
+    run.plan.is_some() && !roles.any(|role| role.kind == Kind::Implementer)
 }
 
 /// How many tasks are done, if there is a plan; how many there are, if the run carries none out.

@@ -138,7 +138,9 @@ fn submitted(
 /// `iterations/01_coder.md`, or `iterations/task-001_01_coder.md` where there are tasks.
 fn name(run: &Run, id: &AttemptId, what: &str) -> String {
     // A rejection has moved the round on; the file belongs to the round that was judged.
-    let round = id.generation;
+    let frame = run.frames.get(&id.frame);
+    let made = frame.filter(|frame| frame.change.is_some());
+    let round = made.map_or(id.generation, |frame| frame.record.made);
     let slot = if id.slot > 0 {
         format!("_{}", id.slot + 1)
     } else {

@@ -1,14 +1,15 @@
 //! `summary.md`: what became of a run, at a glance.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use codeteam_core::event::{Delivered, Outcome};
+use codeteam_core::frame::FrameChange;
 use codeteam_core::ids::FramePath;
-use codeteam_core::submission::Submission;
+use codeteam_core::submission::{Choice, Submission, Verdict};
 use codeteam_core::{Event, Run};
 
-use super::story::{finding, word};
+use super::story::finding;
 use super::{Error, folder, replace};
 use crate::engine::Engine;
 use crate::tell;
@@ -23,34 +24,26 @@ pub(super) fn write(engine: &Engine, run: &Run) -> Result<(), Error> {
 fn text(engine: &Engine, run: &Run) -> String {
     let mut out = format!("# Run Summary\n\n## Task\n{}\n\n", run.goal);
     let result = match &run.outcome {
-        Some(Outcome::Completed) => "SUCCESS".to_owned(),
-        Some(Outcome::Failed(why)) => format!("FAILED — {}", tell::first_line(why)),
-        Some(Outcome::Aborted(why)) => format!("ABORTED — {}", tell::first_line(why)),
-        Some(Outcome::Skipped | Outcome::Cancelled) => "CANCELLED".to_owned(),
+        Some(Outcome::Completed) => "✅ SUCCESS".to_owned(),
+        Some(Outcome::Failed(why)) => format!("❌ FAILED — {}", tell::first_line(why)),
+        Some(Outcome::Aborted(why)) => format!("❌ ABORTED — {}", tell::first_line(why)),
+        Some(Outcome::Skipped | Outcome::Cancelled) => "❌ CANCELLED".to_owned(),
         None => "UNDER WAY".to_owned(),
     };
     let _ = writeln!(out, "## Result: {result}\n");
+    let story = Story::of(engine, run);
     let root = run.frames.get(&FramePath::root());
     if let Some(requirements) = root.and_then(|f| f.outputs.requirements.as_ref()) {
-        let _ = writeln!(out, "## Requirements\n{requirements}\n");
+        let whose = from(story.analyst.as_deref());
+        let _ = writeln!(out, "## Requirements{whose}\n{requirements}\n");
     }
     if let Some(design) = root.and_then(|f| f.outputs.whole_design()) {
-        let _ = writeln!(out, "## Design\n{}\n", design.design);
+        let whose = from(story.designer.as_deref());
+        let _ = writeln!(out, "## Design{whose}\n{}\n", design.design);
     }
     tasks(&mut out, run);
-    let story = Story::of(engine, run);
-    if !story.rows.is_empty() {
-        out.push_str("## Iterations\n\n| Where | # | Who | Outcome |\n|---|---|---|---|\n");
-        for row in &story.rows {
-            let _ = writeln!(out, "{row}");
-        }
-        out.push('\n');
-    }
-    section(
-        &mut out,
-        "Files Changed",
-        story.files.iter().map(|f| format!("- {f}")),
-    );
+    story.iterations(&mut out, run.plan.is_some());
+    section(&mut out, "Files Changed", story.files(engine).into_iter());
     section(
         &mut out,
         "Follow-ups",
@@ -105,10 +98,25 @@ fn tasks(out: &mut String, run: &Run) {
 /// What the events tell beyond the final state.
 #[derive(Default)]
 struct Story {
-    rows: Vec<String>,
-    files: BTreeSet<String>,
+    rows: Vec<Row>,
+    /// The last change of each frame.
+    changes: BTreeMap<FramePath, FrameChange>,
     follow_ups: Vec<String>,
     commits: usize,
+    /// Who has confirmed the requirements, and who has designed last.
+    analyst: Option<String>,
+    designer: Option<String>,
+    /// How many changes each role has submitted.
+    submitted: BTreeMap<String, usize>,
+}
+
+/// Something that was handed in or judged.
+struct Row {
+    place: String,
+    /// The round; none for what comes before there is a change.
+    round: Option<u32>,
+    who: String,
+    outcome: String,
 }
 
 impl Story {
@@ -120,9 +128,12 @@ impl Story {
             story.add(&state, &event);
         });
         if read.is_err() {
-            story
-                .rows
-                .push("| - | - | - | the log could not be read |".to_owned());
+            story.rows.push(Row {
+                place: "-".to_owned(),
+                round: None,
+                who: "-".to_owned(),
+                outcome: "the log could not be read".to_owned(),
+            });
         }
         for frame in run.frames.values().chain(run.failed.values()) {
             story.follow_ups.extend(frame.findings.open().map(finding));
@@ -131,7 +142,7 @@ impl Story {
     }
 
     fn add(&mut self, run: &Run, event: &Event) {
-        let (id, outcome) = match event {
+        match event {
             Event::SubmissionReceived {
                 id,
                 submission,
@@ -139,57 +150,154 @@ impl Story {
                 ..
             } => {
                 if let Some((_, change)) = change {
-                    self.files.extend(change.files.iter().cloned());
+                    self.changes.insert(id.frame.clone(), change.clone());
                 }
-                let outcome = match submission {
-                    Submission::Verdict(v) => {
-                        format!("{:?} — {}", v.verdict, tell::first_line(&v.reason))
+                let who = tell::who(run, id);
+                let (counts, outcome) = match submission {
+                    Submission::Verdict(v) => (true, verdict(v)),
+                    Submission::Change(_) => {
+                        *self.submitted.entry(who.clone()).or_default() += 1;
+                        (true, "Submitted".to_owned())
                     }
-                    Submission::Change(c) => {
-                        format!("Submitted — {}", tell::first_line(&c.summary))
+                    Submission::Questions(_) => (false, "Asked".to_owned()),
+                    Submission::Requirements(_) => {
+                        self.analyst = Some(who.clone());
+                        (false, "✅ Requirements confirmed".to_owned())
                     }
-                    Submission::Questions(_) => "Asked".to_owned(),
-                    Submission::Requirements(_) => "Requirements confirmed".to_owned(),
-                    Submission::Design(_) => "Design submitted".to_owned(),
-                    Submission::Plan(_) => "Plan submitted".to_owned(),
+                    Submission::Design(_) => {
+                        self.designer = Some(who.clone());
+                        (false, "✅ Design submitted".to_owned())
+                    }
+                    Submission::Plan(_) => (false, "✅ Plan submitted".to_owned()),
                     Submission::Text(_) | Submission::Blocked(_) => return,
                 };
-                (id, outcome)
+                self.row(run, &id.frame, counts, who, outcome);
             }
             Event::GateJudged {
                 id, step, passed, ..
             } => {
-                let row = format!(
-                    "| {} | {} | {step} | {} |",
-                    id.frame.name(),
-                    id.generation,
-                    word(*passed)
-                );
-                self.rows.push(row);
-                return;
+                let outcome = if *passed { "✅ Passed" } else { "❌ Failed" };
+                self.row(run, &id.frame, true, step.to_string(), outcome.to_owned());
             }
             Event::FrameEnded { frame, .. } => {
                 // Minor findings of what was integrated are left for later, and said so.
                 if let Some(frame) = run.frames.get(frame) {
                     self.follow_ups.extend(frame.findings.open().map(finding));
                 }
-                return;
             }
-            Event::Committed { .. } => {
-                self.commits += 1;
-                return;
-            }
-            _ => return,
-        };
-        let row = format!(
-            "| {} | {} | {} | {} |",
-            id.frame.name(),
-            id.generation,
-            tell::who(run, id),
-            cell(&outcome)
-        );
-        self.rows.push(row);
+            Event::Committed { .. } => self.commits += 1,
+            _ => {}
+        }
     }
+
+    fn row(&mut self, run: &Run, path: &FramePath, counts: bool, who: String, outcome: String) {
+        // A change belongs to the round it was made in, and so does what is said of it.
+        let round = run.frames.get(path).map(|frame| match &frame.change {
+            Some(_) => frame.record.made,
+            None => frame.round,
+        });
+        self.rows.push(Row {
+            place: path.name().to_owned(),
+            round: round.filter(|_| counts),
+            who,
+            outcome,
+        });
+    }
+
+    /// Who handed in or judged what, in which round; where, if there are several tasks.
+    fn iterations(&self, out: &mut String, has_tasks: bool) {
+        if self.rows.is_empty() {
+            return;
+        }
+        let (place, line) = if has_tasks {
+            ("| Where ", "|---")
+        } else {
+            ("", "")
+        };
+        let _ = writeln!(
+            out,
+            "## Iterations\n\n{place}| # | Role | Outcome |\n{line}|---|---|---|"
+        );
+        for row in &self.rows {
+            if has_tasks {
+                let _ = write!(out, "| {} ", row.place);
+            }
+            let round = row.round.map_or("-".to_owned(), |round| round.to_string());
+            let _ = writeln!(out, "| {round} | {} | {} |", row.who, cell(&row.outcome));
+        }
+        out.push('\n');
+        if !has_tasks {
+            for (role, count) in &self.submitted {
+                let _ = writeln!(out, "**{} iterations:** {count}\n", named(role));
+            }
+        }
+    }
+
+    /// The files that the changes touch, each with what became of it.
+    fn files(&self, engine: &Engine) -> Vec<String> {
+        let mut files: BTreeMap<&str, &str> = BTreeMap::new();
+        for change in self.changes.values() {
+            let diff = engine.bodies.get(change.diff.as_str()).unwrap_or_default();
+            let made = marked(&diff);
+            for file in &change.files {
+                let became = made.iter().find(|(path, _)| path == file);
+                let became = became.map_or("modified", |(_, became)| became);
+                // One task may make a file, and another change it.
+                let known = files.entry(file).or_insert(became);
+                if *known != "new" {
+                    *known = became;
+                }
+            }
+        }
+        let told = files.iter();
+        told.map(|(file, became)| format!("- {file} ({became})"))
+            .collect()
+    }
+}
+
+/// A verdict in a few words.
+fn verdict(verdict: &Verdict) -> String {
+    match verdict.verdict {
+        Choice::Approve => "✅ Approved".to_owned(),
+        Choice::Reject => format!("❌ Rejected — {}", tell::first_line(&verdict.reason)),
+    }
+}
+
+/// The files that a diff makes or deletes.
+fn marked(diff: &[u8]) -> Vec<(String, &'static str)> {
+    let (mut found, mut path) = (Vec::new(), None);
+    for line in diff.split(|byte| *byte == b'\n') {
+        let line = String::from_utf8_lossy(line);
+        if let Some(names) = line.strip_prefix("diff --git a/") {
+            path = names.split_once(" b/").map(|(name, _)| name.to_owned());
+            continue;
+        }
+        let became = if line.starts_with("new file mode") {
+            "new"
+        } else if line.starts_with("deleted file mode") {
+            "deleted"
+        } else {
+            continue;
+        };
+        found.extend(path.take().map(|path| (path, became)));
+    }
+    found
+}
+
+/// Whose something is, for a heading.
+fn from(role: Option<&str>) -> String {
+    role.map(|role| format!(" (from {})", named(role)))
+        .unwrap_or_default()
+}
+
+/// A role's name as a person would write it: `BA`, `Architect`.
+fn named(role: &str) -> String {
+    if role.len() < 3 {
+        return role.to_uppercase();
+    }
+    let mut letters = role.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string());
+    format!("{}{}", first.unwrap_or_default(), letters.as_str())
 }
 
 fn section(out: &mut String, title: &str, lines: impl Iterator<Item = String>) {

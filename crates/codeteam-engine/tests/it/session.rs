@@ -185,6 +185,117 @@ fn from_start_to_end_with_the_messages_of_a_team_and_the_users_checkout_as_it_wa
     );
 }
 
+/// Takes a task to its end in one round.
+fn finish(task: &Task) {
+    task.design();
+    task.write("reset.txt", "works\n");
+    task.code();
+    assert_eq!(task.at().step.as_str(), "qa");
+    task.approve();
+    task.approve();
+    assert_eq!(task.turn(), Turn::Over);
+    assert_eq!(
+        task.session.state().end,
+        Some(End::Over(Outcome::Completed))
+    );
+}
+
+#[test]
+fn on_the_users_own_branch_there_is_one_commit_at_the_end_and_no_file_is_touched() {
+    let task = Task::new(&format!("{GATE}git: {{ mode: current }}\n"));
+    let head = task.git(&["rev-parse", "HEAD"]);
+    let stamp = || {
+        let file = fs::metadata(task.top().join("reset.txt")).unwrap();
+        file.modified().unwrap()
+    };
+    task.design();
+    task.write("reset.txt", "works\n");
+    let before = stamp();
+    task.code();
+    assert_eq!(task.at().step.as_str(), "qa");
+    assert_eq!(task.git(&["rev-parse", "HEAD"]), head);
+    task.approve();
+    task.approve();
+    assert_eq!(task.turn(), Turn::Over);
+    let log = task.git(&["log", "--format=%s", &format!("{head}..HEAD")]);
+    assert_eq!(
+        log,
+        "team(complete): Add a password reset [qa:✓ reviewer:✓]"
+    );
+    let status = task.git(&["status", "--porcelain", "--", ".", ":!.codeteam"]);
+    assert_eq!(status, "");
+    assert_eq!(stamp(), before);
+    assert_eq!(task.git(&["branch", "--list", "codeteam/*"]), "");
+}
+
+#[test]
+fn without_commits_a_patch_is_left() {
+    let task = Task::new(&format!("{GATE}git: {{ mode: none }}\n"));
+    let head = task.git(&["rev-parse", "HEAD"]);
+    finish(&task);
+    assert_eq!(task.git(&["rev-parse", "HEAD"]), head);
+    let folder = task
+        .engine
+        .folder
+        .join("runs")
+        .join(task.session.id().as_str());
+    let patch = fs::read_to_string(folder.join("changes.patch")).unwrap();
+    assert!(patch.contains("+works"), "{patch}");
+}
+
+#[test]
+fn the_files_of_a_run_are_those_of_the_seed() {
+    let task = Task::new(GATE);
+    task.design();
+    task.write("reset.txt", "works\n");
+    task.code();
+    assert_eq!(task.at().step.as_str(), "qa");
+    task.submit(&json!({"approved": false, "reason": "no test", "issues": ["no test"]}));
+    task.write("reset.txt", "works, tested\n");
+    task.code();
+    assert_eq!(task.at().step.as_str(), "qa");
+    task.approve();
+    task.approve();
+    assert_eq!(task.turn(), Turn::Over);
+    let folder = task
+        .engine
+        .folder
+        .join("runs")
+        .join(task.session.id().as_str());
+    let mut names: Vec<String> = fs::read_dir(folder.join("iterations"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(
+        names,
+        [
+            "01_coder.md",
+            "01_qa_review.md",
+            "01_verify.md",
+            "02_coder.md",
+            "02_qa_review.md",
+            "02_reviewer_review.md",
+            "02_verify.md",
+        ]
+    );
+    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+    assert!(read("task.md").contains("Add a password reset"));
+    assert!(read("requirements.md").contains("reset by mail"));
+    assert!(read("design.md").contains("reuse tokens"));
+    let summary = read("summary.md");
+    for part in [
+        "## Result: ✅ SUCCESS",
+        "| 1 | qa | ❌ Rejected",
+        "| 2 | reviewer | ✅ Approved |",
+        "**Coder iterations:** 2",
+        "- reset.txt",
+        "codeteam merge",
+    ] {
+        assert!(summary.contains(part), "{part}: {summary}");
+    }
+}
+
 #[test]
 fn what_is_edited_after_the_snapshot_is_noticed_and_not_committed() {
     let task = Task::new(GATE);

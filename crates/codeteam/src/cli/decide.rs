@@ -136,7 +136,7 @@ fn by_meaning(
     let engine = scene.with_runs()?;
     let id = engine.find(run)?;
     let state = engine.load(&id)?;
-    outside(&engine, &id)?;
+    outside(&engine, &state)?;
     if words == YES
         && let Some(decision) = overruling(&state, task, message)
     {
@@ -172,8 +172,13 @@ fn by_meaning(
 }
 
 /// Refuses what a session says in a person's name: a decision is made outside of it.
-fn outside(engine: &Engine, id: &RunId) -> Result<(), Problem> {
-    let Some(label) = session::inside(engine, id)? else {
+fn outside(engine: &Engine, run: &Run) -> Result<(), Problem> {
+    let id = &run.id;
+    let label = match run.hands {
+        Hands::Workers => None,
+        Hands::Session => session::inside(engine, id)?,
+    };
+    let Some(label) = label else {
         return Ok(());
     };
     Err(Problem::user(format!(
@@ -236,7 +241,7 @@ pub(crate) fn answer(args: &AnswerArgs, scene: &Scene) -> Result<Exit, Problem> 
     let engine = scene.with_runs()?;
     let id = engine.find(Some(&args.run))?;
     let state = engine.load(&id)?;
-    outside(&engine, &id)?;
+    outside(&engine, &state)?;
     let question = question(&state, args.task.as_deref())?;
     if !question.answers.is_empty() && !question.answers.contains(&args.answer) {
         return Err(Problem::user(format!(

@@ -112,7 +112,7 @@ impl View<'_> {
 
     /// It was rejected several times: back to the design?
     fn offer(&self, question: &Question, frame: Option<&Frame>) -> Answer {
-        let failures = frame.map_or(0, failures);
+        let failures = frame.map_or(0, session::failures);
         let last = frame.map(last_rejection).unwrap_or_default();
         let pattern = frame.and_then(session::pattern);
         let suggestion = question.text.as_str();
@@ -216,16 +216,6 @@ pub(super) fn requirements(confirmed: Option<&str>, answers: &[(Vec<String>, Str
         format!("Asked:\n- {asked}\nThe user said: {answer}")
     });
     said.collect::<Vec<_>>().join("\n\n")
-}
-
-/// How often a change was rejected in a row.
-fn failures(frame: &Frame) -> usize {
-    let since = frame.since_rebound as usize;
-    if since > 0 {
-        since
-    } else {
-        frame.record.rejections.len()
-    }
 }
 
 /// Why a change was rejected last.

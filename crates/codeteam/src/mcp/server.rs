@@ -88,7 +88,7 @@ impl Server {
             }
         };
         if matches!(call, Call::Status)
-            && let Some(answer) = self.team.known().and_then(|led| led.status_at_once())
+            && let Some(answer) = self.team.status_at_once()
         {
             return Ok(answer);
         }

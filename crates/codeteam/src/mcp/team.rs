@@ -5,7 +5,7 @@ mod led;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use codeteam_core::hands::Hands;
 use codeteam_core::ids::{AttemptId, RunId};
@@ -42,6 +42,8 @@ pub(super) struct Team {
     place: Place,
     /// The run that this process leads, or led to its end.
     led: Mutex<Option<Arc<Led>>>,
+    /// When there was last seen to be none.
+    none: Mutex<Option<Instant>>,
     /// One thing is done at a time.
     acting: Mutex<()>,
 }
@@ -70,6 +72,9 @@ impl From<Answer> for Done {
     }
 }
 
+/// For so long it is believed that there is no task: whoever asks again and again need not have the
+/// repository opened each time.
+const BELIEVED: Duration = Duration::from_secs(1);
 /// What a session says to have a task back from workers.
 const TAKE_BACK: &str = "take back";
 /// How long workers may take to let it go.
@@ -81,6 +86,7 @@ impl Team {
         Self {
             place,
             led: Mutex::default(),
+            none: Mutex::default(),
             acting: Mutex::default(),
         }
     }
@@ -89,6 +95,15 @@ impl Team {
     pub(super) fn known(&self) -> Option<Arc<Led>> {
         let led = lock(&self.led).clone();
         led.filter(|led| matches!(led.state().end, None | Some(End::Over(_))))
+    }
+
+    /// Where the task stands, if that is known without looking.
+    pub(super) fn status_at_once(&self) -> Option<Answer> {
+        if let Some(led) = self.known() {
+            return led.status_at_once();
+        }
+        let none = lock(&self.none).filter(|seen| seen.elapsed() < BELIEVED);
+        none.map(|_| no_task())
     }
 
     /// Whether this process leads a run that has not ended.
@@ -179,6 +194,7 @@ impl Team {
             Ok(_) => {}
             Err(error) => return trouble(error).into(),
         }
+        *lock(&self.none) = None;
         // The one that is left goes on where it stands when it is taken up again.
         *lock(&self.led) = None;
         let request = Request {
@@ -309,9 +325,10 @@ impl Team {
         match self.look(label) {
             Ok(Standing::Led(led)) => led.status(),
             Ok(Standing::Seen(seen)) => seen.status(),
-            Ok(Standing::None) => Answer::new("task_status", NO_TASK)
-                .with("state", json!("not_started"))
-                .with("expected", json!(NO_TASK)),
+            Ok(Standing::None) => {
+                *lock(&self.none) = Some(Instant::now());
+                no_task()
+            }
             Err(answer) => answer,
         }
     }
@@ -367,6 +384,12 @@ fn open(standing: Result<Standing, Error>) -> Result<Arc<Led>, Answer> {
         }
         Err(error) => Err(trouble(error)),
     }
+}
+
+fn no_task() -> Answer {
+    Answer::new("task_status", NO_TASK)
+        .with("state", json!("not_started"))
+        .with("expected", json!(NO_TASK))
 }
 
 fn names(files: &[PathBuf]) -> String {

@@ -145,7 +145,9 @@ pub(crate) fn meeting(project: &Project, left: &str, right: &str) -> (String, St
         coder("left", left, &meet("left", "right")),
         coder("right", right, &meet("right", "left")),
     );
-    let plan = "description: d\ntasks: [ { id: left, files: [l] }, { id: right, files: [r] } ]\n";
+    // Each may write the shared file, and no file is named by both: they would wait for each other.
+    let plan = "description: d\ntasks:\n  - { id: left, files: ['left.*', 'shared.*'] }\n  \
+                - { id: right, files: ['right.*', 'shared*'] }\n";
     (project.script(&script), project.beside("plan.yml", plan))
 }
 

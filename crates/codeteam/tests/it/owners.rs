@@ -128,20 +128,12 @@ fn a_hung_one_with_a_worker_is_fenced() {
 fn a_hung_one_that_only_waits_is_fenced() {
     let project = Project::new();
     let script = project.script(ONE_TASK);
-    let args = [
-        "run",
-        "x",
-        "--wait",
-        "--max-attempts",
-        "2",
-        "--script",
-        &script,
-    ];
+    let args = ["run", "x", "--wait", "--preview", "--script", &script];
     let mut hung = project.start(&args);
-    hung.until("limit reached");
+    hung.until("This would be committed");
     hung.signal(Signal::STOP);
-    let args = ["resume", "--max-attempts", "100"];
-    project.start_with(&args, &[STALE]).end().expect(0);
+    project.run(&["approve"]).expect(0);
+    project.start_with(&["resume"], &[STALE]).end().expect(0);
     hung.signal(Signal::CONT);
     hung.end().expect(1).says(&["has taken this run over"]);
     is_whole(&project);

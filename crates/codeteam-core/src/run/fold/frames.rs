@@ -58,7 +58,7 @@ pub(super) fn enter(run: &mut Run, path: &FramePath, step: &StepId, generation: 
             f.base = tip;
         }
         if why == Entry::Rebound {
-            f.since_rebound = 0;
+            f.rebounded = std::mem::take(&mut f.since_rebound);
         }
         f.step = step.clone();
         f.generation = generation;

@@ -1,5 +1,7 @@
 //! A client as others write them: the official SDK's.
 
+use std::path::Path;
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use rmcp::model::{
@@ -68,6 +70,25 @@ impl Client {
     }
 
     pub(super) fn with(project: &Project, args: &[&str]) -> Self {
+        Self::started(project.codeteam(&[&["mcp"], args].concat()))
+    }
+
+    /// One whose server has another program above it, as a real client would be: then the test is a
+    /// person outside of the session.
+    pub(super) fn apart(project: &Project) -> Self {
+        let server = project.codeteam(&["mcp"]);
+        let mut above = Project::program(Path::new("setsid"));
+        above.args(["--fork", "--wait"]);
+        above.arg(server.get_program()).args(server.get_args());
+        above.current_dir(server.get_current_dir().unwrap());
+        let env = server
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?)));
+        above.env_clear().envs(env);
+        Self::started(above)
+    }
+
+    fn started(command: Command) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -76,7 +97,6 @@ impl Client {
         let listener = Listener {
             progress: Arc::clone(&progress),
         };
-        let command = project.codeteam(&[&["mcp"], args].concat());
         let service = runtime.block_on(async {
             let child = TokioChildProcess::new(tokio::process::Command::from(command)).unwrap();
             listener.serve(child).await.unwrap()

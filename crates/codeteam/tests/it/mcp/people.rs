@@ -4,41 +4,49 @@ use serde_json::json;
 
 use super::client::Client;
 use super::{change, project};
+use crate::project::Project;
 
-#[test]
-fn a_step_for_a_person_waits_for_one_outside_of_the_session() {
-    let project = project();
-    let flow = "workflow:\n  start: coder\n  steps:\n    coder: { role: coder, next: look }\n    \
-                look: { person: Is it good?, answers: { approve: commit, reject: coder } }\n    \
-                commit: { commit: branch, next: done }\n";
-    project.config(flow);
-    project.commit("flow");
-    let client = Client::new(&project);
+const FLOW: &str = "workflow:\n  start: coder\n  steps:\n    coder: { role: coder, next: look }\n    \
+    look: { person: Is it good?, answers: { approve: commit, reject: coder } }\n    \
+    commit: { commit: branch, next: done }\n";
+
+/// A task that waits for a person, and the name of its run.
+fn paused(project: &Project, client: &Client) -> String {
     let coder = client.start();
     assert_eq!(coder.role(), "coder");
-    let run = coder.value["run"].as_str().unwrap().to_owned();
     project.write("reset.txt", "works\n");
     let paused = client.submit(change());
     assert_eq!(paused.kind(), "task_paused", "{paused:?}");
     assert_eq!(paused.value["questions"], json!(["Is it good?"]));
-    assert!(
-        paused.text.contains(&format!("codeteam approve {run}")),
-        "{}",
-        paused.text
-    );
+    let run = coder.value["run"].as_str().unwrap().to_owned();
+    let told = format!("codeteam approve {run}");
+    assert!(paused.text.contains(&told), "{}", paused.text);
+    run
+}
+
+fn with_a_person() -> Project {
+    let project = project();
+    project.config(FLOW);
+    project.commit("flow");
+    project
+}
+
+#[test]
+fn a_step_for_a_person_waits_for_one_outside_of_the_session() {
+    let project = with_a_person();
+    let client = Client::apart(&project);
+    let run = paused(&project, &client);
     for tried in [
         client.call("resume", json!({"input": "approve"})),
         client.submit(super::approval()),
     ] {
         assert!(tried.is_error, "{tried:?}");
-        assert!(
-            tried.text.contains(&format!("codeteam approve {run}")),
-            "{}",
-            tried.text
-        );
+        let told = format!("codeteam approve {run}");
+        assert!(tried.text.contains(&told), "{}", tried.text);
     }
     assert_eq!(client.status().value["state"], "paused");
-    project.run(&["approve", &run]);
+    let done = project.run(&["approve", &run]);
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
     let begun = std::time::Instant::now();
     let state = loop {
         let status = client.status();
@@ -49,6 +57,22 @@ fn a_step_for_a_person_waits_for_one_outside_of_the_session() {
     };
     assert_eq!(state.value["state"], "complete", "{state:?}");
     assert_eq!(state.value["next"]["type"], "task_complete");
+}
+
+#[test]
+fn a_command_from_inside_of_the_session_decides_nothing() {
+    let project = with_a_person();
+    let client = Client::new(&project);
+    let run = paused(&project, &client);
+    // The test itself is the client here, and this is what the client's shell would start.
+    let done = project.run(&["approve", &run]);
+    assert_ne!(done.code, Some(0), "{}", done.stdout);
+    assert!(
+        done.stderr.contains("called from inside"),
+        "{}",
+        done.stderr
+    );
+    assert_eq!(client.status().value["state"], "paused");
 }
 
 #[test]

@@ -76,8 +76,7 @@ fn a_greedy_task_does_not_hurt_another() {
         play(&json!({ "role": "committer" }), "", &answer),
     ];
     let script = project.script(&json!({ "version": 1, "plays": plays }).to_string());
-    let plan =
-        "description: d\ntasks: [ { id: greedy, files: [g] }, { id: modest, files: [m] } ]\n";
+    let plan = "description: d\ntasks: [ { id: greedy, files: [greedy.txt, made.txt] }, { id: modest, files: [size.txt] } ]\n";
     let plan = project.beside("plan.yml", plan);
     let args = ["-v", "run", "x", "--script", &script, "--plan", &plan];
     project.run(&args).expect(0);
