@@ -42,6 +42,7 @@ impl Client {
         client.write(INITIALIZE)?;
         client.answer()?;
         let took = begun.elapsed();
+        client.check()?;
         client.write(INITIALIZED)?;
         Ok((client, took))
     }
@@ -56,7 +57,9 @@ impl Client {
         let begun = Instant::now();
         self.write(&request)?;
         self.answer()?;
-        Ok(begun.elapsed())
+        let elapsed = begun.elapsed();
+        self.check()?;
+        Ok(elapsed)
     }
 
     fn write(&mut self, line: &str) -> Outcome<()> {
@@ -64,30 +67,31 @@ impl Client {
         Ok(self.to.write_all(line.as_bytes())?)
     }
 
-    /// Reads the answer to the last request; notifications are passed over.
+    /// Reads the answer to the last request: a line, which must be it.
     fn answer(&mut self) -> Outcome<()> {
-        let own = format!(r#""id":{}"#, self.id);
-        loop {
-            self.line.clear();
-            if self.from.read_line(&mut self.line)? == 0 {
-                return Err("the server has gone".into());
-            }
-            if !self.line.contains(&own) {
-                continue;
-            }
-            if self.line.contains(r#""error":{"#) || self.line.contains(r#""isError":true"#) {
-                return Err(self.line.clone().into());
-            }
-            return Ok(());
+        self.line.clear();
+        if self.from.read_line(&mut self.line)? == 0 {
+            return Err("the server has gone".into());
         }
+        Ok(())
     }
 
-    /// The memory it has now.
-    pub(crate) fn megabytes(&self) -> Outcome<f64> {
+    /// Makes sure that the line is the answer it is taken for.
+    fn check(&self) -> Outcome<()> {
+        let said: serde_json::Value = serde_json::from_str(&self.line)?;
+        let is_good = said["id"] == self.id && said["result"].is_object();
+        if !is_good || said["result"]["isError"] == true {
+            return Err(self.line.clone().into());
+        }
+        Ok(())
+    }
+
+    /// The memory it has now, of one kind.
+    pub(crate) fn megabytes(&self, kind: &str) -> Outcome<f64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.server.id()))?;
-        let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+        let line = status.lines().find(|line| line.starts_with(kind));
         let kib = line.and_then(|line| line.split_whitespace().nth(1));
-        Ok(kib.ok_or("no VmRSS")?.parse::<f64>()? / 1024.0)
+        Ok(kib.ok_or_else(|| format!("no {kind}"))?.parse::<f64>()? / 1024.0)
     }
 
     /// Ends it, as clients do: by closing its input.

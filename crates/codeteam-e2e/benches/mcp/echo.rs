@@ -9,13 +9,18 @@ use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 
 use super::Outcome;
 
-/// Serves on standard input and output until the client goes.
-pub(crate) fn serve() -> Outcome<()> {
+/// Serves on standard input and output until the client goes: as the SDK does it by itself, with a
+/// thread that reads, or by pipes without one, as codeteam does.
+pub(crate) fn serve(pipes: bool) -> Outcome<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let service = Echo.serve(rmcp::transport::stdio()).await?;
+        let service = if pipes {
+            Echo.serve(rmcp::transport::stdio_pipes()).await?
+        } else {
+            Echo.serve(rmcp::transport::stdio()).await?
+        };
         service.waiting().await?;
         Ok(())
     })

@@ -44,8 +44,27 @@ pub(super) struct Team {
     led: Mutex<Option<Arc<Led>>>,
     /// When there was last seen to be none.
     none: Mutex<Option<Instant>>,
+    /// Where nothing was open when it was last looked for.
+    quiet: Mutex<Option<Quiet>>,
     /// One thing is done at a time.
     acting: Mutex<()>,
+}
+
+/// How it is found out quickly that there is still nothing: clients ask often.
+enum Quiet {
+    /// There was no log; here it would be.
+    NoLog(PathBuf),
+    /// The log had no open run.
+    NoRun(Arc<Engine>),
+}
+
+impl Quiet {
+    fn is_still(&self) -> bool {
+        match self {
+            Self::NoLog(path) => !path.exists(),
+            Self::NoRun(engine) => open_runs(engine).is_ok_and(|open| open.is_empty()),
+        }
+    }
 }
 
 /// How the task of this checkout stands.
@@ -86,6 +105,7 @@ impl Team {
         Self {
             place,
             led: Mutex::default(),
+            quiet: Mutex::default(),
             none: Mutex::default(),
             acting: Mutex::default(),
         }
@@ -140,6 +160,10 @@ impl Team {
         }
         // What could not be led on is given back before it is taken up again.
         *lock(&self.led) = None;
+        let mut quiet = lock(&self.quiet);
+        if quiet.as_ref().is_some_and(Quiet::is_still) {
+            return Ok(Standing::None);
+        }
         let Place {
             folder,
             env,
@@ -147,12 +171,16 @@ impl Team {
             call,
         } = &self.place;
         let Some(engine) = Engine::look(folder, env.clone(), codeteam.clone())? else {
+            let top = Engine::repository(folder, env)?.top_level().to_owned();
+            *quiet = Some(Quiet::NoLog(top.join(".codeteam/state.db")));
             return Ok(Standing::None);
         };
         let engine = Arc::new(engine);
         let Some(id) = open_runs(&engine)?.into_iter().next() else {
+            *quiet = Some(Quiet::NoRun(engine));
             return Ok(Standing::None);
         };
+        *quiet = None;
         if engine.load(&id)?.hands != Hands::Session {
             let seen = Seen::new(&engine, &id, String::new(), call)?;
             return Ok(Standing::Seen(Box::new(seen)));
