@@ -14,7 +14,7 @@ use super::project::{Done, Project};
 const TEAM: &str = r#"
 plays:
   - name: first session
-    when: { says: Start team task }
+    when: { model: FIRST }
     turns: [
       { tools: [ { team: { tool: start_task, input: { task: Add a script that adds } } } ] },
       { tools: [ { team: { tool: submit, input: { submission: { questions: [Whole numbers only?] } } } } ] },
@@ -42,7 +42,7 @@ plays:
 "#;
 
 /// A session of a CLI that has codeteam as a server, with one prompt.
-fn session(project: &Project, cli: &str, prompt: &str) -> Done {
+fn session(project: &Project, cli: &str, model: &str, prompt: &str) -> Done {
     let codeteam = programs::codeteam().display().to_string();
     let url = project.server.openai_url();
     let mut command: Command = project.command(Path::new(cli));
@@ -54,14 +54,15 @@ fn session(project: &Project, cli: &str, prompt: &str) -> Done {
             command
                 .env("IS_SANDBOX", "1")
                 .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
-                .args(["-p", "--permission-mode", "bypassPermissions"])
+                .args(["-p", "--model", model])
+                .args(["--permission-mode", "bypassPermissions"])
                 .args(["--setting-sources", "", "--strict-mcp-config"])
                 .args(["--mcp-config", &servers.to_string(), "--", prompt]);
         }
         "codex" => {
             command
                 .env("CODEX_API_KEY", "sk-dummy")
-                .args(["exec", "--skip-git-repo-check", "-m", "gpt-5.5"])
+                .args(["exec", "--skip-git-repo-check", "-m", model])
                 .args(["-c", "sandbox_mode=\"danger-full-access\""])
                 .args(["-c", "approval_policy=\"never\""])
                 .args(["-c", &format!("openai_base_url=\"{url}\"")])
@@ -85,13 +86,7 @@ fn session(project: &Project, cli: &str, prompt: &str) -> Done {
             std::fs::create_dir_all(&folder).unwrap();
             std::fs::write(folder.join("settings.json"), settings.to_string()).unwrap();
             command
-                .args([
-                    "-m",
-                    "gemini-2.5-pro",
-                    "--approval-mode",
-                    "yolo",
-                    "--skip-trust",
-                ])
+                .args(["-m", model, "--approval-mode", "yolo", "--skip-trust"])
                 .args(["-p", prompt]);
         }
     }
@@ -100,19 +95,26 @@ fn session(project: &Project, cli: &str, prompt: &str) -> Done {
 }
 
 #[track_caller]
-fn is_led(cli: &str) {
-    let scenario = Scenario::parse("team.yml", TEAM).unwrap_or_else(|e| panic!("{e}"));
+fn is_led(cli: &str, [first, second]: [&str; 2]) {
+    let scenario = Scenario::parse("team.yml", &TEAM.replace("FIRST", first))
+        .unwrap_or_else(|e| panic!("{e}"));
     let project = Project::lasting(scenario);
     // The server is started by the CLI, with as much of the environment as that passes on.
     project.git(&["config", "user.name", "Ada"]);
     project.git(&["config", "user.email", "ada@example.org"]);
     let head = project.git(&["rev-parse", "HEAD"]);
-    session(&project, cli, "Start team task: add a script that adds").expect(0);
+    session(
+        &project,
+        cli,
+        first,
+        "Start team task: add a script that adds",
+    )
+    .expect(0);
     project.asked();
     let status = project.run(&["status"]).expect(0);
-    assert!(status.stdout.contains("waits for"), "{}", status.stdout);
+    assert!(status.stdout.contains("waiting"), "{}", status.stdout);
 
-    session(&project, cli, "Yes, whole numbers").expect(0);
+    session(&project, cli, second, "Yes, whole numbers").expect(0);
     project.asked();
     let run = project.shown();
     assert_eq!(run["status"], "completed", "{run:#}");
@@ -150,15 +152,15 @@ fn is_led(cli: &str) {
 
 #[test]
 fn claude_is_led_through_a_task() {
-    is_led("claude");
+    is_led("claude", ["claude-sonnet-4-5", "claude-opus-4-5"]);
 }
 
 #[test]
 fn codex_is_led_through_a_task() {
-    is_led("codex");
+    is_led("codex", ["gpt-5.5", "gpt-5.4"]);
 }
 
 #[test]
 fn gemini_is_led_through_a_task() {
-    is_led("gemini");
+    is_led("gemini", ["gemini-2.5-pro", "gemini-2.5-flash"]);
 }
