@@ -3,7 +3,8 @@
 //! `cargo build --release -p codeteam && cargo bench -p codeteam-e2e --bench mcp`. One client for all
 //! of them writes a line and reads one. Python's and TypeScript's SDK are installed below
 //! `target/peers-mcp`, at the versions below; the bare `rmcp` is this program itself, with one tool.
-//! Everybody takes turns, a few hundred calls at a time.
+//! Everybody takes turns, a few hundred calls at a time. Then each is called once a second, as clients
+//! call: what codeteam believes of a project without a task for as long is looked up again by then.
 
 #![allow(
     clippy::print_stdout,
@@ -36,6 +37,9 @@ const STARTS: usize = 9;
 /// How many turns each takes, and how many calls it answers in one.
 const TURNS: usize = 10;
 const CALLS: usize = 300;
+/// How many single calls there are after that, and how far apart.
+const SINGLE: usize = 15;
+const APART: Duration = Duration::from_millis(1_100);
 
 /// A server, and what is asked of it.
 struct Server {
@@ -52,6 +56,8 @@ struct Figures {
     start: Duration,
     p50: Duration,
     p99: Duration,
+    /// The median of calls that come one by one.
+    single: Duration,
     megabytes: f64,
     /// Without what is only mapped from files: the program itself, and libraries.
     private: f64,
@@ -99,8 +105,15 @@ fn main() -> Outcome<()> {
             }
         }
     }
+    let mut single = vec![Vec::new(); servers.len()];
+    for _ in 0..SINGLE {
+        std::thread::sleep(APART);
+        for ((server, client), took) in servers.iter().zip(&mut clients).zip(&mut single) {
+            took.push(client.call(server.tool, "{}")?);
+        }
+    }
     let mut figures = Vec::new();
-    for ((start, mut took), client) in measured.into_iter().zip(clients) {
+    for (((start, mut took), mut single), client) in measured.into_iter().zip(single).zip(clients) {
         took.sort_unstable();
         let megabytes = client.megabytes("VmRSS:")?;
         let private = client.megabytes("RssAnon:")?;
@@ -109,6 +122,7 @@ fn main() -> Outcome<()> {
             start,
             p50: took[took.len() / 2],
             p99: took[took.len() * 99 / 100],
+            single: median(&mut single),
             megabytes,
             private,
         });
@@ -203,16 +217,17 @@ fn median(all: &mut [Duration]) -> Duration {
 fn show(servers: &[Server], figures: &[Figures]) {
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     println!(
-        "{:<20} {:>10} {:>9} {:>9} {:>8} {:>10}",
-        "", "start ms", "p50 ms", "p99 ms", "MB", "private MB"
+        "{:<20} {:>10} {:>9} {:>9} {:>9} {:>8} {:>10}",
+        "", "start ms", "p50 ms", "p99 ms", "single ms", "MB", "private MB"
     );
     for (server, f) in servers.iter().zip(figures) {
         println!(
-            "{:<20} {:>10.1} {:>9.3} {:>9.3} {:>8.1} {:>10.1}",
+            "{:<20} {:>10.1} {:>9.3} {:>9.3} {:>9.3} {:>8.1} {:>10.1}",
             server.name,
             ms(f.start),
             ms(f.p50),
             ms(f.p99),
+            ms(f.single),
             f.megabytes,
             f.private
         );
@@ -231,6 +246,12 @@ fn show(servers: &[Server], figures: &[Figures]) {
         goal("p50 against bare rmcp, at most 2", p50, p50 <= 2.0);
         let p50 = ratio(own.p50, pipes.p50);
         goal("p50 against bare rmcp on pipes, at most 2", p50, p50 <= 2.0);
+        let single = ratio(own.single, bare.single);
+        goal(
+            "single calls against bare rmcp, at most 2",
+            single,
+            single <= 2.0,
+        );
         let p50 = ratio(python.p50, own.p50);
         goal("p50, times faster than Python, at least 4", p50, p50 >= 4.0);
         let p99 = ratio(own.p99, typescript.p99);
