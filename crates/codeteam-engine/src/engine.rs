@@ -334,17 +334,16 @@ impl Engine {
         })
     }
 
-    /// Puts a decision where the process that drives the run will find it.
-    pub fn post(&self, run: &RunId, decision: &Decision, by: &str) -> Result<(), Error> {
+    /// Puts a decision where the process that drives the run will find it, and returns its number there.
+    pub fn post(&self, run: &RunId, decision: &Decision, by: &str) -> Result<i64, Error> {
         let at = crate::perform::now();
         let posted = driver::Posted {
             by: by.to_owned(),
             decision: decision.clone(),
         };
         let data = serde_json::to_string(&posted).unwrap_or_default();
-        self.store
-            .post(run.as_str(), i64::try_from(at.0).unwrap_or(0), &data)?;
-        Ok(())
+        let at = i64::try_from(at.0).unwrap_or(0);
+        Ok(self.store.post(run.as_str(), at, &data)?)
     }
 
     /// What a program said of itself to this process.

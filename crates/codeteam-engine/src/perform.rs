@@ -66,6 +66,8 @@ pub struct Job {
     pub task: String,
     /// The patch from the base to the frame's tree, if it has a change.
     pub change: Option<BodyId>,
+    /// The frame's tree.
+    pub tree: Tree,
     /// The files that differ between the base and the frame's tree.
     pub changed: Vec<String>,
     /// Whether what workers are told and say is kept as files for people.
@@ -337,6 +339,7 @@ fn job_of(run: &Run, frame: &Frame, id: AttemptId, what: What) -> Job {
         base: frame.base.clone(),
         task: task_name(frame),
         change: frame.change.as_ref().map(|change| change.diff.clone()),
+        tree: frame.tree.clone(),
         changed: frame
             .change
             .as_ref()
@@ -495,11 +498,12 @@ impl Job {
     }
 
     /// The workspace that the frame's change is made in, and kept in until it is integrated. If it
-    /// was lost, the change is made again from its patch.
+    /// was lost, the change is made again from its patch; a session's is in the repository already.
     fn frame_workspace(&self, engine: &Engine) -> Result<Workspace, Error> {
         let workspace = self.open(engine, &workspace_name(&self.id.frame))?;
         if let Some(change) = &self.change
             && workspace.is_missing()
+            && !self.is_known(engine, &oid(&self.tree.0)?)
         {
             let patch = engine.bodies.get(change.as_str())?;
             let (base, tree) = (oid(&self.base.commit.0)?, oid(&self.base.tree.0)?);
@@ -507,6 +511,20 @@ impl Job {
             let _ = workspace.remake(&base, &tree, &patch);
         }
         Ok(workspace)
+    }
+
+    /// Whether the repository has a tree because a session's checkout held it.
+    fn is_known(&self, engine: &Engine, tree: &git::Oid) -> bool {
+        self.in_session && engine.repo.tree_of(tree).is_ok()
+    }
+
+    /// Gives a tree of the frame's workspace to the repository.
+    fn hand_over(&self, engine: &Engine, tree: &git::Oid, base: &git::Oid) -> Result<(), Error> {
+        let workspace = self.workspace(engine)?;
+        if !(workspace.is_missing() && self.is_known(engine, tree)) {
+            workspace.transfer(tree, base)?;
+        }
+        Ok(())
     }
 
     /// Makes the job's workspace hold exactly `tree`.

@@ -23,7 +23,7 @@ use codeteam_core::{Effect, Event, Run};
 pub use self::brief::{Brief, brief};
 pub use self::checkout::{Brought, advance, bring, prepare, unsubmitted};
 pub use self::inside::inside;
-pub use self::transfer::{TakeBack, is_driven, let_go, open_runs, take_back};
+pub use self::transfer::{Asked, TakeBack, hand_over, is_driven, open_runs, take_back};
 use crate::driver::{self, Desk, News, Observer, Options, Said, Stop};
 use crate::engine::Engine;
 use crate::perform::{now, with_causes};

@@ -22,6 +22,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::gate::Gate;
 use crate::reply::{Refusal, Reply};
+use crate::sessions::PRIMING;
 use crate::{Error, PATH, Sessions, Token};
 
 const SESSION: &str = "mcp-session-id";
@@ -77,6 +78,7 @@ pub async fn serve<S: ServerHandler>(
     // Hosts and origins are looked at by the gate, which is stricter.
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
+        .with_sse_retry(PRIMING)
         .with_max_request_body_bytes(sessions.limits().bytes);
     let stop = config.cancellation_token.clone();
     let server = Arc::new(Server {

@@ -53,6 +53,11 @@ impl Default for Limits {
     }
 }
 
+/// An event without data at the beginning of every stream, as revision 2025-11-25 has it: none.
+/// Clients of earlier revisions take it for a broken message and leave (Gemini's does), and those that
+/// know it can do without.
+pub(crate) const PRIMING: Option<Duration> = None;
+
 /// All sessions of a server.
 #[derive(Debug)]
 pub struct Sessions {
@@ -113,6 +118,7 @@ impl Sessions {
     pub fn new(limits: Limits) -> Self {
         let mut inner = LocalSessionManager::default();
         inner.session_config.keep_alive = Some(limits.idle);
+        inner.session_config.sse_retry = PRIMING;
         Self {
             inner,
             limits,

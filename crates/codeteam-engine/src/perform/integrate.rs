@@ -45,13 +45,12 @@ pub(super) fn rebase(
     context: &Context<'_>,
 ) -> Result<Input, Error> {
     let engine = context.engine;
-    let workspace = job.workspace(engine)?;
     let (base, tip, ours) = (
         oid(&job.base.commit.0)?,
         oid(&onto.commit.0)?,
         oid(&tree.0)?,
     );
-    workspace.transfer(&ours, &base)?;
+    job.hand_over(engine, &ours, &base)?;
     let outcome = match engine.repo.merge_trees(&base, &tip, &ours)? {
         Merged::Conflict { files } => Rebased::Conflict {
             base: onto.clone(),
@@ -95,7 +94,7 @@ pub(super) fn integrate(
         let branch = job.branch.clone();
         return Err(Halt::CheckedOut { branch, folder }.into());
     }
-    job.workspace(engine)?.transfer(&wanted, &tip)?;
+    job.hand_over(engine, &wanted, &tip)?;
     let trailers = trailers(&job.run, &job.task, made.by, tree, made.accepted_by);
     let text = format!("{}\n\n{trailers}", message.trim_end());
     let seconds = i64::try_from(now().0 / 1_000).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Whether a command was started from inside the session that a run is led from.
+//! Whether a command was started from inside a session that codeteam leads.
 //!
 //! What a person must decide outside of a session is not to be decided by it, and a session that has
 //! a shell could call codeteam like a person. The server of a session is a child of its client, and so
@@ -9,6 +9,8 @@
 mod wires;
 
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 use codeteam_core::ids::RunId;
 
@@ -22,34 +24,83 @@ const SHELLS: &[&str] = &[
 /// No chain of processes is longer.
 const MAX_DEPTH: usize = 64;
 
-/// The session that this process was started from inside of, by its label, if it leads the run.
+/// The session that this process was started from inside of, by its name: one that leads the run, or
+/// one in the same checkout, whoever leads the run now.
 pub fn inside(engine: &Engine, run: &RunId) -> Result<Option<String>, Error> {
-    let Some(holder) = engine.store.holder(run.as_str())? else {
-        return Ok(None);
-    };
+    let holder = engine.store.holder(run.as_str())?.map(|held| held.owner);
     let own = std::process::id();
-    if holder.owner.pid == own {
-        return Ok(None);
-    }
     let above = chain(own, &process);
-    let is_inside = if is_over_http(holder.owner.pid) {
-        // Whoever has started it is nobody in particular.
-        let wires = Wires::look();
-        let ports = wires.ports(&sockets(holder.owner.pid));
-        let mut above = above.iter().skip(1);
-        above.any(|process| wires.lead_to(&ports, &sockets(process.pid)))
-    } else {
-        let server = chain(holder.owner.pid, &process);
-        client(&server).is_some_and(|client| above.iter().any(|p| p.pid == client))
-    };
-    Ok(is_inside.then_some(holder.owner.label))
+    let mut servers = servers_in(engine.repo.top_level());
+    servers.extend(holder.as_ref().map(|holder| holder.pid));
+    servers.retain(|pid| *pid != own);
+    for pid in servers {
+        let Some(client) = Server::of(pid).and_then(|server| server.client(pid, &above)) else {
+            continue;
+        };
+        let label = holder.as_ref().filter(|holder| holder.pid == pid);
+        return Ok(Some(label.map_or(client.name, |h| h.label.clone())));
+    }
+    Ok(None)
 }
 
-/// Whether a server has clients that did not start it.
-fn is_over_http(pid: u32) -> bool {
-    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let mut args = line.split(|byte| *byte == 0);
-    args.any(|arg| arg == b"--http" || arg.starts_with(b"--http="))
+/// How a server is reached by its clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Server {
+    /// By the streams it was started with.
+    Stdio,
+    /// By a port.
+    Http,
+}
+
+impl Server {
+    /// What a process serves, if it is `codeteam mcp`.
+    fn of(pid: u32) -> Option<Self> {
+        Self::by_command(&fs::read(format!("/proc/{pid}/cmdline")).ok()?)
+    }
+
+    fn by_command(line: &[u8]) -> Option<Self> {
+        let mut args = line.split(|byte| *byte == 0);
+        let program = Path::new(std::ffi::OsStr::from_bytes(args.next()?)).file_name()?;
+        let is_own = program.as_bytes().starts_with(b"codeteam");
+        let args: Vec<&[u8]> = args.collect();
+        let http = |arg: &&[u8]| **arg == *b"--http" || arg.starts_with(b"--http=");
+        (is_own && args.contains(&b"mcp".as_slice())).then(|| {
+            if args.iter().any(http) {
+                Self::Http
+            } else {
+                Self::Stdio
+            }
+        })
+    }
+
+    /// Its client, if that is among those above a command.
+    fn client(self, pid: u32, above: &[Process]) -> Option<Process> {
+        match self {
+            Self::Stdio => {
+                let client = client(&chain(pid, &process))?;
+                above.iter().find(|process| process.pid == client).cloned()
+            }
+            // Whoever has started it is nobody in particular.
+            Self::Http => {
+                let wires = Wires::look();
+                let ports = wires.ports(&sockets(pid));
+                let mut above = above.iter().skip(1);
+                let client = above.find(|p| wires.lead_to(&ports, &sockets(p.pid)));
+                client.cloned()
+            }
+        }
+    }
+}
+
+/// The servers that were started in a folder or below it.
+fn servers_in(folder: &Path) -> Vec<u32> {
+    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_here = |pid: &u32| {
+        let at = fs::read_link(format!("/proc/{pid}/cwd"));
+        at.is_ok_and(|at| at.starts_with(folder)) && Server::of(*pid).is_some()
+    };
+    pids.filter(is_here).collect()
 }
 
 /// A process, as far as it matters here.
@@ -130,6 +181,21 @@ mod tests {
         assert_eq!(client(&chain(50, &look)), None);
         assert_eq!(client(&chain(60, &look)), None);
         assert_eq!(client(&chain(70, &look)), None);
+    }
+
+    #[test]
+    fn a_server_is_known_by_its_command() {
+        let of = |args: &[&str]| Server::by_command(args.join("\0").as_bytes());
+        assert_eq!(of(&["/usr/bin/codeteam", "mcp"]), Some(Server::Stdio));
+        assert_eq!(of(&["codeteam", "-C", "/a", "mcp"]), Some(Server::Stdio));
+        assert_eq!(
+            of(&["codeteam", "mcp", "--http=[::1]:0"]),
+            Some(Server::Http)
+        );
+        assert_eq!(of(&["codeteam", "mcp", "--http"]), Some(Server::Http));
+        assert_eq!(of(&["codeteam", "run", "an mcp server"]), None);
+        assert_eq!(of(&["python3", "mcp"]), None);
+        assert_eq!(of(&[]), None);
     }
 
     #[test]

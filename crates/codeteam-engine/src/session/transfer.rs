@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use codeteam_core::Event;
 use codeteam_core::hands::Hands;
 use codeteam_core::ids::RunId;
 use codeteam_core::input::{Decision, Input};
@@ -43,14 +44,11 @@ pub fn take_back(
         change: None,
     };
     if is_driven(engine, run)? {
-        engine.post(run, &back, by)?;
-        if !let_go(engine, run, wait)? {
-            return Err(TakeBack::Busy);
-        }
-        if engine.load(run)?.hands != Hands::Session {
-            return Err(TakeBack::Refused);
-        }
-        return Ok(Session::attach(engine, run, label)?);
+        return match hand_over(engine, run, &back, by, wait)? {
+            Asked::LetGo => Ok(Session::attach(engine, run, label)?),
+            Asked::Refused(why) => Err(TakeBack::Refused(why)),
+            Asked::Busy => Err(TakeBack::Busy),
+        };
     }
     let id = run.clone();
     let input = Input::Decided {
@@ -81,9 +79,9 @@ pub enum TakeBack {
     /// Whoever drives it does not let go.
     #[error("whoever drives the run does not let it go")]
     Busy,
-    /// It went on, or ended, before it could be let go.
-    #[error("the run could not be taken back")]
-    Refused,
+    /// It could not be.
+    #[error("the run could not be taken back: {0}")]
+    Refused(String),
 }
 
 /// Whether a living process drives a run.
@@ -93,14 +91,53 @@ pub fn is_driven(engine: &Engine, run: &RunId) -> Result<bool, Error> {
     Ok(holder.is_some_and(|holder| !holder.owner.is_gone(&own)))
 }
 
-/// Waits until nobody drives a run; `false` if the time is up.
-pub fn let_go(engine: &Engine, run: &RunId, wait: Duration) -> Result<bool, Error> {
+/// What whoever drives a run did when it was asked to let it go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// It is let go, and in the hands that were asked for.
+    LetGo,
+    /// It stays where it is, for this reason.
+    Refused(String),
+    /// Nothing was heard in time.
+    Busy,
+}
+
+/// Asks whoever drives a run to let it go into other hands, and waits for that.
+pub fn hand_over(
+    engine: &Engine,
+    run: &RunId,
+    reassign: &Decision,
+    by: &str,
+    wait: Duration,
+) -> Result<Asked, Error> {
+    let before = engine.load(run)?;
+    let posted = engine.post(run, reassign, by)?;
     let deadline = Instant::now() + wait;
-    while is_driven(engine, run)? {
+    loop {
+        let is_driven = is_driven(engine, run)?;
+        let waits = engine.store.inbox(run.as_str())?;
+        if !waits.iter().any(|message| message.id == posted) {
+            if engine.load(run)?.hands == before.hands {
+                return refusal(engine, run, before.seq).map(Asked::Refused);
+            }
+            if !is_driven {
+                return Ok(Asked::LetGo);
+            }
+        }
         if Instant::now() >= deadline {
-            return Ok(false);
+            return Ok(Asked::Busy);
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    Ok(true)
+}
+
+/// Why the last decision after an event was refused.
+fn refusal(engine: &Engine, run: &RunId, after: u64) -> Result<String, Error> {
+    let mut last = "it has gone on meanwhile".to_owned();
+    engine.each_event(run, after, |_, _, event| {
+        if let Event::DecisionRefused { why, .. } = event {
+            last = why;
+        }
+    })?;
+    Ok(last)
 }

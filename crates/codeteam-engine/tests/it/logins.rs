@@ -212,6 +212,7 @@ fn gate(bench: &Bench, command: &str) -> String {
         base: tip.clone(),
         task: "run".to_owned(),
         change: None,
+        tree: codeteam_core::ids::Tree(String::new()),
         changed: Vec::new(),
         audit: false,
         in_session: false,

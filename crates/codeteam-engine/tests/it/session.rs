@@ -183,6 +183,8 @@ fn from_start_to_end_with_the_messages_of_a_team_and_the_users_checkout_as_it_wa
         fs::read_to_string(task.top().join("reset.txt")).unwrap(),
         "works\n"
     );
+    let kept = task.git(&["for-each-ref", "--format=%(refname)", "refs/codeteam"]);
+    assert_eq!(kept, "", "nothing is left that a branch does not have");
 }
 
 /// Takes a task to its end in one round.

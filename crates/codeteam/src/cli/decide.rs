@@ -171,18 +171,18 @@ fn by_meaning(
     post(scene, &engine, &id, &decision)
 }
 
-/// Refuses what a session says in a person's name: a decision is made outside of it.
-fn outside(engine: &Engine, run: &Run) -> Result<(), Problem> {
-    let id = &run.id;
-    let label = match run.hands {
+/// Refuses what a session says in a person's name: a decision is made outside of it, whoever has the
+/// run by now.
+pub(crate) fn outside(engine: &Engine, run: &Run) -> Result<(), Problem> {
+    let label = match run.began_in {
         Hands::Workers => None,
-        Hands::Session => session::inside(engine, id)?,
+        Hands::Session => session::inside(engine, &run.id)?,
     };
     let Some(label) = label else {
         return Ok(());
     };
     Err(Problem::user(format!(
-        "this is called from inside `{label}`, which {id} is led from"
+        "this is called from inside `{label}`, which codeteam leads through tasks here"
     ))
     .hint("a person decides this, in a terminal of their own"))
 }
@@ -269,6 +269,7 @@ pub(crate) fn skip(args: &SkipArgs, scene: &Scene) -> Result<Exit, Problem> {
     let engine = scene.with_runs()?;
     let id = engine.find(Some(&args.run))?;
     let run = engine.load(&id)?;
+    outside(&engine, &run)?;
     let task = known_task(&run, &args.task)?;
     post(scene, &engine, &id, &Decision::Skip { task })
 }
@@ -299,6 +300,7 @@ pub(crate) fn retry(args: &RetryArgs, scene: &Scene) -> Result<Exit, Problem> {
     let engine = scene.with_runs()?;
     let id = engine.find(args.run.run.as_deref())?;
     let run = engine.load(&id)?;
+    outside(&engine, &run)?;
     let frame = match &args.task {
         None => None,
         Some(task) => {

@@ -21,6 +21,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let engine = scene.with_runs()?;
     let id = engine.find_work(args.run.run.as_deref())?;
     let run = engine.load(&id)?;
+    decide::outside(&engine, &run)?;
     let question = decide::question(&run, args.task.as_deref())?;
     match talk::edit(&engine, &run, question, args.shell)? {
         None => Ok(Exit::Done),

@@ -1,6 +1,6 @@
 //! `codeteam resume`: take a run up where it stands.
 
-use codeteam_core::input::{Decision, Input};
+use codeteam_core::input::Input;
 use codeteam_engine::engine::Engine;
 use codeteam_engine::perform::now;
 use codeteam_engine::{artifacts, rebuild};
@@ -8,7 +8,7 @@ use codeteam_engine::{artifacts, rebuild};
 use crate::cli::drive::Answering;
 use crate::cli::run::Limits;
 use crate::cli::talk::Task;
-use crate::cli::{RunName, Scene, drive};
+use crate::cli::{RunName, Scene, decide, drive};
 use crate::exit::Exit;
 use crate::output::say;
 use crate::problem::Problem;
@@ -30,16 +30,10 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     };
     let id = engine.find(args.run.run.as_deref())?;
     let run = engine.load(&id)?;
-    let mut inputs = Vec::new();
-    if args.limits.any() {
-        inputs.push(Input::Decided {
-            at: now(),
-            by: scene.env.user.clone(),
-            decision: Decision::RaiseLimits {
-                limits: args.limits.budget(),
-            },
-        });
+    if args.limits.any() || args.answering.is_answered() {
+        decide::outside(&engine, &run)?;
     }
+    let mut inputs: Vec<Input> = args.limits.raised(scene).into_iter().collect();
     inputs.extend(edited_plan(scene, &engine, &run)?);
     // A run that has ended may have left worktrees when codeteam died: driving it tidies up.
     let task = Task::Resume(id, inputs);

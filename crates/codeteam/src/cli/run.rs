@@ -5,21 +5,20 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use codeteam_agent::scripted::Script;
-use codeteam_core::Event;
 use codeteam_core::budget;
 use codeteam_core::event::{RunStarted, Sandbox};
 use codeteam_core::hands::Hands;
-use codeteam_core::ids::RunId;
 use codeteam_core::input::{Decision, Input};
 use codeteam_core::workflow::StepKind;
 use codeteam_engine::config::{GitMode, microusd};
 use codeteam_engine::engine::{Engine, Prepared, Project, Request};
 use codeteam_engine::perform::now;
+use codeteam_engine::session::Asked;
 use codeteam_engine::{rebuild, session, tell};
 
 use crate::cli::drive::Answering;
 use crate::cli::talk::{Source, Task};
-use crate::cli::{Scene, drive};
+use crate::cli::{Scene, decide, drive};
 use crate::exit::Exit;
 use crate::output::{self, Style};
 use crate::problem::Problem;
@@ -162,6 +161,16 @@ impl Limits {
     pub(crate) fn any(&self) -> bool {
         self.budget() != budget::Limits::default()
     }
+
+    /// What raises those of a run, if there are any.
+    pub(crate) fn raised(&self, scene: &Scene) -> Option<Input> {
+        let limits = self.budget();
+        self.any().then(|| Input::Decided {
+            at: now(),
+            by: scene.env.user.clone(),
+            decision: Decision::RaiseLimits { limits },
+        })
+    }
 }
 
 pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
@@ -182,7 +191,10 @@ fn go_on(word: &str, args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     if run.is_terminal() {
         return Err(Problem::user(format!("{id} has ended already")));
     }
-    let mut inputs = Vec::new();
+    if args.limits.any() || args.answering.is_answered() {
+        decide::outside(&engine, &run)?;
+    }
+    let mut inputs: Vec<Input> = args.limits.raised(scene).into_iter().collect();
     if run.hands == Hands::Session {
         let change = session::unsubmitted(&engine, &run)?.map(Box::new);
         let decision = Decision::Reassign {
@@ -194,15 +206,16 @@ fn go_on(word: &str, args: &Args, scene: &Scene) -> Result<Exit, Problem> {
             if scene.detail >= Detail::Normal {
                 output::say("waiting for the session's server to let it go");
             }
-            engine.post(&id, &decision, &by)?;
-            if !session::let_go(&engine, &id, LETS_GO)? {
-                let problem = Problem::user(format!("the session's server does not let {id} go"));
-                return Err(problem.hint("end the session, then try again; nothing is lost"));
-            }
-            let run = engine.load(&id)?;
-            if run.hands == Hands::Session {
-                let why = refusal(&engine, &id)?;
-                return Err(Problem::user(format!("{id} stays in its session: {why}")));
+            match session::hand_over(&engine, &id, &decision, &by, LETS_GO)? {
+                Asked::LetGo => {}
+                Asked::Refused(why) => {
+                    return Err(Problem::user(format!("{id} stays in its session: {why}")));
+                }
+                Asked::Busy => {
+                    let problem =
+                        Problem::user(format!("the session's server does not let {id} go"));
+                    return Err(problem.hint("end the session, then try again; nothing is lost"));
+                }
             }
         } else {
             let at = now();
@@ -210,17 +223,6 @@ fn go_on(word: &str, args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         }
     }
     drive::drive(scene, &engine, Task::Resume(id, inputs), &args.answering)
-}
-
-/// Why the last decision of a run was refused.
-fn refusal(engine: &Engine, id: &RunId) -> Result<String, Problem> {
-    let mut last = "it was not let go".to_owned();
-    engine.each_event(id, 0, |_, _, event| {
-        if let Event::DecisionRefused { why, .. } = event {
-            last = why;
-        }
-    })?;
-    Ok(last)
 }
 
 /// Starts a run; `answers` are what is left of those that are named.

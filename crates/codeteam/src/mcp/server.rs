@@ -59,7 +59,6 @@ impl Server {
     /// Lets a client lead, if others are served too; or says which of them leads.
     fn lead(
         &self,
-        call: &Call,
         label: &str,
         context: &RequestContext<RoleServer>,
     ) -> Result<Option<clients::Call>, String> {
@@ -70,8 +69,7 @@ impl Server {
             session: codeteam_http::client(context).map(str::to_owned),
             label: label.to_owned(),
         };
-        let is_open = self.team.is_open() && !matches!(call, Call::Start(args) if args.another);
-        clients.call(client, is_open).map(Some)
+        clients.call(client, self.team.is_open()).map(Some)
     }
 
     async fn call(
@@ -80,7 +78,7 @@ impl Server {
         context: &RequestContext<RoleServer>,
     ) -> Result<Answer, ErrorData> {
         let label = label(context);
-        let _leads = match self.lead(&call, &label, context) {
+        let _leads = match self.lead(&label, context) {
             Ok(leads) => leads,
             Err(holder) => {
                 let team = Arc::clone(&self.team);

@@ -3,9 +3,11 @@
 
 mod led;
 
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use codeteam_core::hands::Hands;
 use codeteam_core::ids::{AttemptId, RunId};
@@ -42,27 +44,30 @@ pub(super) struct Team {
     place: Place,
     /// The run that this process leads, or led to its end.
     led: Mutex<Option<Arc<Led>>>,
-    /// When there was last seen to be none.
-    none: Mutex<Option<Instant>>,
     /// Where nothing was open when it was last looked for.
     quiet: Mutex<Option<Quiet>>,
     /// One thing is done at a time.
     acting: Mutex<()>,
 }
 
-/// How it is found out quickly that there is still nothing: clients ask often.
-enum Quiet {
-    /// There was no log; here it would be.
-    NoLog(PathBuf),
-    /// The log had no open run.
-    NoRun(Arc<Engine>),
+/// How it is found out at once that there is still nothing: clients ask often.
+struct Quiet {
+    /// Where the log is, or would be.
+    log: PathBuf,
+    /// Which file that was, and how it stood.
+    seen: Option<(u64, Arc<Engine>, i64)>,
 }
 
 impl Quiet {
     fn is_still(&self) -> bool {
-        match self {
-            Self::NoLog(path) => !path.exists(),
-            Self::NoRun(engine) => open_runs(engine).is_ok_and(|open| open.is_empty()),
+        let file = fs::metadata(&self.log).ok().map(|found| found.ino());
+        match (&self.seen, file) {
+            (None, file) => file.is_none(),
+            (Some((was, engine, version)), Some(is)) => {
+                let same = engine.store.data_version().is_ok_and(|now| now == *version);
+                is == *was && same
+            }
+            (Some(_), None) => false,
         }
     }
 }
@@ -91,13 +96,12 @@ impl From<Answer> for Done {
     }
 }
 
-/// For so long it is believed that there is no task: whoever asks again and again need not have the
-/// repository opened each time.
-const BELIEVED: Duration = Duration::from_secs(1);
 /// What a session says to have a task back from workers.
 const TAKE_BACK: &str = "take back";
 /// How long workers may take to let it go.
 const LETS_GO: Duration = Duration::from_secs(15);
+/// Where the log of a project is.
+const LOG: &str = ".codeteam/state.db";
 const NO_TASK: &str = "There is no open task here. `start_task` begins one.";
 
 impl Team {
@@ -106,7 +110,6 @@ impl Team {
             place,
             led: Mutex::default(),
             quiet: Mutex::default(),
-            none: Mutex::default(),
             acting: Mutex::default(),
         }
     }
@@ -117,13 +120,14 @@ impl Team {
         led.filter(|led| matches!(led.state().end, None | Some(End::Over(_))))
     }
 
-    /// Where the task stands, if that is known without looking.
+    /// Where the task stands, if that is known without looking far.
     pub(super) fn status_at_once(&self) -> Option<Answer> {
-        if let Some(led) = self.known() {
-            return led.status_at_once();
+        let led = self.known();
+        if led.as_ref().is_none_or(|led| led.state().run.is_terminal()) {
+            let quiet = self.quiet.try_lock().ok()?;
+            quiet.as_ref().filter(|quiet| quiet.is_still())?;
         }
-        let none = lock(&self.none).filter(|seen| seen.elapsed() < BELIEVED);
-        none.map(|_| no_task())
+        led.map_or_else(|| Some(no_task()), |led| led.status_at_once())
     }
 
     /// Whether this process leads a run that has not ended.
@@ -140,7 +144,7 @@ impl Team {
             return Answer::refused(&errors, "Call `get_status` in a moment.");
         };
         let seen = Seen::new(&led.engine(), &led.state().run.id, holder, self.call());
-        match (seen, call) {
+        match (seen.map(Seen::by_this_server), call) {
             (Ok(seen), tools::Call::Status) => seen.status(),
             (Ok(seen), tools::Call::History(args)) => seen.history(args),
             (Ok(seen), _) => seen.refusal(),
@@ -155,14 +159,20 @@ impl Team {
     }
 
     fn standing(&self, label: &str) -> Result<Standing, Error> {
-        if let Some(led) = self.known() {
-            return Ok(Standing::Led(led));
+        let known = self.known();
+        if known.is_none() {
+            // What could not be led on is given back before it is taken up again.
+            *lock(&self.led) = None;
         }
-        // What could not be led on is given back before it is taken up again.
-        *lock(&self.led) = None;
+        let ended = match known {
+            Some(led) if !led.state().run.is_terminal() => return Ok(Standing::Led(led)),
+            Some(led) => Standing::Led(led),
+            None => Standing::None,
+        };
+        // One that has ended makes way for another that is open.
         let mut quiet = lock(&self.quiet);
         if quiet.as_ref().is_some_and(Quiet::is_still) {
-            return Ok(Standing::None);
+            return Ok(ended);
         }
         let Place {
             folder,
@@ -170,15 +180,18 @@ impl Team {
             codeteam,
             call,
         } = &self.place;
-        let Some(engine) = Engine::look(folder, env.clone(), codeteam.clone())? else {
-            let top = Engine::repository(folder, env)?.top_level().to_owned();
-            *quiet = Some(Quiet::NoLog(top.join(".codeteam/state.db")));
-            return Ok(Standing::None);
+        let log = Engine::repository(folder, env)?.top_level().join(LOG);
+        let file = fs::metadata(&log).ok().map(|found| found.ino());
+        let engine = Engine::look(folder, env.clone(), codeteam.clone())?;
+        let (Some(engine), Some(file)) = (engine.map(Arc::new), file) else {
+            *quiet = Some(Quiet { log, seen: None });
+            return Ok(ended);
         };
-        let engine = Arc::new(engine);
+        let version = engine.store.data_version().map_err(Error::from)?;
         let Some(id) = open_runs(&engine)?.into_iter().next() else {
-            *quiet = Some(Quiet::NoRun(engine));
-            return Ok(Standing::None);
+            let seen = Some((file, engine, version));
+            *quiet = Some(Quiet { log, seen });
+            return Ok(ended);
         };
         *quiet = None;
         if engine.load(&id)?.hands != Hands::Session {
@@ -222,7 +235,6 @@ impl Team {
             Ok(_) => {}
             Err(error) => return trouble(error).into(),
         }
-        *lock(&self.none) = None;
         // The one that is left goes on where it stands when it is taken up again.
         *lock(&self.led) = None;
         let request = Request {
@@ -353,10 +365,7 @@ impl Team {
         match self.look(label) {
             Ok(Standing::Led(led)) => led.status(),
             Ok(Standing::Seen(seen)) => seen.status(),
-            Ok(Standing::None) => {
-                *lock(&self.none) = Some(Instant::now());
-                no_task()
-            }
+            Ok(Standing::None) => no_task(),
             Err(answer) => answer,
         }
     }

@@ -23,18 +23,39 @@ pub(crate) fn codeteam() -> &'static Path {
     })
 }
 
-/// Whether a program is newer than every file that cargo says it was made of.
+/// Whether a program is newer than everything that it could have been made of. Cargo says what that
+/// was only of a program that it was asked for by name.
 fn is_fresh(program: &Path) -> bool {
     let changed = |path: &Path| path.metadata().and_then(|meta| meta.modified());
     let Ok(built) = changed(program) else {
         return false;
     };
-    let Ok(sources) = std::fs::read_to_string(program.with_extension("d")) else {
-        return false;
+    let mut sources = vec![workspace().join("Cargo.lock")];
+    let crates = std::fs::read_dir(workspace().join("crates")).unwrap();
+    for folder in crates.map(|entry| entry.unwrap().path()) {
+        if folder != Path::new(env!("CARGO_MANIFEST_DIR")) {
+            let own = ["src", "data", "Cargo.toml", "build.rs"].map(|name| folder.join(name));
+            for path in own {
+                files(path, &mut sources);
+            }
+        }
+    }
+    let mut sources = sources.iter();
+    sources.all(|source| changed(source).is_ok_and(|at: SystemTime| at <= built))
+}
+
+/// All files at or below a path but for tests.
+fn files(path: PathBuf, found: &mut Vec<PathBuf>) {
+    if path.file_stem().is_some_and(|name| name == "tests") {
+        return;
+    }
+    let Ok(entries) = std::fs::read_dir(&path) else {
+        found.extend(path.is_file().then_some(path));
+        return;
     };
-    let (_, sources) = sources.split_once(": ").unwrap();
-    let mut sources = sources.split_whitespace();
-    sources.all(|source| changed(Path::new(source)).is_ok_and(|at: SystemTime| at <= built))
+    for entry in entries {
+        files(entry.unwrap().path(), found);
+    }
 }
 
 fn build() {

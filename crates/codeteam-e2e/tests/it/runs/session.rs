@@ -1,8 +1,9 @@
 //! codeteam's MCP server inside the real CLIs: a person's session is led through the roles, dies with
-//! its first question, and a second session goes on to the commit.
+//! its first question, and a second session goes on to the commit. Over HTTP it is one session.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 use codeteam_e2e::Scenario;
 
@@ -41,16 +42,79 @@ plays:
       - text: The task is complete.
 "#;
 
+/// The same in one session, with nobody who doubts.
+const SHORT: &str = r#"
+plays:
+  - name: one session
+    turns:
+      - tools: [ { team: { tool: start_task, input: { task: Add a script that adds } } } ]
+      - tools: [ { team: { tool: submit, input: { submission: { confirmed_requirements: It adds } } } } ]
+      - tools: [ { team: { tool: submit, input: { submission: { design: One script, patterns: [] } } } } ]
+      - tools: [ { run: { command: "printf 'echo $(($1 + $2))\\n' > add.sh" } } ]
+      - tools: [ { team: { tool: submit, input: { submission:
+            { summary: It adds, files_changed: [add.sh], proof: "$ sh add.sh 2 3\n5" } } } } ]
+      - tools: [ { team: { tool: submit, input: { submission: { approved: true, reason: Tried } } } } ]
+      - tools: [ { team: { tool: submit, input: { submission: { approved: true, reason: Simple } } } } ]
+      - text: The task is complete.
+"#;
+
+/// How a CLI reaches codeteam's server.
+enum Reach<'a> {
+    /// It starts it.
+    Stdio,
+    /// It is there.
+    Http(&'a Served),
+}
+
+/// A server over HTTP, which ends with its test.
+struct Served {
+    child: Child,
+    url: String,
+    token: String,
+}
+
+impl Served {
+    fn new(project: &Project) -> Self {
+        let mut command = project.command(programs::codeteam());
+        command.args(["mcp", "--http", "--json"]);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        output.read_line(&mut line).unwrap();
+        let told: serde_json::Value = serde_json::from_str(&line).unwrap();
+        Self {
+            child,
+            url: told["url"].as_str().unwrap().to_owned(),
+            token: told["token"].as_str().unwrap().to_owned(),
+        }
+    }
+
+    fn header(&self) -> serde_json::Value {
+        serde_json::json!({ "Authorization": format!("Bearer {}", self.token) })
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 /// A session of a CLI that has codeteam as a server, with one prompt.
-fn session(project: &Project, cli: &str, model: &str, prompt: &str) -> Done {
+fn session(project: &Project, cli: &str, model: &str, reach: &Reach<'_>, prompt: &str) -> Done {
     let codeteam = programs::codeteam().display().to_string();
     let url = project.server.openai_url();
     let mut command: Command = project.command(Path::new(cli));
     match cli {
         "claude" => {
-            let servers = serde_json::json!({
-                "mcpServers": { "codeteam": { "command": codeteam, "args": ["mcp"] } },
-            });
+            let server = match reach {
+                Reach::Stdio => serde_json::json!({ "command": codeteam, "args": ["mcp"] }),
+                Reach::Http(served) => serde_json::json!({
+                    "type": "http", "url": served.url, "headers": served.header(),
+                }),
+            };
+            let servers = serde_json::json!({ "mcpServers": { "codeteam": server } });
             command
                 .env("IS_SANDBOX", "1")
                 .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
@@ -65,22 +129,42 @@ fn session(project: &Project, cli: &str, model: &str, prompt: &str) -> Done {
                 .args(["exec", "--skip-git-repo-check", "-m", model])
                 .args(["-c", "sandbox_mode=\"danger-full-access\""])
                 .args(["-c", "approval_policy=\"never\""])
-                .args(["-c", &format!("openai_base_url=\"{url}\"")])
-                .args([
-                    "-c",
-                    &format!("mcp_servers.codeteam.command=\"{codeteam}\""),
-                ])
-                .args(["-c", "mcp_servers.codeteam.args=[\"mcp\"]"])
-                .args([
-                    "-c",
-                    "mcp_servers.codeteam.env_vars=[\"GIT_AUTHOR_NAME\",\"GIT_AUTHOR_EMAIL\"]",
-                ])
-                .arg(prompt);
+                .args(["-c", &format!("openai_base_url=\"{url}\"")]);
+            let own: &[String] = &match reach {
+                Reach::Stdio => [
+                    format!("mcp_servers.codeteam.command=\"{codeteam}\""),
+                    "mcp_servers.codeteam.args=[\"mcp\"]".to_owned(),
+                    "mcp_servers.codeteam.env_vars=[\"GIT_AUTHOR_NAME\",\"GIT_AUTHOR_EMAIL\"]"
+                        .to_owned(),
+                ]
+                .to_vec(),
+                Reach::Http(served) => {
+                    command.env("CODETEAM_MCP_TOKEN", &served.token);
+                    [
+                        format!("mcp_servers.codeteam.url=\"{}\"", served.url),
+                        "mcp_servers.codeteam.bearer_token_env_var=\"CODETEAM_MCP_TOKEN\""
+                            .to_owned(),
+                    ]
+                    .to_vec()
+                }
+            };
+            for line in own {
+                command.args(["-c", line]);
+            }
+            command.arg(prompt);
         }
         _ => {
+            let server = match reach {
+                Reach::Stdio => {
+                    serde_json::json!({ "command": codeteam, "args": ["mcp"], "trust": true })
+                }
+                Reach::Http(served) => serde_json::json!({
+                    "httpUrl": served.url, "headers": served.header(), "trust": true,
+                }),
+            };
             let settings = serde_json::json!({
                 "security": { "auth": { "selectedType": "gemini-api-key" } },
-                "mcpServers": { "codeteam": { "command": codeteam, "args": ["mcp"], "trust": true } },
+                "mcpServers": { "codeteam": server },
             });
             let folder = project.home().join(".gemini");
             std::fs::create_dir_all(&folder).unwrap();
@@ -90,7 +174,7 @@ fn session(project: &Project, cli: &str, model: &str, prompt: &str) -> Done {
                 .args(["-p", prompt]);
         }
     }
-    command.stdin(std::process::Stdio::null());
+    command.stdin(Stdio::null());
     Done::from(command.output().unwrap())
 }
 
@@ -107,6 +191,7 @@ fn is_led(cli: &str, [first, second]: [&str; 2]) {
         &project,
         cli,
         first,
+        &Reach::Stdio,
         "Start team task: add a script that adds",
     )
     .expect(0);
@@ -114,7 +199,8 @@ fn is_led(cli: &str, [first, second]: [&str; 2]) {
     let status = project.run(&["status"]).expect(0);
     assert!(status.stdout.contains("waiting"), "{}", status.stdout);
 
-    session(&project, cli, second, "Yes, whole numbers").expect(0);
+    let said = "Yes, whole numbers";
+    session(&project, cli, second, &Reach::Stdio, said).expect(0);
     project.asked();
     let run = project.shown();
     assert_eq!(run["status"], "completed", "{run:#}");
@@ -163,4 +249,33 @@ fn codex_is_led_through_a_task() {
 #[test]
 fn gemini_is_led_through_a_task() {
     is_led("gemini", ["gemini-2.5-pro", "gemini-2.5-flash"]);
+}
+
+#[track_caller]
+fn is_led_over_http(cli: &str, model: &str) {
+    let scenario = Scenario::parse("team.yml", SHORT).unwrap_or_else(|e| panic!("{e}"));
+    let project = Project::lasting(scenario);
+    project.git(&["config", "user.name", "Ada"]);
+    project.git(&["config", "user.email", "ada@example.org"]);
+    let served = Served::new(&project);
+    let reach = Reach::Http(&served);
+    session(&project, cli, model, &reach, "Start team task: add").expect(0);
+    project.asked();
+    let run = project.shown();
+    assert_eq!(run["status"], "completed", "{run:#}");
+}
+
+#[test]
+fn claude_is_led_over_http() {
+    is_led_over_http("claude", "claude-sonnet-4-5");
+}
+
+#[test]
+fn codex_is_led_over_http() {
+    is_led_over_http("codex", "gpt-5.5");
+}
+
+#[test]
+fn gemini_is_led_over_http() {
+    is_led_over_http("gemini", "gemini-2.5-pro");
 }

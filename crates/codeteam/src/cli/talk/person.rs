@@ -387,9 +387,9 @@ impl Person<'_> {
     }
 
     fn post(&self, decision: &Decision) -> Result<(), Problem> {
-        Ok(self
-            .engine
-            .post(&self.run, decision, &self.scene.env.user)?)
+        let by = &self.scene.env.user;
+        self.engine.post(&self.run, decision, by)?;
+        Ok(())
     }
 
     /// Opens the plan in the person's editor, as often as it takes.

@@ -203,6 +203,8 @@ pub(in crate::mcp) struct Seen {
     history: History,
     /// Who leads it; nobody knows, if workers do.
     holder: String,
+    /// Whether this same server leads it, for another of its clients.
+    here: bool,
     call: String,
 }
 
@@ -219,8 +221,14 @@ impl Seen {
             engine: Arc::clone(engine),
             history,
             holder,
+            here: false,
             call: call.to_owned(),
         })
+    }
+
+    /// One that is led by this server.
+    pub(super) fn by_this_server(self) -> Self {
+        Self { here: true, ..self }
     }
 
     pub(super) fn engine(&self) -> Arc<Engine> {
@@ -247,6 +255,13 @@ impl Seen {
                      with `resume` and `take back`, or start another task with `another: true`.",
                     self.call
                 ),
+            )
+        } else if self.here {
+            (
+                format!("the task of this checkout is led by {}", self.holder),
+                "Go on there; or have the user end that session, and call `get_status` then. A server \
+                 leads one task at a time: another one besides needs a server of its own."
+                    .to_owned(),
             )
         } else {
             (

@@ -147,6 +147,7 @@ fn the_second_client_of_one_server_is_told_who_leads_until_that_one_ends() {
     let run = one.call("start_task", json!({"task": "Add a reset"}))["run"].clone();
     for (tool, arguments) in [
         ("start_task", json!({"task": "Another"})),
+        ("start_task", json!({"task": "Another", "another": true})),
         ("submit", json!({"submission": requirements()})),
         ("abort", json!({})),
     ] {
@@ -166,6 +167,30 @@ fn the_second_client_of_one_server_is_told_who_leads_until_that_one_ends() {
     assert_eq!(status["next"]["role"], "architect", "{status}");
     let next = two.call("submit", json!({"submission": design()}));
     assert_eq!(next["role"], "coder", "{next}");
+}
+
+#[test]
+fn a_command_from_inside_of_a_client_decides_nothing() {
+    let project = project();
+    let served = Served::new(&project);
+    let session = served.session("one");
+    let run = session.call("start_task", json!({"task": "Add a reset"}))["run"].clone();
+    let run = run.as_str().unwrap();
+    // The test is a client for as long as it is connected; then it is anybody.
+    let wire = TcpStream::connect(&served.address).unwrap();
+    let inside = project.run(&["approve", run]).expect(2);
+    assert!(
+        inside.stderr.contains("inside `one 1`"),
+        "{}",
+        inside.stderr
+    );
+    drop(wire);
+    let outside = project.run(&["approve", run]).expect(2);
+    assert!(
+        outside.stderr.contains("waits for no decision"),
+        "{}",
+        outside.stderr
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::client::Client;
+use super::client::{Called, Client};
 use super::{change, project};
 use crate::project::Project;
 
@@ -26,7 +26,7 @@ fn paused(project: &Project, client: &Client) -> String {
 
 fn with_a_person() -> Project {
     let project = project();
-    project.config(FLOW);
+    project.config(&format!("worker: scripted\n{FLOW}"));
     project.commit("flow");
     project
 }
@@ -47,14 +47,9 @@ fn a_step_for_a_person_waits_for_one_outside_of_the_session() {
     assert_eq!(client.status().value["state"], "paused");
     let done = project.run(&["approve", &run]);
     assert_eq!(done.code, Some(0), "{}", done.stderr);
-    let begun = std::time::Instant::now();
-    let state = loop {
-        let status = client.status();
-        if status.value["state"] != "paused" && status.value["next"]["type"] != "checking" {
-            break status;
-        }
-        assert!(begun.elapsed().as_secs() < 120, "{status:?}");
-    };
+    let state = until(&client, |status| {
+        status.value["state"] != "paused" && status.value["next"]["type"] != "checking"
+    });
     assert_eq!(state.value["state"], "complete", "{state:?}");
     assert_eq!(state.value["next"]["type"], "task_complete");
 }
@@ -65,14 +60,82 @@ fn a_command_from_inside_of_the_session_decides_nothing() {
     let client = Client::new(&project);
     let run = paused(&project, &client);
     // The test itself is the client here, and this is what the client's shell would start.
-    let done = project.run(&["approve", &run]);
-    assert_ne!(done.code, Some(0), "{}", done.stdout);
-    assert!(
-        done.stderr.contains("called from inside"),
-        "{}",
-        done.stderr
-    );
+    let answers = project.beside("answers", "approve\n");
+    for tried in [
+        &["approve", &run][..],
+        &["reject", &run],
+        &["answer", &run, "approve"],
+        &["retry", &run],
+        &["skip", &run, "a-task"],
+        &["edit", &run],
+        &["resume", &run, "--answers", &answers],
+        &["resume", &run, "--max-attempts", "99"],
+        &["run", "--continue", &run, "--answers", &answers],
+    ] {
+        refused_inside(&project, tried);
+    }
     assert_eq!(client.status().value["state"], "paused");
+    // Nor once workers have it, or nobody.
+    project.run(&["run", "--continue", &run]).expect(3);
+    refused_inside(&project, &["approve", &run]);
+}
+
+fn refused_inside(project: &Project, command: &[&str]) {
+    let done = project.run(command).expect(2);
+    let why = "called from inside `";
+    assert!(done.stderr.contains(why), "{command:?}: {}", done.stderr);
+}
+
+#[test]
+fn a_person_outside_may_take_what_the_checks_refuse_and_that_is_told() {
+    let project = project();
+    let client = Client::apart(&project);
+    let run = client.start().value["run"].as_str().unwrap().to_owned();
+    client.submit(super::requirements());
+    client.submit(super::design());
+    project.write("reset.txt", "broken\n");
+    let again = client.submit(change());
+    assert_eq!(
+        (again.role(), &again.value["iteration"]),
+        ("coder", &json!(2))
+    );
+    let done = project
+        .run(&["approve", &run, "-m", "known to be slow"])
+        .expect(0);
+    assert!(done.stderr.contains("this goes over"), "{}", done.stderr);
+    let qa = until(&client, |status| status.value["current_role"] == "qa");
+    let shown = &qa.value["next"]["evidence"];
+    assert_eq!(shown["passed"], false, "{shown}");
+    // That is for the checks of this change; the judges are still asked.
+    assert_eq!(client.submit(super::approval()).role(), "reviewer");
+    let done = client.submit(super::approval());
+    assert_eq!(done.kind(), "task_complete", "{done:?}");
+    let branch = done.value["git_branch"].as_str().unwrap();
+    let message = project.git(&["log", "-1", "--format=%B", branch]);
+    assert!(message.contains("Codeteam-Accepted-By"), "{message}");
+}
+
+/// Asks until something is so.
+fn until(client: &Client, so: impl Fn(&Called) -> bool) -> Called {
+    let begun = std::time::Instant::now();
+    loop {
+        let status = client.status();
+        if so(&status) {
+            return status;
+        }
+        assert!(begun.elapsed().as_secs() < 120, "{status:?}");
+    }
+}
+
+#[test]
+fn what_no_worker_can_do_stays_in_the_session_and_it_is_said_why() {
+    let project = project();
+    let client = Client::new(&project);
+    let run = client.start().value["run"].as_str().unwrap().to_owned();
+    let done = project.run(&["run", "--continue", &run]).expect(2);
+    let why = "stays in its session: there was no worker for the role";
+    assert!(done.stderr.contains(why), "{}", done.stderr);
+    assert_eq!(client.submit(super::requirements()).role(), "architect");
 }
 
 #[test]

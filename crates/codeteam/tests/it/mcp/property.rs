@@ -1,6 +1,7 @@
 //! No sequence of calls, however long or strange, completes a task without every gate having approved
 //! exactly what is committed.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use proptest::prelude::*;
@@ -105,11 +106,17 @@ struct Play {
     project: Project,
     raw: Option<Raw>,
     edits: u32,
+    /// By run: one may wait while another goes on.
+    books: HashMap<String, Book>,
+    completed: u32,
+}
+
+#[derive(Default)]
+struct Book {
     /// Who has approved what was last taken as a change.
     approved: Vec<String>,
     /// The file as it was then.
     taken: Option<String>,
-    completed: u32,
 }
 
 impl Play {
@@ -120,8 +127,7 @@ impl Play {
             project,
             raw,
             edits: 0,
-            approved: Vec::new(),
-            taken: None,
+            books: HashMap::new(),
             completed: 0,
         }
     }
@@ -151,15 +157,22 @@ impl Play {
             return;
         }
         let said = &arguments["submission"];
+        let book = self.book(&before);
         if role == "coder" && said.get("summary").is_some() {
-            self.approved.clear();
-            self.taken = file;
+            book.approved.clear();
+            book.taken = file;
         } else if said["approved"] == true {
-            self.approved.push(role);
+            book.approved.push(role);
         } else if said["approved"] == false {
-            self.approved.clear();
+            book.approved.clear();
         }
         self.look_at(&answer);
+    }
+
+    /// The book of the run that an answer is about.
+    fn book(&mut self, answer: &Value) -> &mut Book {
+        let run = answer["run"].as_str().unwrap().to_owned();
+        self.books.entry(run).or_default()
     }
 
     /// If it is complete, that it may be.
@@ -168,8 +181,9 @@ impl Play {
             return;
         }
         self.completed += 1;
-        assert_eq!(self.approved, ["qa", "reviewer"], "{answer}");
-        let taken = self.taken.clone().unwrap();
+        let book = std::mem::take(self.book(answer));
+        assert_eq!(book.approved, ["qa", "reviewer"], "{answer}");
+        let taken = book.taken.unwrap();
         assert!(taken.contains("works"), "{taken}");
         let branch = answer["git_branch"].as_str().unwrap();
         let committed = self.project.git(&["show", &format!("{branch}:reset.txt")]);
@@ -180,7 +194,6 @@ impl Play {
             .project
             .git(&["rev-parse", &format!("{branch}^{{tree}}")]);
         assert!(verified.contains(&tree), "{verified} is not {tree}");
-        self.approved.clear();
     }
 
     fn right(&mut self, good: bool) {
@@ -214,14 +227,10 @@ impl Play {
     }
 
     fn start(&mut self, another: bool) {
-        let answer = self.call(
+        self.call(
             "start_task",
             json!({"task": "Add a reset", "another": another}),
         );
-        if answer["type"] != "refused" {
-            self.approved.clear();
-            self.taken = None;
-        }
     }
 
     fn act(&mut self, deed: &Deed) {

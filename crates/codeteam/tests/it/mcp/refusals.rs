@@ -121,6 +121,11 @@ fn a_second_task_is_started_only_if_it_is_asked_for() {
     let ended = client.call("abort", json!({"reason": "not needed"}));
     assert_eq!(ended.kind(), "aborted", "{ended:?}");
     assert_eq!(ended.value["reason"], "not needed");
+    // The first one waits where it was left.
+    let status = client.status();
+    assert_eq!(status.value["run"], first.value["run"], "{status:?}");
+    assert_eq!(client.submit(requirements()).role(), "architect");
+    client.call("abort", json!({}));
     assert_eq!(client.status().value["state"], "aborted");
     refused(&client.submit(requirements()), "no task is open here");
     assert_eq!(
@@ -150,4 +155,53 @@ fn edits_made_after_the_submission_are_not_judged_and_are_told() {
     let branch = done.value["git_branch"].as_str().unwrap();
     let committed = project.git(&["show", &format!("{branch}:reset.txt")]);
     assert_eq!(committed, "works", "what was judged, and nothing else");
+}
+
+const JUDGES: &str = "workflow:\n  start: coder\n  steps:\n    coder: { role: coder, next: judges }\n    \
+    judges: { roles: [qa, reviewer], join: all, next: schema, on_reject: coder }\n    \
+    schema: { role: architect, when: { changed: ['*.sql'] }, next: commit }\n    \
+    commit: { commit: branch, next: done }\n";
+
+/// In the words of a reviewer that is not of the team's own workflow.
+fn verdict(verdict: &str) -> Value {
+    json!({"verdict": verdict, "reason": "no test"})
+}
+
+#[test]
+fn judges_side_by_side_are_asked_one_after_the_other_and_all_count() {
+    let project = project();
+    project.config(JUDGES);
+    project.commit("judges");
+    let client = Client::new(&project);
+    assert_eq!(client.start().role(), "coder");
+    project.write("reset.txt", "works\n");
+    assert_eq!(client.submit(change()).role(), "qa");
+    assert_eq!(client.submit(approval()).role(), "reviewer");
+    let again = client.submit(verdict("reject"));
+    assert_eq!(again.role(), "coder");
+    assert!(again.text.contains("no test"), "{}", again.text);
+    project.write("reset.txt", "works, and is tested\n");
+    // One who has approved another change has not approved this one.
+    assert_eq!(client.submit(change()).role(), "qa");
+    assert_eq!(client.submit(approval()).role(), "reviewer");
+    // What is only for other changes is left out.
+    let done = client.submit(verdict("approve"));
+    assert_eq!(done.kind(), "task_complete", "{done:?}");
+}
+
+#[test]
+fn a_step_with_a_condition_is_asked_for_when_it_holds() {
+    let project = project();
+    project.config(JUDGES);
+    project.commit("judges");
+    let client = Client::new(&project);
+    client.start();
+    project.write("table.sql", "create table t (a);\n");
+    client.submit(
+        json!({"summary": "A table.", "files_changed": ["table.sql"], "proof": "$ sqlite3"}),
+    );
+    client.submit(approval());
+    assert_eq!(client.submit(verdict("approve")).role(), "architect");
+    let done = client.submit(design());
+    assert_eq!(done.kind(), "task_complete", "{done:?}");
 }
