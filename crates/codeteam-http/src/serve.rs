@@ -22,7 +22,6 @@ use tokio::time::{sleep, timeout};
 
 use crate::gate::Gate;
 use crate::reply::{Refusal, Reply};
-use crate::sessions::PRIMING;
 use crate::{Error, PATH, Sessions, Token};
 
 const SESSION: &str = "mcp-session-id";
@@ -78,7 +77,8 @@ pub async fn serve<S: ServerHandler>(
     // Hosts and origins are looked at by the gate, which is stricter.
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
-        .with_sse_retry(PRIMING)
+        // What streams begin with is for the sessions to say, which know their clients.
+        .with_sse_retry(None)
         .with_max_request_body_bytes(sessions.limits().bytes);
     let stop = config.cancellation_token.clone();
     let server = Arc::new(Server {

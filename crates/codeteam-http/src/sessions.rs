@@ -7,10 +7,10 @@
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ProtocolVersion, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::{
     LocalSessionManager, LocalSessionManagerError,
 };
@@ -53,11 +53,6 @@ impl Default for Limits {
     }
 }
 
-/// An event without data at the beginning of every stream, as revision 2025-11-25 has it: none.
-/// Clients of earlier revisions take it for a broken message and leave (Gemini's does), and those that
-/// know it can do without.
-pub(crate) const PRIMING: Option<Duration> = None;
-
 /// All sessions of a server.
 #[derive(Debug)]
 pub struct Sessions {
@@ -78,6 +73,9 @@ struct Sight {
     open: usize,
     /// Whether it had one of its own open, beside those of its requests.
     listened: bool,
+    /// Whether it knows of events without data, which streams begin with since revision 2025-11-25.
+    /// Earlier clients take one for a broken message and leave: Gemini's does.
+    primed: bool,
     last: Instant,
 }
 
@@ -86,6 +84,7 @@ impl Sight {
         Self {
             open: 0,
             listened: false,
+            primed: false,
             last: Instant::now(),
         }
     }
@@ -118,7 +117,6 @@ impl Sessions {
     pub fn new(limits: Limits) -> Self {
         let mut inner = LocalSessionManager::default();
         inner.session_config.keep_alive = Some(limits.idle);
-        inner.session_config.sse_retry = PRIMING;
         Self {
             inner,
             limits,
@@ -157,12 +155,15 @@ impl Sessions {
     }
 
     fn open<S>(&self, id: &SessionId, stream: S, listens: bool) -> Open<S> {
+        let mut primed = false;
         self.seen.change(id, |sight| {
             sight.open += 1;
             sight.listened |= listens;
+            primed = sight.primed;
         });
         Open {
             inner: Box::pin(stream),
+            primed,
             id: Arc::clone(id),
             seen: Arc::clone(&self.seen),
         }
@@ -172,15 +173,22 @@ impl Sessions {
 /// A stream that is counted as long as it is open.
 struct Open<S> {
     inner: Pin<Box<S>>,
+    primed: bool,
     id: SessionId,
     seen: Arc<Seen>,
 }
 
-impl<S: Stream> Stream for Open<S> {
-    type Item = S::Item;
+impl<S: Stream<Item = ServerSseMessage>> Stream for Open<S> {
+    type Item = ServerSseMessage;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<S::Item>> {
-        self.inner.as_mut().poll_next(context)
+        loop {
+            let next = ready!(self.inner.as_mut().poll_next(context));
+            let is_empty = next.as_ref().is_some_and(|event| event.message.is_none());
+            if self.primed || !is_empty {
+                return Poll::Ready(next);
+            }
+        }
     }
 }
 
@@ -188,6 +196,17 @@ impl<S> Drop for Open<S> {
     fn drop(&mut self) {
         self.seen.change(&self.id, |sight| sight.open -= 1);
     }
+}
+
+/// Whether the client that begins like this knows of events without data.
+fn is_primed(message: &ClientJsonRpcMessage) -> bool {
+    let ClientJsonRpcMessage::Request(request) = message else {
+        return false;
+    };
+    let ClientRequest::InitializeRequest(begin) = &request.request else {
+        return false;
+    };
+    begin.params.protocol_version >= ProtocolVersion::V_2025_11_25
 }
 
 impl SessionManager for Sessions {
@@ -205,6 +224,8 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
+        let primed = is_primed(&message);
+        self.seen.change(id, |sight| sight.primed = primed);
         self.inner.initialize_session(id, message).await
     }
 

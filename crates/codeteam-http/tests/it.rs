@@ -97,10 +97,15 @@ impl Served {
     }
 
     fn initialize(&self) -> Reply {
+        self.begin(VERSION)
+    }
+
+    /// A client of a revision begins.
+    fn begin(&self, version: &str) -> Reply {
         let message = json!({
             "jsonrpc": "2.0", "id": 1, "method": "initialize",
             "params": {
-                "protocolVersion": VERSION,
+                "protocolVersion": version,
                 "capabilities": {},
                 "clientInfo": { "name": "test", "version": "1" },
             },
@@ -173,6 +178,25 @@ impl Reply {
         let mut said = data.rev().filter(|data| !data.trim().is_empty());
         let last = said.next().unwrap();
         serde_json::from_str(last).unwrap()
+    }
+}
+
+#[test]
+fn an_event_without_data_is_sent_only_to_those_who_know_it() {
+    let served = Served::new();
+    for (version, is_sent) in [(VERSION, false), ("2025-11-25", true)] {
+        let begun = served.begin(version);
+        assert!(!begun.text.contains("data: \n"), "{}", begun.text);
+        let id = begun.session().unwrap();
+        let asked = [
+            ("Mcp-Session-Id", Some(id.as_str())),
+            ("MCP-Protocol-Version", Some(version)),
+        ];
+        let begun = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        served.ask("POST", &asked, &begun.to_string());
+        let pong = served.ask("POST", &asked, &ping());
+        assert_eq!(pong.text.contains("data: \n"), is_sent, "{}", pong.text);
+        assert!(pong.text.contains("\"result\""), "{}", pong.text);
     }
 }
 
