@@ -10,6 +10,7 @@ mod deliver;
 mod halt;
 mod homes;
 mod integrate;
+mod places;
 mod reach;
 mod setup;
 mod take;
@@ -20,6 +21,7 @@ pub use self::halt::Halt;
 pub(crate) use self::homes::{clear as clear_attempts, recover as recover_logins};
 pub use self::integrate::trailer;
 pub(crate) use self::integrate::trailers;
+pub use self::places::workspace_name;
 pub use self::reach::Reach;
 pub(crate) use self::reach::{placed, said};
 pub(crate) use self::worker::{replayed, spent};
@@ -46,8 +48,8 @@ use crate::artifacts;
 use crate::bodies;
 use crate::engine::Engine;
 use crate::git;
-use crate::process::{Cancel, Launcher};
-use crate::workspace::{self, Ignored, Workspace};
+use crate::process::Cancel;
+use crate::workspace;
 
 /// Something due, with everything needed to do it.
 #[derive(Clone, Debug)]
@@ -484,140 +486,6 @@ pub fn task_name(frame: &Frame) -> String {
     }
 }
 
-impl Job {
-    /// The workspace of the job's frame. Reviewers beside the first have their own, so that none
-    /// can disturb another.
-    fn workspace(&self, engine: &Engine) -> Result<Workspace, Error> {
-        if matches!(self.what, What::Work(_)) && self.id.slot > 0 {
-            let name = format!("{}@s{}", workspace_name(&self.id.frame), self.id.slot);
-            // The tree may be known to the frame's own workspace only.
-            let own = self.frame_workspace(engine)?;
-            return Ok(self.open(engine, &name)?.borrowing(&own));
-        }
-        self.frame_workspace(engine)
-    }
-
-    /// The workspace that the frame's change is made in, and kept in until it is integrated. If it
-    /// was lost, the change is made again from its patch; a session's is in the repository already.
-    fn frame_workspace(&self, engine: &Engine) -> Result<Workspace, Error> {
-        let workspace = self.open(engine, &workspace_name(&self.id.frame))?;
-        if let Some(change) = &self.change
-            && workspace.is_missing()
-            && !self.is_known(engine, &oid(&self.tree.0)?)
-        {
-            let patch = engine.bodies.get(change.as_str())?;
-            let (base, tree) = (oid(&self.base.commit.0)?, oid(&self.base.tree.0)?);
-            // If it cannot be, what needs the tree says so.
-            let _ = workspace.remake(&base, &tree, &patch);
-        }
-        Ok(workspace)
-    }
-
-    /// Whether the repository has a tree because a session's checkout held it.
-    fn is_known(&self, engine: &Engine, tree: &git::Oid) -> bool {
-        self.in_session && engine.repo.tree_of(tree).is_ok()
-    }
-
-    /// Gives a tree of the frame's workspace to the repository.
-    fn hand_over(&self, engine: &Engine, tree: &git::Oid, base: &git::Oid) -> Result<(), Error> {
-        let workspace = self.workspace(engine)?;
-        if !(workspace.is_missing() && self.is_known(engine, tree)) {
-            workspace.transfer(tree, base)?;
-        }
-        Ok(())
-    }
-
-    /// Makes the job's workspace hold exactly `tree`.
-    fn prepare(&self, engine: &Engine, tree: &Tree) -> Result<Arc<Workspace>, Error> {
-        let workspace = self.workspace(engine)?;
-        let (wanted, base) = (oid(&tree.0)?, oid(&self.base.commit.0)?);
-        if engine.untouched.take(&workspace.tree_dir(), tree) {
-            workspace.renew_git_dir(&base)?;
-            return Ok(Arc::new(workspace));
-        }
-        workspace.prepare(&wanted, &base, Ignored::Keep)?;
-        Ok(Arc::new(workspace))
-    }
-
-    /// A work tree of their own for checks. Unless the user wants it otherwise, it is made anew for
-    /// each tree: nothing is there that a worker left beside the files of its change, or had its
-    /// tests leave when an earlier change was judged.
-    fn prepare_gate(&self, engine: &Engine, tree: &Tree) -> Result<Workspace, Error> {
-        let name = format!("{}@gate", workspace_name(&self.id.frame));
-        let own = self.frame_workspace(engine)?;
-        let workspace = self.open(engine, &name)?.borrowing(&own);
-        let (wanted, base) = (oid(&tree.0)?, oid(&self.base.commit.0)?);
-        if !engine.config.verification.keep_worktree {
-            workspace.remove()?;
-        }
-        workspace.prepare(&wanted, &base, Ignored::Keep)?;
-        Ok(workspace)
-    }
-
-    /// A work tree for trying another tree than the one that is judged, made anew each time.
-    fn prepare_trial(
-        &self,
-        engine: &Engine,
-        gate: &Workspace,
-        tree: &git::Oid,
-    ) -> Result<Workspace, Error> {
-        let name = format!("{}@trial", workspace_name(&self.id.frame));
-        let own = self.frame_workspace(engine)?;
-        let workspace = self.open(engine, &name)?.borrowing(&own).borrowing(gate);
-        if !engine.config.verification.keep_worktree {
-            workspace.remove()?;
-        }
-        workspace.prepare(tree, &oid(&self.base.commit.0)?, Ignored::Keep)?;
-        Ok(workspace)
-    }
-
-    /// Whether nothing has been committed to the run's branch yet.
-    fn is_first_commit(&self, onto: &Tip) -> bool {
-        *onto == self.started_from
-    }
-
-    fn open(&self, engine: &Engine, name: &str) -> Result<Workspace, Error> {
-        match engine.workspace(&self.run, self.sandbox, name) {
-            Err(workspace::Error::Sandbox(missing)) => Err(Halt::NoSandbox(missing).into()),
-            opened => Ok(opened?),
-        }
-    }
-
-    /// What confines what this job runs.
-    fn launcher(&self, engine: &Engine) -> Result<Arc<dyn Launcher>, Halt> {
-        engine.launcher(self.sandbox).map_err(Halt::NoSandbox)
-    }
-
-    /// The mark of every process this job starts.
-    fn mark(&self, engine: &Engine) -> String {
-        format!("{}/{}", engine.mark_of(&self.run), self.id.fence)
-    }
-}
-
-/// The name of a frame's workspace: its path with the separators replaced.
-pub fn workspace_name(frame: &codeteam_core::ids::FramePath) -> String {
-    // Neither this nor the `@` of those beside it can be in the name of a task.
-    frame.as_str().replace('/', "+")
-}
-
 fn oid(text: &str) -> Result<git::Oid, Error> {
     git::Oid::parse(text).ok_or_else(|| Error::NotAnObject(text.to_owned()))
-}
-
-#[cfg(test)]
-mod tests {
-    use codeteam_core::ids::{FramePath, is_plain};
-
-    use super::workspace_name;
-
-    #[test]
-    fn no_task_has_the_name_of_anothers_worktree() {
-        let root = FramePath::root();
-        for beside in ["@gate", "@trial", "@hand", "@s1"] {
-            assert!(!is_plain(&format!("T1{beside}")));
-        }
-        let nested = workspace_name(&root.child("a").child("b"));
-        assert!(nested.ends_with("a+b") && !is_plain("a+b"));
-        assert_ne!(nested, workspace_name(&root.child("a--b")));
-    }
 }

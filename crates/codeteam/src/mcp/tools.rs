@@ -290,6 +290,7 @@ const TEXTS: &[&str] = &[
     "current_design",
     "expected",
     "held_by",
+    "accepted_by",
 ];
 const LISTS: &[&str] = &[
     "rules",

@@ -65,9 +65,13 @@ impl View<'_> {
         } else {
             format!(" Approved by {}.", gates.join(", "))
         };
+        let person = root.and_then(|f| f.accepted_by.as_ref());
+        let judged = match person {
+            Some(person) => format!("{person} took it over what is held against it"),
+            None => "every gate has approved exactly what was committed".to_owned(),
+        };
         let text = format!(
-            "The task is complete: every gate has approved exactly what was committed.{by} {} Tell the \
-             user; nothing more is expected of you.",
+            "The task is complete: {judged}.{by} {} Tell the user; nothing more is expected of you.",
             self.delivered()
         );
         self.of_run(Answer::new("task_complete", text))
@@ -79,8 +83,13 @@ impl View<'_> {
             .always("design", json!(whole))
             .with("git_branch", json!(self.branch()))
             .with("run_path", json!(self.path()))
+            .with("accepted_by", json!(person))
             .part("What was done", summary)
             .list("Files", files.iter().map(String::as_str))
+            .list(
+                "Edited since it was submitted, and so not part of it",
+                self.history.edited().iter().map(String::as_str),
+            )
             .part("Requirements", &requirements)
             .part("Details", &format!("{}/summary.md", self.path()))
     }

@@ -152,6 +152,8 @@ fn edits_made_after_the_submission_are_not_judged_and_are_told() {
         json!(["reset.txt"])
     );
     let done = client.submit(approval());
+    let told = "## Edited since it was submitted, and so not part of it\n\n- reset.txt";
+    assert!(done.text.contains(told), "{}", done.text);
     let branch = done.value["git_branch"].as_str().unwrap();
     let committed = project.git(&["show", &format!("{branch}:reset.txt")]);
     assert_eq!(committed, "works", "what was judged, and nothing else");
