@@ -1,13 +1,25 @@
 //! The user's own checkout, where a session works: what it holds, as a tree, without touching its
 //! index; and moving its branch to a commit that holds exactly the same.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use super::objects::paths;
 use super::private::excluded;
 use super::repo::{OWN_DIRECTORY, oid};
 use super::{Error, Expected, Oid, Repo};
+
+/// What git leaves in its directory while something of several steps is under way.
+const UNDER_WAY: &[&str] = &[
+    "MERGE_HEAD",
+    "CHERRY_PICK_HEAD",
+    "REVERT_HEAD",
+    "rebase-merge",
+    "rebase-apply",
+    "sequencer",
+];
 
 impl Repo {
     /// The tree that the checkout would be if everything in it were committed: untracked files too,
@@ -57,6 +69,26 @@ impl Repo {
         Ok(paths(&self.git.run(&call)?))
     }
 
+    /// Other repositories that `to` refers to where `from` has nothing, or something else. One process.
+    pub fn new_links(&self, from: &Oid, to: &Oid) -> Result<Vec<PathBuf>, Error> {
+        let call = self
+            .plumbing()
+            .args(["diff-tree", "-r", "--raw", "-z", "--no-renames"])
+            .arg("--diff-filter=AT")
+            .arg(from)
+            .arg(to);
+        let output = self.git.run(&call)?;
+        let parts: Vec<&[u8]> = output.split(|byte| *byte == 0).collect();
+        // `:<mode before> <mode after> …`, then the path.
+        let (lines, _) = parts.as_chunks::<2>();
+        let links = lines
+            .iter()
+            .filter(|[modes, _]| modes.get(8..14) == Some(b"160000"));
+        Ok(links
+            .map(|[_, path]| PathBuf::from(OsStr::from_bytes(path)))
+            .collect())
+    }
+
     /// Makes the files of the checkout that differ between `from`, which it holds, and `to` be those
     /// of `to`. A file that is not as `from` has it stops it before anything is touched. The user's
     /// index is not looked at. Three processes.
@@ -88,6 +120,9 @@ impl Repo {
         target: &Oid,
         scratch: &Path,
     ) -> Result<bool, Error> {
+        if self.is_under_way() {
+            return Ok(false);
+        }
         let same = self.snapshot(scratch)? == self.tree_of(target)?;
         if !same || !self.is_ancestor(before, target)? {
             return Ok(false);
@@ -100,6 +135,13 @@ impl Repo {
         let refresh = self.checkout().args(["update-index", "-q", "--refresh"]);
         let _ = self.git.attempt(&refresh);
         Ok(true)
+    }
+
+    /// Whether the user is in the middle of something that git goes on with from where the branch
+    /// is, and with what the index holds: a merge, a rebase and the like.
+    fn is_under_way(&self) -> bool {
+        let mut marks = UNDER_WAY.iter().map(|name| self.git_dir.join(name));
+        marks.any(|mark| mark.exists())
     }
 
     fn index_path(&self) -> PathBuf {
