@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::objects::paths;
 use super::private::excluded;
@@ -23,11 +24,12 @@ const UNDER_WAY: &[&str] = &[
 
 impl Repo {
     /// The tree that the checkout would be if everything in it were committed: untracked files too,
-    /// what is ignored and codeteam's own directory not. The index at `scratch` is made for it; the
-    /// user's is only read. Two processes.
+    /// what is ignored and codeteam's own directory not. An index named like `scratch` is made for it;
+    /// the user's is only read. Two processes.
     ///
     /// The user's configuration applies: what they ignore is ignored, and their filters clean.
     pub fn snapshot(&self, scratch: &Path) -> Result<Oid, Error> {
+        let scratch = &unshared(scratch);
         let failed = |operation| {
             move |source| Error::Io {
                 operation,
@@ -93,6 +95,7 @@ impl Repo {
     /// of `to`. A file that is not as `from` has it stops it before anything is touched. The user's
     /// index is not looked at. Three processes.
     pub fn bring(&self, from: &Oid, to: &Oid, scratch: &Path) -> Result<(), Error> {
+        let scratch = &unshared(scratch);
         let call = || self.checkout().env("GIT_INDEX_FILE", scratch);
         let done = self
             .git
@@ -147,4 +150,14 @@ impl Repo {
     fn index_path(&self) -> PathBuf {
         self.git_dir.join("index")
     }
+}
+
+/// A name like this one that nobody else uses: others may look at the same checkout at the same time,
+/// and what one that was killed has left behind is in nobody's way.
+fn unshared(scratch: &Path) -> PathBuf {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let mut name = scratch.as_os_str().to_owned();
+    name.push(format!(".{}.{count}", std::process::id()));
+    PathBuf::from(name)
 }

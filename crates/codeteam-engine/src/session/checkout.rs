@@ -1,6 +1,7 @@
 //! The checkout that a session works in: what it holds when a task begins, what it has that was not
 //! submitted, and what workers have made meanwhile.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,6 +18,18 @@ use crate::engine::{Engine, Error, Project, Request};
 use crate::env::Env;
 use crate::git::{self, Expected, Head, Oid, Repo, Signature};
 use crate::perform::{SCRATCH, frame_change, now, workspace_name};
+
+/// Waits until nobody else starts a task in this repository; others wait as long as what is returned
+/// is kept. Whether one is open must be looked at after that.
+pub fn alone(start: &Path, env: &Env) -> Result<File, Error> {
+    let folder = Engine::repository(start, env)?.common_dir().to_owned();
+    let locked = File::open(&folder).and_then(|file| file.lock().map(|()| file));
+    locked.map_err(|source| Error::Io {
+        doing: "lock",
+        path: folder,
+        source,
+    })
+}
 
 /// Opens what a task in a session needs, with what the checkout holds as its base. Nothing is left
 /// behind if anything is wrong.

@@ -17,7 +17,9 @@ use codeteam_engine::driver;
 use codeteam_engine::engine::{Error, Request};
 use codeteam_engine::env::Env;
 use codeteam_engine::perform::with_causes;
-use codeteam_engine::session::{Brought, End, Session, bring, open_runs, prepare, take_back};
+use codeteam_engine::session::{
+    Brought, End, Session, alone, bring, open_runs, prepare, take_back,
+};
 use codeteam_engine::store;
 use rmcp::ErrorData;
 use serde_json::json;
@@ -237,6 +239,10 @@ impl Team {
     /// Starts a task.
     pub(super) fn start(&self, args: tools::Start, label: &str) -> Done {
         let _one = lock(&self.acting);
+        let _alone = match alone(&self.place.folder, &self.place.env) {
+            Ok(alone) => alone,
+            Err(error) => return trouble(error).into(),
+        };
         match self.standing(label) {
             Ok(Standing::Led(led)) if !args.another && !led.state().run.is_terminal() => {
                 let run = &led.state().run;
