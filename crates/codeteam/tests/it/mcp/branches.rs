@@ -28,8 +28,12 @@ fn smuggle(project: &Project, branch: &str, message: &str) {
     project.write("smuggled.txt", "nobody has seen this\n");
     let blob = project.git(&["hash-object", "-w", "smuggled.txt"]);
     std::fs::remove_file(project.path("smuggled.txt")).unwrap();
-    let mut list = project.git(&["ls-tree", branch]).trim_end().to_owned();
-    list.push_str(&format!("\n100644 blob {}\tsmuggled.txt\n", blob.trim()));
+    let held = project.git(&["ls-tree", branch]);
+    let list = format!(
+        "{}\n100644 blob {}\tsmuggled.txt\n",
+        held.trim_end(),
+        blob.trim()
+    );
     let mut make = Project::program("git".as_ref());
     make.arg("mktree").current_dir(project.root());
     make.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -162,4 +166,30 @@ fn a_branch_in_the_middle_of_a_merge_is_not_moved() {
     assert_eq!(project.git(&["rev-parse", "HEAD"]), before);
     let staged = project.git(&["diff", "--cached", "--name-only"]);
     assert_eq!(staged.trim(), "other.txt");
+}
+
+#[test]
+fn what_would_harm_others_is_not_taken() {
+    let project = project();
+    let mut raw = Raw::new(&project);
+    coding(&mut raw);
+    project.write("reset.txt", "works\n");
+    let hostile = "[submodule \"x\"]\n\tpath = x\n\turl = -u./evil\n";
+    project.write(".gitmodules", hostile);
+    let refused = submit(&mut raw, change());
+    let why = refused["errors"].to_string();
+    assert!(why.contains("gitmodules"), "{refused}");
+    std::fs::remove_file(project.path(".gitmodules")).unwrap();
+    for (name, text) in [
+        ("HEAD", "ref: refs/heads/x\n"),
+        ("objects/x", ""),
+        ("refs/x", ""),
+    ] {
+        project.write(&format!("tool/{name}"), text);
+    }
+    let refused = submit(&mut raw, change());
+    let why = refused["errors"].to_string();
+    assert!(why.contains("the folder `tool`"), "{refused}");
+    std::fs::remove_dir_all(project.path("tool")).unwrap();
+    assert_eq!(submit(&mut raw, change())["role"], "qa");
 }
