@@ -138,7 +138,7 @@ pub fn start(
     let id = started.run.clone();
     let mut driver = Driver::take(engine, &id, Run::default(), options, observer)?;
     let began = Input::Began(Box::new(started));
-    let stop = driver.to_the_end(|driver| {
+    let stop = driver.through(|driver| {
         driver.first(&began)?;
         driver.drive()
     })?;
@@ -154,7 +154,7 @@ pub fn resume(
     observer: &Arc<dyn Observer>,
 ) -> Result<Stop, Error> {
     let mut driver = Driver::take(engine, id, Run::default(), options, observer)?;
-    driver.to_the_end(|driver| {
+    driver.through(|driver| {
         driver.take_up()?;
         for input in inputs {
             driver.feed(&input, Vec::new())?;
@@ -228,17 +228,16 @@ impl<'a> Driver<'a> {
 
     /// Drives, and gives the run back. If it cannot be driven on, too: this process may live on, and
     /// nobody could take the run from it.
-    fn to_the_end(
+    fn through(
         &mut self,
         drive: impl FnOnce(&mut Self) -> Result<Stop, Error>,
     ) -> Result<Stop, Error> {
         let driven = drive(self);
-        match &driven {
-            Ok(_) => self.leave(),
-            Err(_) => {
-                self.abandon();
-                let _ = self.engine.store.release(&self.lease);
-            }
+        if driven.is_ok() {
+            self.leave();
+        } else {
+            self.abandon();
+            let _ = self.engine.store.release(&self.lease);
         }
         driven
     }

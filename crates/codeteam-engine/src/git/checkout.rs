@@ -82,8 +82,8 @@ impl Repo {
         let output = self.git.run(&call)?;
         let parts: Vec<&[u8]> = output.split(|byte| *byte == 0).collect();
         // `:<mode before> <mode after> …`, then the path.
-        let (lines, _) = parts.as_chunks::<2>();
-        let links = lines
+        let (changed, _) = parts.as_chunks::<2>();
+        let links = changed
             .iter()
             .filter(|[modes, _]| modes.get(8..14) == Some(b"160000"));
         Ok(links

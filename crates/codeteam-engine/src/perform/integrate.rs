@@ -190,8 +190,8 @@ fn elsewhere(
             if job.by_session {
                 // It works in this repository and could bring in what nobody judges.
                 let commits = repo.commits_since(tip, found)?;
-                let foreign = commits.iter().find(|commit| !is_draft(job, commit));
-                let commit = foreign.map_or(found, |commit| &commit.oid);
+                let foreign = commits.iter().find(|made| !is_draft(job, made));
+                let commit = foreign.map_or(found, |made| &made.oid);
                 let (branch, commit) = (job.branch.clone(), short(commit.as_str()).to_owned());
                 return Err(Halt::Foreign { branch, commit }.into());
             }
