@@ -209,6 +209,11 @@ pub fn session_ref(run: &str) -> String {
     format!("refs/codeteam/{run}/session")
 }
 
+/// The reference that keeps what a run in a session begins with, where that was not committed.
+pub fn base_ref(run: &str) -> String {
+    format!("refs/codeteam/{run}/base")
+}
+
 impl Config {
     /// The workflow that is used if nothing is said.
     pub fn usual_workflow() -> String {

@@ -137,10 +137,11 @@ pub fn start(
 ) -> Result<(RunId, Stop), Error> {
     let id = started.run.clone();
     let mut driver = Driver::take(engine, &id, Run::default(), options, observer)?;
-    let stop = driver
-        .first(&Input::Began(Box::new(started)))
-        .and_then(|()| driver.drive())?;
-    driver.leave();
+    let began = Input::Began(Box::new(started));
+    let stop = driver.through(|driver| {
+        driver.first(&began)?;
+        driver.drive()
+    })?;
     Ok((id, stop))
 }
 
@@ -153,31 +154,13 @@ pub fn resume(
     observer: &Arc<dyn Observer>,
 ) -> Result<Stop, Error> {
     let mut driver = Driver::take(engine, id, Run::default(), options, observer)?;
-    // Only with the lease is nobody else writing.
-    driver.run = engine
-        .load(id)
-        .map_err(|e| Error::Load(perform::with_causes(&e)))?;
-    process::sweep(&engine.mark_of(id));
-    perform::recover_logins(engine, id, &mut |message| observer.warn(message));
-    let lost = driver
-        .run
-        .outstanding
-        .values()
-        .map(|o| {
-            (
-                o.id.clone(),
-                perform::spent(engine, id, o.id.fence).unwrap_or_default(),
-            )
-        })
-        .collect();
-    driver.artifacts = Artifacts::reopen(engine, &driver.run)?;
-    driver.first(&Input::Resumed { at: now(), lost })?;
-    for input in inputs {
-        driver.feed(&input, Vec::new())?;
-    }
-    let stop = driver.drive()?;
-    driver.leave();
-    Ok(stop)
+    driver.through(|driver| {
+        driver.take_up()?;
+        for input in inputs {
+            driver.feed(&input, Vec::new())?;
+        }
+        driver.drive()
+    })
 }
 
 struct Driver<'a> {
@@ -241,6 +224,47 @@ impl<'a> Driver<'a> {
             appended: 0,
             performed: Arc::default(),
         })
+    }
+
+    /// Drives, and gives the run back. If it cannot be driven on, too: this process may live on, and
+    /// nobody could take the run from it.
+    fn through(
+        &mut self,
+        drive: impl FnOnce(&mut Self) -> Result<Stop, Error>,
+    ) -> Result<Stop, Error> {
+        let driven = drive(self);
+        if driven.is_ok() {
+            self.leave();
+        } else {
+            self.abandon();
+            let _ = self.engine.store.release(&self.lease);
+        }
+        driven
+    }
+
+    /// Finds out where the run stands.
+    fn take_up(&mut self) -> Result<(), Error> {
+        let (engine, observer) = (Arc::clone(&self.engine), Arc::clone(&self.observer));
+        let id = RunId(self.lease.run.clone());
+        // Only with the lease is nobody else writing.
+        self.run = engine
+            .load(&id)
+            .map_err(|e| Error::Load(perform::with_causes(&e)))?;
+        process::sweep(&engine.mark_of(&id));
+        perform::recover_logins(&engine, &id, &mut |message| observer.warn(message));
+        let lost = self
+            .run
+            .outstanding
+            .values()
+            .map(|o| {
+                (
+                    o.id.clone(),
+                    perform::spent(&engine, &id, o.id.fence).unwrap_or_default(),
+                )
+            })
+            .collect();
+        self.artifacts = Artifacts::reopen(&engine, &self.run)?;
+        self.first(&Input::Resumed { at: now(), lost })
     }
 
     fn first(&mut self, input: &Input) -> Result<(), Error> {

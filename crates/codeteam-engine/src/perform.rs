@@ -77,6 +77,8 @@ pub struct Job {
     /// Whether a session has worked on it: the run's branch may hold what it submitted on the way,
     /// and the user's checkout holds the change.
     pub in_session: bool,
+    /// Whether a session has it now, and with it a shell in the repository.
+    pub by_session: bool,
     /// What confines the run's workers and gates.
     pub sandbox: Sandbox,
     /// The context strategies that the run has pinned.
@@ -348,6 +350,7 @@ fn job_of(run: &Run, frame: &Frame, id: AttemptId, what: What) -> Job {
             .map(|change| change.files.clone())
             .unwrap_or_default(),
         in_session: run.began_in == Hands::Session,
+        by_session: run.hands == Hands::Session,
         audit: artifacts::is_audited(run),
         sandbox: run.sandbox,
         templates: Arc::clone(&run.templates),

@@ -21,7 +21,7 @@ use codeteam_core::session::{Turn, examine, turn};
 use codeteam_core::{Effect, Event, Run};
 
 pub use self::brief::{Brief, brief};
-pub use self::checkout::{Brought, advance, bring, prepare, unsubmitted};
+pub use self::checkout::{Brought, advance, alone, bring, prepare, unsubmitted};
 pub use self::inside::inside;
 pub use self::transfer::{Asked, TakeBack, hand_over, is_driven, open_runs, take_back};
 use crate::driver::{self, Desk, News, Observer, Options, Said, Stop};
@@ -42,6 +42,7 @@ pub struct Session {
     id: RunId,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
+    failed: Arc<Mutex<Option<driver::Error>>>,
 }
 
 /// How a run stands.
@@ -153,12 +154,12 @@ impl Session {
             id,
             shared,
             thread: Some(thread),
+            failed,
         };
         session.shared.wait(READY, |inner| {
             inner.run.has_started() || inner.end.is_some()
         });
-        let failed = failed.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match failed {
+        match session.failure() {
             Some(error) => Err(error),
             None => Ok(session),
         }
@@ -177,6 +178,12 @@ impl Session {
             end: inner.end.clone(),
             progress: inner.lines.iter().cloned().collect(),
         }
+    }
+
+    /// Why codeteam itself cannot go on, if it cannot and this was not asked before.
+    pub fn failure(&self) -> Option<driver::Error> {
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        failed.take()
     }
 
     /// What went wrong beside the run since this was last asked.

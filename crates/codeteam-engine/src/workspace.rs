@@ -78,6 +78,21 @@ pub enum Ignored {
     Keep,
 }
 
+/// The folders among files that git would take for repositories though there is no `.git`, and that a
+/// change makes or changes. What the user keeps of that kind is the user's, as long as it stays as it
+/// is.
+pub(crate) fn repositories<'a>(
+    files: impl IntoIterator<Item = &'a Path>,
+    diff: &Diff,
+) -> Vec<PathBuf> {
+    let mut paths = bare::repositories(files);
+    paths.retain(|folder| {
+        let mut files = diff.files.iter();
+        files.any(|file| bare::is_part(&file.path, folder))
+    });
+    paths
+}
+
 impl Workspace {
     /// A handle to the workspace `name` under `root`, which must be an absolute
     /// path. Nothing is created.
@@ -228,12 +243,7 @@ impl Workspace {
     /// collected.
     fn refuse_repositories(&self, diff: &Diff) -> Result<(), Error> {
         let entries = self.entries()?;
-        let mut paths = bare::repositories(entries.iter().map(|entry| entry.path.as_path()));
-        // What the user keeps of that kind is the user's, as long as it stays as it is.
-        paths.retain(|folder| {
-            let mut files = diff.files.iter();
-            files.any(|file| bare::is_part(&file.path, folder))
-        });
+        let paths = repositories(entries.iter().map(|entry| entry.path.as_path()), diff);
         if paths.is_empty() {
             return Ok(());
         }

@@ -45,6 +45,11 @@ impl Gate {
         if !is_one_of(host, &self.hosts) {
             return Err(Refusal::Host);
         }
+        // A target with a host of its own goes before the header, for whoever reads it by the book.
+        let target = request.uri().authority();
+        if target.is_some_and(|target| !names(target.as_str().as_bytes(), &self.hosts)) {
+            return Err(Refusal::Host);
+        }
         if let Some(origin) = only(headers, &ORIGIN, Refusal::Origin)?
             && !is_one_of(origin, &self.origins)
         {
@@ -80,7 +85,11 @@ fn only<'a>(
 }
 
 fn is_one_of(value: &HeaderValue, known: &[String]) -> bool {
-    let is = |name: &String| value.as_bytes().eq_ignore_ascii_case(name.as_bytes());
+    names(value.as_bytes(), known)
+}
+
+fn names(value: &[u8], known: &[String]) -> bool {
+    let is = |name: &String| value.eq_ignore_ascii_case(name.as_bytes());
     known.iter().any(is)
 }
 
@@ -137,6 +146,10 @@ mod tests {
             assert_eq!(refused, Err(Refusal::Host), "{host}");
         }
         assert_eq!(said(&gate, PATH, &[("host", "")]), Err(Refusal::NoHost));
+        let own = format!("http://LOCALHOST:4000{PATH}");
+        assert_eq!(said(&gate, &own, &[]), Ok(()));
+        let other = format!("http://evil.example{PATH}");
+        assert_eq!(said(&gate, &other, &[]), Err(Refusal::Host));
         let twice = [("host", "127.0.0.1:4000"), ("host", "localhost:4000")];
         assert_eq!(said(&gate, PATH, &twice), Err(Refusal::NoHost));
     }

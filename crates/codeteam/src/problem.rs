@@ -194,6 +194,10 @@ impl From<EngineError> for Problem {
             EngineError::NoIdentity => Self::user(error.to_string())
                 .hint("`git config --global user.name \"Your Name\"` and `git config --global user.email you@example.org`")
                 .hint("or `GIT_AUTHOR_NAME` and `GIT_AUTHOR_EMAIL`; nothing was started"),
+            EngineError::Nested(ref path) => Self::user(error.to_string()).hint(format!(
+                "let git ignore it (`echo /{}/ >> .git/info/exclude`), or commit it as a submodule",
+                path.display()
+            )),
             EngineError::NothingToPublish(_) => Self::user(error.to_string())
                 .hint("set `git.mode` to `branch` or `current`, or choose another workflow"),
             EngineError::Workspace(error @ workspace::Error::NotEmpty { .. }) => {
@@ -436,6 +440,9 @@ impl From<Halt> for Problem {
             Halt::CheckedOut { .. } => problem
                 .hint("switch that checkout to another branch, then `codeteam resume`")
                 .hint("`git switch --detach` keeps its files and leaves the branch free"),
+            Halt::Foreign { branch, commit } => problem.hint(format!(
+                "keep it under another name (`git branch NAME {branch}`) and take it off (`git branch -f {branch} {commit}~1`), then `codeteam resume`"
+            )),
             Halt::Rewritten { branch, tip } => problem.hint(format!(
                 "bring it back (`git merge {tip}` on `{branch}`), then `codeteam resume`; or end the run with `codeteam abort`"
             )),

@@ -74,6 +74,8 @@ pub enum Error {
     BranchInTheWay { branch: String, by: String },
     #[error("git does not know who you are, so nothing can be committed in your name")]
     NoIdentity,
+    #[error("`{}` is a repository of its own, which cannot be part of what a task begins with", .0.display())]
+    Nested(PathBuf),
     #[error("the workflow `{0}` publishes a branch, and with `git.mode: none` there is none")]
     NothingToPublish(String),
     #[error("there is no script `{}`", .0.display())]

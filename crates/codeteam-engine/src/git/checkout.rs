@@ -1,21 +1,35 @@
 //! The user's own checkout, where a session works: what it holds, as a tree, without touching its
 //! index; and moving its branch to a commit that holds exactly the same.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::objects::paths;
 use super::private::excluded;
 use super::repo::{OWN_DIRECTORY, oid};
 use super::{Error, Expected, Oid, Repo};
 
+/// What git leaves in its directory while something of several steps is under way.
+const UNDER_WAY: &[&str] = &[
+    "MERGE_HEAD",
+    "CHERRY_PICK_HEAD",
+    "REVERT_HEAD",
+    "rebase-merge",
+    "rebase-apply",
+    "sequencer",
+];
+
 impl Repo {
     /// The tree that the checkout would be if everything in it were committed: untracked files too,
-    /// what is ignored and codeteam's own directory not. The index at `scratch` is made for it; the
-    /// user's is only read. Two processes.
+    /// what is ignored and codeteam's own directory not. An index named like `scratch` is made for it;
+    /// the user's is only read. Two processes.
     ///
     /// The user's configuration applies: what they ignore is ignored, and their filters clean.
     pub fn snapshot(&self, scratch: &Path) -> Result<Oid, Error> {
+        let scratch = &unshared(scratch);
         let failed = |operation| {
             move |source| Error::Io {
                 operation,
@@ -57,10 +71,31 @@ impl Repo {
         Ok(paths(&self.git.run(&call)?))
     }
 
+    /// Other repositories that `to` refers to where `from` has nothing, or something else. One process.
+    pub fn new_links(&self, from: &Oid, to: &Oid) -> Result<Vec<PathBuf>, Error> {
+        let call = self
+            .plumbing()
+            .args(["diff-tree", "-r", "--raw", "-z", "--no-renames"])
+            .arg("--diff-filter=AT")
+            .arg(from)
+            .arg(to);
+        let output = self.git.run(&call)?;
+        let parts: Vec<&[u8]> = output.split(|byte| *byte == 0).collect();
+        // `:<mode before> <mode after> …`, then the path.
+        let (changed, _) = parts.as_chunks::<2>();
+        let links = changed
+            .iter()
+            .filter(|[modes, _]| modes.get(8..14) == Some(b"160000"));
+        Ok(links
+            .map(|[_, path]| PathBuf::from(OsStr::from_bytes(path)))
+            .collect())
+    }
+
     /// Makes the files of the checkout that differ between `from`, which it holds, and `to` be those
     /// of `to`. A file that is not as `from` has it stops it before anything is touched. The user's
     /// index is not looked at. Three processes.
     pub fn bring(&self, from: &Oid, to: &Oid, scratch: &Path) -> Result<(), Error> {
+        let scratch = &unshared(scratch);
         let call = || self.checkout().env("GIT_INDEX_FILE", scratch);
         let done = self
             .git
@@ -88,6 +123,9 @@ impl Repo {
         target: &Oid,
         scratch: &Path,
     ) -> Result<bool, Error> {
+        if self.is_under_way() {
+            return Ok(false);
+        }
         let same = self.snapshot(scratch)? == self.tree_of(target)?;
         if !same || !self.is_ancestor(before, target)? {
             return Ok(false);
@@ -102,7 +140,24 @@ impl Repo {
         Ok(true)
     }
 
+    /// Whether the user is in the middle of something that git goes on with from where the branch
+    /// is, and with what the index holds: a merge, a rebase and the like.
+    fn is_under_way(&self) -> bool {
+        let mut marks = UNDER_WAY.iter().map(|name| self.git_dir.join(name));
+        marks.any(|mark| mark.exists())
+    }
+
     fn index_path(&self) -> PathBuf {
         self.git_dir.join("index")
     }
+}
+
+/// A name like this one that nobody else uses: others may look at the same checkout at the same time,
+/// and what one that was killed has left behind is in nobody's way.
+fn unshared(scratch: &Path) -> PathBuf {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let mut name = scratch.as_os_str().to_owned();
+    name.push(format!(".{}.{count}", std::process::id()));
+    PathBuf::from(name)
 }

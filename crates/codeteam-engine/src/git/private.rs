@@ -90,6 +90,26 @@ impl Repo {
         let pack = from.pack(tree, base);
         unpacked(self.git.pipe(&pack, &unpack(self.plumbing())))
     }
+
+    /// Refuses what would harm those who clone it among the objects of `tree` that `base` has not,
+    /// where the repository has them already. Two processes; nothing is written.
+    pub fn examine(&self, tree: &Oid, base: &Oid) -> Result<(), Error> {
+        let pack = pack(self.plumbing(), tree, base);
+        unpacked(self.git.pipe(&pack, &unpack(self.plumbing())))
+    }
+}
+
+fn pack(call: Call, tree: &Oid, base: &Oid) -> Call {
+    // Deltas would cost time to make and be undone at the other end.
+    call.args([
+        "pack-objects",
+        "--quiet",
+        "--revs",
+        "--stdout",
+        "--window=0",
+        "--threads=1",
+    ])
+    .stdin(format!("{tree}\n^{base}^{{tree}}\n").into_bytes())
 }
 
 fn unpack(call: Call) -> Call {
@@ -126,17 +146,7 @@ impl PrivateDir {
     }
 
     fn pack(&self, tree: &Oid, base: &Oid) -> Call {
-        self.call()
-            // Deltas would cost time to make and be undone at the other end.
-            .args([
-                "pack-objects",
-                "--quiet",
-                "--revs",
-                "--stdout",
-                "--window=0",
-                "--threads=1",
-            ])
-            .stdin(format!("{tree}\n^{base}^{{tree}}\n").into_bytes())
+        pack(self.call(), tree, base)
     }
 
     /// The same for a work tree in which nobody has been yet. One process.

@@ -36,6 +36,14 @@ pub enum Halt {
         /// The commit that is missing.
         tip: String,
     },
+    /// In a session: someone put a commit on the run's branch that nobody has judged.
+    #[error("the branch `{branch}` has commit {commit}, which this run did not make")]
+    Foreign {
+        /// The run's branch.
+        branch: String,
+        /// The commit.
+        commit: String,
+    },
     /// Nobody is there to commit as.
     #[error("git does not know who you are any more, so nothing can be committed in your name")]
     NoIdentity,

@@ -146,13 +146,15 @@ fn drafted(
         return Ok(None);
     };
     let commits = repo.commits_since(tip, &found)?;
-    let is_draft = |commit: &CommitInfo| {
-        commit.trailer(trailer::RUN) == Some(job.run.as_str())
-            && commit.trailer(trailer::VERIFIED).is_none()
-            && commit.trailer(trailer::ACCEPTED).is_none()
-    };
-    let only_drafts = !commits.is_empty() && commits.iter().all(is_draft);
-    Ok(only_drafts.then_some(found))
+    let only_drafts = !commits.is_empty() && commits.iter().all(|commit| is_draft(job, commit));
+    Ok((only_drafts && repo.is_ancestor(tip, &found)?).then_some(found))
+}
+
+/// Whether a commit keeps what a session of this run has submitted, and says nothing more of it.
+fn is_draft(job: &Job, commit: &CommitInfo) -> bool {
+    commit.trailer(trailer::RUN) == Some(job.run.as_str())
+        && commit.trailer(trailer::VERIFIED).is_none()
+        && commit.trailer(trailer::ACCEPTED).is_none()
 }
 
 /// The branch is not where it was expected: because this very commit was made before codeteam
@@ -173,14 +175,25 @@ fn elsewhere(
         (trailer::ATTEMPT, made.by),
         (judged(made.accepted_by), tree.as_str()),
     ];
+    // What a commit says of itself anybody can write; the tree it holds is what was judged or not.
     let own = repo.find_trailer_commit(tip, found, &trailers)?;
     Ok(match own {
-        Some(commit) if commit.oid == *found => committed(&commit.oid, tree, message),
+        Some(commit) if commit.oid == *found && commit.tree.as_str() == tree.as_str() => {
+            committed(&commit.oid, tree, message)
+        }
         _ => {
             // What was judged and committed must stay part of what is built on.
             if !repo.commits_since(found, tip)?.is_empty() {
                 let (branch, tip) = (job.branch.clone(), short(tip.as_str()).to_owned());
                 return Err(Halt::Rewritten { branch, tip }.into());
+            }
+            if job.by_session {
+                // It works in this repository and could bring in what nobody judges.
+                let commits = repo.commits_since(tip, found)?;
+                let foreign = commits.iter().find(|made| !is_draft(job, made));
+                let commit = foreign.map_or(found, |made| &made.oid);
+                let (branch, commit) = (job.branch.clone(), short(commit.as_str()).to_owned());
+                return Err(Halt::Foreign { branch, commit }.into());
             }
             let tree = repo.tree_of(found)?;
             Integrated::TipMoved(Tip {

@@ -12,7 +12,8 @@ use super::integrate::{self, trailer};
 use super::worker::exited;
 use super::{Context, Error, Halt, Job, SCRATCH, Taken, frame_change, now, oid};
 use crate::config::session_ref;
-use crate::git::{self, Expected, Oid, Signature};
+use crate::git::{self, Diff, Expected, Oid, Repo, Signature};
+use crate::workspace;
 
 pub(super) fn take(job: &Job, taken: &Taken, context: &Context<'_>) -> Result<Input, Error> {
     let engine = context.engine;
@@ -65,16 +66,43 @@ fn changed(
     context: &Context<'_>,
 ) -> Result<Result<(Tree, FrameChange), Facts>, Error> {
     let engine = context.engine;
-    let diff = engine.repo.diff(&oid(&job.base.tree.0)?, tree)?;
-    if let Some(link) = diff.gitlinks().next() {
+    let base = oid(&job.base.tree.0)?;
+    let diff = engine.repo.diff(&base, tree)?;
+    if let Some(message) = forbidden(&engine.repo, &base, tree, &diff)? {
         return Ok(Err(Facts {
             stage: Stage::Forbidden,
-            message: format!("`{}` refers to another repository", link.path.display()),
+            message,
             ..Facts::default()
         }));
     }
     let change = frame_change(engine, job.id.lasting(), &diff)?;
     Ok(Ok((Tree(tree.as_str().to_owned()), change)))
+}
+
+/// What a change has that is refused of workers, too: other repositories, and what would harm those
+/// who clone it.
+fn forbidden(
+    repo: &Repo,
+    base: &Oid,
+    tree: &Oid,
+    diff: &Diff,
+) -> Result<Option<String>, git::Error> {
+    if let Some(link) = diff.gitlinks().next() {
+        let path = link.path.display();
+        return Ok(Some(format!("`{path}` refers to another repository")));
+    }
+    if diff.has_to_do_with_git() {
+        match repo.examine(tree, base) {
+            Err(git::Error::Unrecordable { reason }) => return Ok(Some(reason)),
+            examined => examined?,
+        }
+    }
+    let files = repo.all_files_of(tree)?;
+    let nested = workspace::repositories(files.iter().map(|file| file.path.as_path()), diff);
+    Ok(nested.first().map(|folder| {
+        let folder = folder.display();
+        format!("git would take the folder `{folder}` for a repository of its own")
+    }))
 }
 
 /// Keeps a tree as a commit: on the run's branch, which the approved one will follow, or apart if

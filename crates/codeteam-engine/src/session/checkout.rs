@@ -1,6 +1,7 @@
 //! The checkout that a session works in: what it holds when a task begins, what it has that was not
 //! submitted, and what workers have made meanwhile.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,10 +13,23 @@ use codeteam_core::role::Kind;
 use codeteam_core::{Event, Run};
 
 use super::WORKFLOW;
+use crate::config::base_ref;
 use crate::engine::{Engine, Error, Project, Request};
 use crate::env::Env;
-use crate::git::{self, Head, Oid, Repo, Signature};
+use crate::git::{self, Expected, Head, Oid, Repo, Signature};
 use crate::perform::{SCRATCH, frame_change, now, workspace_name};
+
+/// Waits until nobody else starts a task in this repository; others wait as long as what is returned
+/// is kept. Whether one is open must be looked at after that.
+pub fn alone(start: &Path, env: &Env) -> Result<File, Error> {
+    let folder = Engine::repository(start, env)?.common_dir().to_owned();
+    let locked = File::open(&folder).and_then(|file| file.lock().map(|()| file));
+    locked.map_err(|source| Error::Io {
+        doing: "lock",
+        path: folder,
+        source,
+    })
+}
 
 /// Opens what a task in a session needs, with what the checkout holds as its base. Nothing is left
 /// behind if anything is wrong.
@@ -40,6 +54,11 @@ pub fn prepare(
     project.prepare(&request)?;
     let tree = project.repo.snapshot(&scratch(&project.repo))?;
     if tree != head.tree {
+        // Git would keep no more of it than the name of a commit that nobody else has.
+        let nested = project.repo.new_links(&head.tree, &tree)?;
+        if let Some(nested) = nested.into_iter().next() {
+            return Err(Error::Nested(nested));
+        }
         let identity = match &project.env.author {
             Some(author) => Some(author.clone()),
             None => project.repo.identity()?,
@@ -57,6 +76,11 @@ pub fn prepare(
     let prepared = project.prepare(&request)?;
     let engine = Arc::new(Engine::open(project, codeteam)?);
     let started = engine.plan_run(prepared, now())?;
+    if let Some(base) = &request.base {
+        // Until something is submitted nothing else leads to it, and git may clear it away.
+        let name = base_ref(started.run.as_str());
+        engine.repo.update_ref(&name, base, Expected::Anywhere)?;
+    }
     Ok((engine, started))
 }
 

@@ -10,7 +10,7 @@ mod wires;
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use codeteam_core::ids::RunId;
 
@@ -109,12 +109,19 @@ struct Process {
     pid: u32,
     parent: u32,
     name: String,
+    /// The pipe or socket that it reads from, if it is one.
+    input: Option<PathBuf>,
 }
 
-/// The client that has started a server: the first above it that is no shell.
+/// The client that has started a server: the first above it that is no shell, and no other program
+/// that only passes its own streams on (`npx`, `uv run` and their kin stay there as long as it does).
 fn client(server: &[Process]) -> Option<u32> {
-    let mut above = server.iter().skip(1);
-    let client = above.find(|process| !SHELLS.contains(&process.name.as_str()))?;
+    let (server, above) = server.split_first()?;
+    let passes_on = |process: &Process| {
+        let is_shell = SHELLS.contains(&process.name.as_str());
+        is_shell || (server.input.is_some() && process.input == server.input)
+    };
+    let client = above.iter().find(|process| !passes_on(process))?;
     // What has lost its parents is a child of the first process, as is nearly everything else.
     (client.pid > 1).then_some(client.pid)
 }
@@ -146,7 +153,16 @@ fn process(pid: u32) -> Option<Process> {
         pid,
         parent,
         name: name.to_owned(),
+        input: input(pid),
     })
+}
+
+/// The pipe or socket that a process reads from. A terminal does not count: many read from one that
+/// have nothing to do with each other.
+fn input(pid: u32) -> Option<PathBuf> {
+    let input = fs::read_link(format!("/proc/{pid}/fd/0")).ok()?;
+    let name = input.to_str()?;
+    (name.starts_with("pipe:") || name.starts_with("socket:")).then_some(input)
 }
 
 #[cfg(test)]
@@ -160,6 +176,7 @@ mod tests {
                 pid: *pid,
                 parent: *parent,
                 name: (*name).to_owned(),
+                input: None,
             })
             .collect();
         move |pid| rows.iter().find(|row| row.pid == pid).cloned()
@@ -181,6 +198,23 @@ mod tests {
         assert_eq!(client(&chain(50, &look)), None);
         assert_eq!(client(&chain(60, &look)), None);
         assert_eq!(client(&chain(70, &look)), None);
+    }
+
+    #[test]
+    fn a_program_that_passes_its_streams_on_is_no_client() {
+        let look = table(&[
+            (1, 0, "init"),
+            (20, 1, "claude"),
+            (30, 20, "npx"),
+            (40, 30, "codeteam"),
+        ]);
+        let mut all = chain(40, &look);
+        assert_eq!(client(&all), Some(30));
+        for process in &mut all[..2] {
+            process.input = Some("pipe:[7]".into());
+        }
+        all[2].input = Some("pipe:[8]".into());
+        assert_eq!(client(&all), Some(20));
     }
 
     #[test]

@@ -216,6 +216,7 @@ fn gate(bench: &Bench, command: &str) -> String {
         changed: Vec::new(),
         audit: false,
         in_session: false,
+        by_session: false,
         templates: std::sync::Arc::default(),
         sandbox: Sandbox::Bubblewrap,
         what: What::Check {

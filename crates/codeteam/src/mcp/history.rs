@@ -28,6 +28,8 @@ pub(super) struct History {
     edited: Vec<String>,
     /// What was clear when questions were asked last.
     partial: Option<String>,
+    /// Why the last thing that was handed in was not taken, if it was not.
+    failed: Option<String>,
     in_full: bool,
 }
 
@@ -54,6 +56,11 @@ impl History {
     /// The files that were edited since the change was submitted.
     pub(super) fn edited(&self) -> &[String] {
         &self.edited
+    }
+
+    /// Why the last thing that was handed in was not taken, if it was not.
+    pub(super) fn failed(&self) -> Option<&str> {
+        self.failed.as_deref()
     }
 
     /// What was clear when questions were asked last.
@@ -104,11 +111,13 @@ impl History {
                 if let Submission::Questions(questions) = submission {
                     self.partial.clone_from(&questions.partial_spec);
                 }
+                self.failed = None;
                 let told = self.submitted(submission, *vote);
                 let told = told.chain_files("edited_since", edited);
                 self.of_attempt(id, told)
             }
             Event::AttemptFailed { id, facts, .. } => {
+                self.failed = Some(facts.message.clone());
                 let told = json!({ "outcome": "refused", "reason": self.cut(&facts.message) });
                 self.of_attempt(id, Told(told))
             }

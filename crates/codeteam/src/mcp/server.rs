@@ -177,6 +177,7 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let _entered = self.team.enter()?;
         let call = tools::read(&request.name, request.arguments)?;
         let answer = self.call(call, &context).await?;
         Ok(CallToolResponse::Complete(CallToolResult::from(answer)))
@@ -204,6 +205,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
+        let _entered = self.team.enter()?;
         let team = Arc::clone(&self.team);
         let listed = beside(move || resources::list(&team)).await??;
         Ok(ListResourcesResult::with_all_items(listed))
@@ -223,6 +225,7 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
+        let _entered = self.team.enter()?;
         let team = Arc::clone(&self.team);
         let read = beside(move || resources::read(&team, &request.uri)).await??;
         Ok(ReadResourceResponse::Complete(read))

@@ -17,9 +17,13 @@ use codeteam_engine::driver;
 use codeteam_engine::engine::{Error, Request};
 use codeteam_engine::env::Env;
 use codeteam_engine::perform::with_causes;
-use codeteam_engine::session::{Brought, End, Session, bring, open_runs, prepare, take_back};
+use codeteam_engine::session::{
+    Brought, End, Session, alone, bring, open_runs, prepare, take_back,
+};
 use codeteam_engine::store;
+use rmcp::ErrorData;
 use serde_json::json;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub(super) use self::led::{Led, Seen};
 use super::answer::Answer;
@@ -48,6 +52,8 @@ pub(super) struct Team {
     quiet: Mutex<Option<Quiet>>,
     /// One thing is done at a time.
     acting: Mutex<()>,
+    /// What is being done, or waits for its turn.
+    calls: Arc<Semaphore>,
 }
 
 /// How it is found out at once that there is still nothing: clients ask often.
@@ -102,6 +108,9 @@ const TAKE_BACK: &str = "take back";
 const LETS_GO: Duration = Duration::from_secs(15);
 /// Where the log of a project is.
 const LOG: &str = ".codeteam/state.db";
+/// So many calls may be under way, those that were taken back too. More than one client over standard
+/// input and output may have: it is not read from before there is room.
+const MAX_CALLS: usize = 96;
 const NO_TASK: &str = "There is no open task here. `start_task` begins one.";
 
 impl Team {
@@ -111,7 +120,16 @@ impl Team {
             led: Mutex::default(),
             quiet: Mutex::default(),
             acting: Mutex::default(),
+            calls: Arc::new(Semaphore::new(MAX_CALLS)),
         }
+    }
+
+    /// Lets one more call in, as long as what is returned is kept. A client may take calls back, or
+    /// leave, faster than they are done.
+    pub(super) fn enter(&self) -> Result<OwnedSemaphorePermit, ErrorData> {
+        let entered = Arc::clone(&self.calls).try_acquire_owned();
+        let text = "too many calls are under way; wait for their answers";
+        entered.map_err(|_| ErrorData::internal_error(text, None))
     }
 
     /// The run that this process leads, as far as it knows without looking.
@@ -161,8 +179,11 @@ impl Team {
     fn standing(&self, label: &str) -> Result<Standing, Error> {
         let known = self.known();
         if known.is_none() {
-            // What could not be led on is given back before it is taken up again.
-            *lock(&self.led) = None;
+            // What could not be led on is given back before it is taken up again; why, is said first.
+            let left = lock(&self.led).take();
+            if let Some(error) = left.and_then(|led| led.failure()) {
+                return Err(error);
+            }
         }
         let ended = match known {
             Some(led) if !led.state().run.is_terminal() => return Ok(Standing::Led(led)),
@@ -218,6 +239,10 @@ impl Team {
     /// Starts a task.
     pub(super) fn start(&self, args: tools::Start, label: &str) -> Done {
         let _one = lock(&self.acting);
+        let _alone = match alone(&self.place.folder, &self.place.env) {
+            Ok(alone) => alone,
+            Err(error) => return trouble(error).into(),
+        };
         match self.standing(label) {
             Ok(Standing::Led(led)) if !args.another && !led.state().run.is_terminal() => {
                 let run = &led.state().run;

@@ -5,6 +5,7 @@
     reason = "messages are written where they are passed"
 )]
 
+mod branches;
 mod client;
 mod deaths;
 mod example;

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use codeteam_core::frame::Slot;
 use codeteam_core::ids::{AttemptId, RunId};
 use codeteam_core::session::{self, Turn};
 use codeteam_engine::Engine;
@@ -18,6 +17,7 @@ use crate::mcp::expected::View;
 use crate::mcp::history::{self, History};
 use crate::mcp::status::{opening, status};
 use crate::mcp::tools;
+use crate::problem::Problem;
 
 /// A run that this process leads.
 pub(in crate::mcp) struct Led {
@@ -62,6 +62,11 @@ impl Led {
     /// Whether nothing is being looked at that was handed in.
     pub(super) fn is_settled(&self) -> bool {
         self.session.settled(Duration::ZERO)
+    }
+
+    /// Why codeteam itself cannot go on, if it cannot and this was not said before.
+    pub(super) fn failure(&self) -> Option<Error> {
+        self.session.failure().map(Error::from)
     }
 
     /// Waits until it is the session's turn or a person's.
@@ -155,18 +160,34 @@ impl Led {
         if let Some(why) = self.session.refused() {
             return self.refusal(&why);
         }
+        if let Some(error) = self.failure() {
+            let expected = "codeteam cannot go on with the task; what was handed in before is kept. \
+                            Tell the user, and call `get_status` when it is mended.";
+            return Answer::refused(&Problem::from(error).lines(), expected)
+                .with("run", json!(self.state().run.id));
+        }
         let run = self.state().run;
         if let (Some(before), Turn::Work(now)) = (submitted, session::turn(&run))
             && is_same_again(before, &now)
             && self.is_settled()
         {
-            let slot = run.frames.get(&now.frame).and_then(|f| f.slot(&now));
-            return self.mend(&now, &last_feedback(slot));
+            return match self.failed(&run.id) {
+                Ok(why) => self.mend(&now, &[why]),
+                Err(error) => trouble(error),
+            };
         }
         let note = std::mem::take(&mut *lock(&self.note));
         self.expected()
             .with("summary", json!(note))
             .part("Note", &note)
+    }
+
+    /// Why the last thing that was handed in was not taken.
+    fn failed(&self, run: &RunId) -> Result<String, Error> {
+        let mut history = lock(&self.history);
+        history.catch_up(&self.engine, run)?;
+        let why = history.failed().unwrap_or("it was not accepted");
+        Ok(why.to_owned())
     }
 
     /// What an answer must be mended in.
@@ -298,12 +319,6 @@ impl Seen {
 fn is_same_again(before: &AttemptId, now: &AttemptId) -> bool {
     let same = |id: &AttemptId| (id.frame.clone(), id.step.clone(), id.generation, id.slot);
     same(before) == same(now) && now.attempt > before.attempt
-}
-
-fn last_feedback(slot: Option<&Slot>) -> Vec<String> {
-    let last = slot.and_then(|slot| slot.feedback.last());
-    let last = last.map(|failed| failed.message.clone());
-    vec![last.unwrap_or_else(|| "it was not accepted".to_owned())]
 }
 
 fn told(engine: &Engine, run: &RunId, args: &tools::History) -> Answer {

@@ -78,7 +78,20 @@ impl Client {
     pub(super) fn apart(project: &Project) -> Self {
         let server = project.codeteam(&["mcp"]);
         let mut above = Project::program(Path::new("setsid"));
+        // With a pipe of its own, as a client gives it one.
+        above.args(["--fork", "--wait", "sh", "-c", "cat | \"$@\"", "sh"]);
+        Self::below(above, &server)
+    }
+
+    /// One whose server was started by a program that stays above it, as `npx` does.
+    pub(super) fn wrapped(project: &Project) -> Self {
+        let server = project.codeteam(&["mcp"]);
+        let mut above = Project::program(Path::new("setsid"));
         above.args(["--fork", "--wait"]);
+        Self::below(above, &server)
+    }
+
+    fn below(mut above: Command, server: &Command) -> Self {
         above.arg(server.get_program()).args(server.get_args());
         above.current_dir(server.get_current_dir().unwrap());
         let env = server

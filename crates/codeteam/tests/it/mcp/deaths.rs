@@ -70,3 +70,26 @@ fn the_second_of_two_clients_is_told_who_leads() {
     let coder = second.call("submit", json!({"submission": design()}));
     assert_eq!(coder["role"], "coder");
 }
+
+#[test]
+fn of_several_that_begin_at_once_one_does() {
+    let project = project();
+    project.write("begun.txt", "not committed\n");
+    let mut all: Vec<Raw> = (0..4).map(|_| Raw::new(&project)).collect();
+    let call = json!({"name": "start_task", "arguments": {"task": "Add a reset"}});
+    let asked = json!({"jsonrpc": "2.0", "id": 77, "method": "tools/call", "params": call});
+    for raw in &mut all {
+        raw.line(&asked.to_string());
+    }
+    let answers: Vec<_> = all.iter_mut().map(Raw::next).collect();
+    let kind = |answer: &serde_json::Value| answer["result"]["structuredContent"]["type"].clone();
+    let begun = answers.iter().filter(|a| kind(a) == "role_assignment");
+    assert_eq!(begun.count(), 1, "{answers:?}");
+    let told = answers.iter().filter(|a| kind(a) == "refused");
+    assert!(
+        told.clone()
+            .all(|a| a.to_string().contains("is led by `raw 1`")),
+        "{answers:?}"
+    );
+    assert_eq!(told.count(), 3);
+}

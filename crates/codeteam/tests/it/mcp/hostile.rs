@@ -155,3 +155,28 @@ fn ten_thousand_calls_at_once_are_all_answered() {
     assert_eq!(status["current_role"], "ba");
     assert_eq!(raw.close(), 0);
 }
+
+#[test]
+fn calls_that_are_taken_back_at_once_do_not_pile_up() {
+    let project = project();
+    let mut raw = Raw::new(&project);
+    let before = memory(raw.child.id());
+    // Each begins another task, which takes its time; what follows waits for it.
+    let long = "x".repeat(1 << 20);
+    for id in 1000..1400 {
+        let call = if id < 1060 {
+            json!({"name": "start_task", "arguments": {"task": "Add it", "another": true}})
+        } else {
+            json!({"name": "resume", "arguments": {"input": long}})
+        };
+        let asked = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call});
+        raw.line(&asked.to_string());
+        let back = json!({
+            "jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id},
+        });
+        raw.line(&back.to_string());
+    }
+    still_serves(&mut raw);
+    let grown = memory(raw.child.id()).saturating_sub(before);
+    assert!(grown < 200 << 10, "{grown} KiB");
+}

@@ -80,6 +80,15 @@ fn a_command_from_inside_of_the_session_decides_nothing() {
     refused_inside(&project, &["approve", &run]);
 }
 
+#[test]
+fn a_program_between_client_and_server_hides_nothing() {
+    let project = with_a_person();
+    let client = Client::wrapped(&project);
+    let run = paused(&project, &client);
+    refused_inside(&project, &["approve", &run]);
+    assert_eq!(client.status().value["state"], "paused");
+}
+
 fn refused_inside(project: &Project, command: &[&str]) {
     let done = project.run(command).expect(2);
     let why = "called from inside `";
