@@ -15,6 +15,7 @@ mod people;
 mod property;
 mod raw;
 mod refusals;
+mod words;
 
 use serde_json::{Value, json};
 

@@ -1,9 +1,12 @@
 //! What is said when a task has ended.
 
+use std::fmt::Write as _;
+
 use codeteam_core::event::{Delivered, Outcome};
 use codeteam_core::frame::Frame;
 use codeteam_core::ids::FramePath;
 use codeteam_core::session;
+use codeteam_core::workflow::Class;
 use codeteam_engine::artifacts;
 use serde_json::json;
 
@@ -65,11 +68,26 @@ impl View<'_> {
         } else {
             format!(" Approved by {}.", gates.join(", "))
         };
-        let text = format!(
+        let mut text = format!(
             "The task is complete: every gate has approved exactly what was committed.{by} {} Tell the \
              user; nothing more is expected of you.",
             self.delivered()
         );
+        let gates = root.into_iter().flat_map(|f| f.record.gates.values());
+        let mut results = gates.flat_map(|gate| &gate.results);
+        if results.all(|result| result.class == Class::Honesty) {
+            text.push_str(
+                " Tell them too that no check of the project was run, because none is configured.",
+            );
+        }
+        let edited = self.history.edited();
+        if !edited.is_empty() {
+            let _ = write!(
+                text,
+                " Edited in the checkout after it was submitted, and not part of it: {}.",
+                edited.join(", ")
+            );
+        }
         self.of_run(Answer::new("task_complete", text))
             .always("success", json!(true))
             .with("summary", json!(summary))

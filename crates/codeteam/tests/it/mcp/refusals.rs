@@ -37,7 +37,7 @@ fn without_a_task_there_is_nothing_to_do() {
     );
     refused(
         &client.call("start_task", json!({"task": "  "})),
-        "the goal is empty",
+        "the task is empty",
     );
     let history = client.call("get_history", json!({}));
     assert_eq!(history.value["submissions"], json!([]));
