@@ -134,7 +134,7 @@ fn every_way_to_answer_is_shown_and_shown_again_with_a_refusal() {
         first.value["assignment"]
     );
     assert!(second.text.contains("another: true"), "{}", second.text);
-    assert!(second.text.trim_end().ends_with("}"), "{}", second.text);
+    assert!(second.text.trim_end().ends_with('}'), "{}", second.text);
     client.submit(json!({"questions": ["By mail?"]}));
     let early = client.submit(requirements());
     assert!(
