@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::assignment::{self, passed};
 use crate::effect::Effect;
+use crate::findings::Severity;
 use crate::frame::{Frame, Question, QuestionKind, SlotState, Work};
 use crate::hands::{Hands, is_session};
 use crate::ids::{AttemptId, StepId};
@@ -69,10 +70,25 @@ pub fn examine(run: &Run, id: &AttemptId, text: &str) -> Result<Submission, Stri
     let role = run.roles.get(name).ok_or(OVER)?;
     let form = assignment::form(run, frame, role);
     let submission = submission::parse_about(form, text, &about(run, frame, role))?;
-    match unproved(run, frame, &submission) {
+    match two_minds(&submission).or_else(|| unproved(run, frame, &submission)) {
         Some(why) => Err(why),
         None => Ok(submission),
     }
+}
+
+/// Why an approval cannot be meant: it names what must be mended first. It would count as a rejection,
+/// and whoever gave it would wonder why.
+fn two_minds(submission: &Submission) -> Option<String> {
+    let Submission::Verdict(verdict) = submission else {
+        return None;
+    };
+    let mut found = verdict.findings.iter();
+    let stops = found.any(|finding| finding.severity >= Severity::Major);
+    (stops && verdict.verdict == Choice::Approve).then(|| {
+        "it approves, and names issues that must be mended first. To approve, name none, and put \
+         remarks into the reason; or else reject it"
+            .to_owned()
+    })
 }
 
 const OVER: &str = "this assignment is over";

@@ -406,8 +406,15 @@ impl Config {
         strategies.budget(role, default.unwrap_or(TOKEN_BUDGET), most)
     }
 
-    /// The checks of the project's own gate.
+    /// The checks of the project's own gate: those it has named, and those of every project.
     pub fn checks(&self) -> Vec<Check> {
+        let mut checks = self.own_checks();
+        checks.extend(self.verification.honesty.checks());
+        checks
+    }
+
+    /// The checks that the project has named. Without one of them, nothing of the project is run.
+    pub fn own_checks(&self) -> Vec<Check> {
         let check = |c: &Command| Check {
             name: if c.name.is_empty() {
                 c.command.clone()
@@ -421,7 +428,6 @@ impl Config {
         commands
             .chain(self.verification.metrics.checks())
             .chain(self.verification.proof())
-            .chain(self.verification.honesty.checks())
             .collect()
     }
 }

@@ -38,6 +38,11 @@ pub(crate) struct Place<'a> {
     pub(crate) notes: Option<&'static str>,
 }
 
+/// Whether a file is one that `codeteam init` writes for editors: large, and nothing of the project.
+pub(crate) fn is_for_editors(path: &str) -> bool {
+    path.starts_with(".codeteam/schema/")
+}
+
 /// What an assignment is about, in words: what it is to do, and what was wrong with it.
 pub(crate) fn words(assignment: &Assignment) -> String {
     let task = assignment.task.as_ref();

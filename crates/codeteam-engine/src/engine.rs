@@ -29,7 +29,7 @@ use codeteam_core::input::Decision;
 use codeteam_core::plan::{self, Plan};
 use codeteam_core::role::Kind;
 use codeteam_core::schedule::Status;
-use codeteam_core::workflow::{Step, StepKind};
+use codeteam_core::workflow::{Check, CheckKind, Step, StepKind};
 use codeteam_core::{Event, Run, budget};
 
 use codeteam_context::redact::Redactor;
@@ -111,6 +111,15 @@ pub struct Request {
 }
 
 impl Engine {
+    /// Whether no check of the project's own is run in a run: only roles judge it.
+    pub fn is_unchecked(&self, started: &RunStarted) -> bool {
+        let own = |check: &Check| !matches!(check.what, CheckKind::Honest { .. });
+        let mut steps = started.workflow.steps.values();
+        let is_checked = steps
+            .any(|step| matches!(&step.kind, StepKind::Gate { checks } if checks.iter().any(own)));
+        self.config.own_checks().is_empty() && !is_checked
+    }
+
     /// Opens a project for runs, and makes `.codeteam` if it is missing.
     pub fn open(project: Project, codeteam: PathBuf) -> Result<Self, Error> {
         // Without a place for worktrees there is no run, so there need be no log.

@@ -238,7 +238,7 @@ pub fn examine(repo: &Repo, env: &Env) -> Vec<Check> {
     let mut checks = Vec::new();
     checks.push(match Config::load(&Origins::of(env, &folder)) {
         Err(error) => Check::bad("config", with_causes(&error), "mend the file"),
-        Ok(config) if config.checks().is_empty() => Check {
+        Ok(config) if config.own_checks().is_empty() => Check {
             remedy: Some(
                 "name the project's tests in `.codeteam/config.yml` under `verification.commands`"
                     .to_owned(),
@@ -248,7 +248,7 @@ pub fn examine(repo: &Repo, env: &Env) -> Vec<Check> {
                 "no checks are configured, so only reviewers judge".to_owned(),
             )
         },
-        Ok(config) => Check::good("config", format!("{} checks", config.checks().len())),
+        Ok(config) => Check::good("config", format!("{} checks", config.own_checks().len())),
     });
     let away = "move the file away to keep it; `codeteam status` then rebuilds";
     checks.push(match Store::open_existing(&folder.join("state.db")) {

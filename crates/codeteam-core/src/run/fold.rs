@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use self::attempts::{judge, judged_round, receive, record_vote, remember, settle};
 use self::frames::{end_frame, enter, open_frame, reopen, resume_frame};
-use self::people::{answered, decide_on, record_decision};
+use self::people::{against, answered, decide_on, record_decision};
 use self::tasks::{change_task, forget_dropped, rebuild_schedules, set_plan};
 use super::{Outstanding, Run, TaskRecord};
 use crate::budget::{Budget, Usage};
@@ -58,7 +58,8 @@ pub fn apply(run: &mut Run, event: &Event) {
             f.accepted = f.change.as_ref().map(|change| change.patch.clone());
             f.accepted_by = Some(by.clone());
             f.log.said(by, "accept", note);
-            decide_on(f, "accept", note, by, (false, false));
+            let over = against(f);
+            decide_on(f, "accept", note, by, (false, false), over);
         }),
         Event::FrameOpened { frame, item, base } => open_frame(run, frame, item, base),
         Event::FrameResumed { frame } => resume_frame(run, frame),

@@ -20,14 +20,14 @@ pub(crate) struct Objects<'a> {
 }
 
 impl<'a> Objects<'a> {
-    /// The plain files of a tree, but those that are hidden.
+    /// The plain files of a tree, but those that are hidden, and those that only editors read.
     pub(crate) fn new(repo: &'a Repo, tree: &Oid, hidden: &[String]) -> Result<Self, super::Error> {
         let hidden = Patterns::hiding(hidden)?;
         let mut all: Vec<(String, TreeFile)> = repo
             .all_files_of(tree)?
             .into_iter()
             .filter_map(|file| Some((file.path.to_str()?.to_owned(), file)))
-            .filter(|(path, _)| !hidden.matches(path))
+            .filter(|(path, _)| !hidden.matches(path) && !super::is_for_editors(path))
             .collect();
         all.sort_by(|(a, _), (b, _)| a.cmp(b));
         let mut objects = Self {

@@ -167,10 +167,12 @@ fn run(
     };
     let (exit, output) = shell.run(job, &limits(timeout_ms), context)?;
     let how = how_it_ended(&exit, timeout_ms);
+    // Where the worktree is means nothing to those who mend it: it is not theirs.
+    let tree = format!("{}/", workspace.tree_dir().display());
     Ok(Ended {
         passed: exit.status == Status::Exited(0),
         exit: exit_code(&exit),
-        said: summary(&output.tail, &how),
+        said: summary(&output.tail, &how).replace(&tree, ""),
         unclear: (!matches!(exit.status, Status::Exited(_))).then_some(how),
         output: BodyId(context.engine.bodies.put(&output.all)?),
     })

@@ -5,7 +5,7 @@
 //! that is what was asked for.
 
 use codeteam_core::Run;
-use codeteam_core::frame::{Frame, Judged, Question, Stage};
+use codeteam_core::frame::{Frame, Judged, Question, QuestionKind, Stage};
 use codeteam_core::hands::Hands;
 use codeteam_core::ids::{FramePath, RunId, StepId, TaskId};
 use codeteam_core::input::Decision;
@@ -218,7 +218,9 @@ fn warn_against(run: &Run, decision: &Decision) {
 
 /// Says what an approval goes over: it is recorded, and whoever gives it should know.
 fn warn_of(run: &Run, question: &Question) {
-    if let Some(frame) = run.frames.get(&question.id.frame) {
+    if question.kind == QuestionKind::Step
+        && let Some(frame) = run.frames.get(&question.id.frame)
+    {
         warn_of_frame(frame);
     }
 }
@@ -285,7 +287,7 @@ pub(crate) fn abort(args: &AbortArgs, scene: &Scene) -> Result<Exit, Problem> {
     };
     engine.post(&id, &decision, &scene.env.user)?;
     if driven(&engine, &id)? {
-        return told(scene, &id, &decision, true);
+        return told(scene, &id, &decision, None);
     }
     // Ending a run that nobody drives takes no worker: do it here and now.
     let options = drive::options(false)?;
@@ -331,7 +333,7 @@ pub(crate) fn retry(args: &RetryArgs, scene: &Scene) -> Result<Exit, Problem> {
     };
     engine.post(&id, &decision, &scene.env.user)?;
     if driven(&engine, &id)? {
-        return told(scene, &id, &decision, true);
+        return told(scene, &id, &decision, None);
     }
     let task = Task::Resume(id, Vec::new());
     drive::drive(scene, &engine, task, &args.answering)
@@ -366,20 +368,42 @@ pub(crate) fn post(
     decision: &Decision,
 ) -> Result<Exit, Problem> {
     engine.post(id, decision, &scene.env.user)?;
-    told(scene, id, decision, driven(engine, id)?)
+    let go_on = if driven(engine, id)? {
+        None
+    } else {
+        Some(go_on(&engine.load(id)?))
+    };
+    told(scene, id, decision, go_on.as_deref())
 }
 
-/// What became of a decision that was written down.
-fn told(scene: &Scene, id: &RunId, decision: &Decision, driven: bool) -> Result<Exit, Problem> {
+/// What became of a decision that was written down, and how to go on if nobody drives the run.
+fn told(
+    scene: &Scene,
+    id: &RunId,
+    decision: &Decision,
+    go_on: Option<&str>,
+) -> Result<Exit, Problem> {
+    let driven = go_on.is_none();
     if scene.json {
         output::json(&serde_json::json!({ "run": id, "posted": decision, "driven": driven }))?;
-    } else if driven {
-        say(&format!("told the codeteam that drives {id}"));
-    } else {
+    } else if let Some(go_on) = go_on {
         say("kept; nobody drives the run now");
-        say(&format!("  go on   codeteam resume {id}"));
+        say(&format!("  go on   {go_on}"));
+    } else {
+        say(&format!("told the codeteam that drives {id}"));
     }
     Ok(Exit::Done)
+}
+
+/// How a run that nobody drives is gone on with.
+pub(crate) fn go_on(run: &Run) -> String {
+    let id = &run.id;
+    match run.hands {
+        Hands::Workers => format!("codeteam resume {id}"),
+        Hands::Session => {
+            format!("in your client: `get_status`; or with workers: codeteam run --continue {id}")
+        }
+    }
 }
 
 /// Whether a living process drives the run.

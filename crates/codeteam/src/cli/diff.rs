@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use codeteam_core::Run;
-use codeteam_core::ids::{Commit, TaskId};
+use codeteam_core::ids::{Commit, FramePath, TaskId};
 use codeteam_engine::Engine;
 use codeteam_engine::git::Oid;
 
@@ -11,6 +11,7 @@ use crate::cli::{RunName, Scene};
 use crate::exit::Exit;
 use crate::output;
 use crate::problem::Problem;
+use crate::progress::Detail;
 
 /// Arguments of `diff`.
 #[derive(Debug, clap::Args)]
@@ -29,7 +30,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let engine = scene.with_runs()?;
     let run = engine.load(&engine.find_work(args.run.run.as_deref())?)?;
     let (text, files) = match &args.task {
-        None => between(&engine, &run.base.commit, &run.tip.commit)?,
+        None => whole(&engine, &run, scene)?,
         Some(task) => of_task(&engine, &run, task)?,
     };
     if scene.json {
@@ -50,6 +51,27 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
 
 /// A patch, and the files it touches.
 type Patch = (Vec<u8>, Vec<String>);
+
+/// What a run has committed; or, before that, the change that it is at as a whole.
+fn whole(engine: &Engine, run: &Run, scene: &Scene) -> Result<Patch, Problem> {
+    let committed = between(engine, &run.base.commit, &run.tip.commit)?;
+    if !committed.1.is_empty() {
+        return Ok(committed);
+    }
+    let root = run.frames.get(&FramePath::root());
+    let is_at = root.is_some_and(|frame| frame.change.is_some());
+    if scene.detail >= Detail::Normal {
+        output::say(if is_at {
+            "note: nothing is committed yet; this is what was submitted last"
+        } else {
+            "note: nothing is committed yet"
+        });
+    }
+    if is_at {
+        return of_task(engine, run, FramePath::root().name());
+    }
+    Ok(committed)
+}
 
 /// What a task has changed: what it is at now, or each of its commits.
 fn of_task(engine: &Engine, run: &Run, task: &str) -> Result<Patch, Problem> {

@@ -6,6 +6,7 @@ mod entry;
 mod http;
 mod install;
 
+use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,7 +15,9 @@ use clap::Subcommand;
 use crate::cli::Scene;
 use crate::exit::Exit;
 use crate::mcp::{self, Place};
+use crate::output;
 use crate::problem::Problem;
+use crate::progress::Detail;
 
 /// Arguments of `mcp`.
 #[derive(Debug, clap::Args)]
@@ -29,8 +32,8 @@ pub(crate) struct Args {
     /// port is taken if none is named. The URL and the token that clients need are printed.
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "0")]
     http: Option<String>,
-    /// Have the token read from this file, in place of one that is made anew at each start; so does
-    /// the variable `CODETEAM_MCP_TOKEN`.
+    /// Take the token from this file, in place of one that is made anew at each start. Without it, the
+    /// variable `CODETEAM_MCP_TOKEN` is taken as the token, if it is set.
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
 }
@@ -55,6 +58,11 @@ pub(crate) fn main(args: &Args, scene: Scene) -> Result<Exit, Problem> {
     }
     if let Some(address) = &args.http {
         return http::main(address, args.token_file.as_deref(), args.wait, scene);
+    }
+    if io::stdin().is_terminal() && scene.detail >= Detail::Normal {
+        output::say(
+            "serving MCP to whoever writes here; clients start this themselves: `codeteam mcp install`",
+        );
     }
     mcp::serve(place(scene), Duration::from_secs(args.wait))
         .map_err(|e| Problem::environment("could not serve MCP").caused_by(&e))?;

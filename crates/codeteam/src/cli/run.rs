@@ -9,7 +9,6 @@ use codeteam_core::budget;
 use codeteam_core::event::{RunStarted, Sandbox};
 use codeteam_core::hands::Hands;
 use codeteam_core::input::{Decision, Input};
-use codeteam_core::workflow::StepKind;
 use codeteam_engine::config::{GitMode, microusd};
 use codeteam_engine::engine::{Engine, Prepared, Project, Request};
 use codeteam_engine::perform::now;
@@ -24,6 +23,24 @@ use crate::output::{self, Style};
 use crate::problem::Problem;
 use crate::progress::Detail;
 
+/// What was chosen when a run began, and is not chosen again.
+const CHOSEN: [&str; 14] = [
+    "goal",
+    "plan",
+    "workflow",
+    "worker",
+    "script",
+    "cast",
+    "set",
+    "preview",
+    "no_sandbox",
+    "auto",
+    "judge",
+    "no_judge",
+    "talk",
+    "no_talk",
+];
+
 /// Arguments of `run`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -33,7 +50,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
     /// Go on with a run that a session began, with workers; what is half made there comes along.
-    #[arg(long = "continue", value_name = "RUN", conflicts_with_all = ["goal", "plan", "workflow"])]
+    #[arg(long = "continue", value_name = "RUN", conflicts_with_all = CHOSEN)]
     go_on: Option<String>,
     /// The workflow: a built-in one, one of the project, or a file.
     #[arg(long, value_name = "NAME")]
@@ -523,10 +540,7 @@ pub(crate) fn warn(scene: &Scene, engine: &Engine, started: &RunStarted) -> Resu
             "HEAD is detached; the run starts from commit {from}"
         ));
     }
-    let mut steps = started.workflow.steps.values();
-    let is_checked =
-        steps.any(|step| matches!(&step.kind, StepKind::Gate { checks } if !checks.is_empty()));
-    if engine.config.checks().is_empty() && !is_checked {
+    if engine.is_unchecked(started) {
         note(
             "no checks are configured (`verification.commands` in `.codeteam/config.yml`), so only reviewers judge",
         );

@@ -89,18 +89,12 @@ fn details(run: &Run) -> Result<(), Problem> {
         for finding in frame.findings.iter() {
             let report = &finding.report;
             let place = report.file.as_deref().unwrap_or("-");
-            let line = format!(
-                "finding   {} {} {:?} {:?} {place}: {}",
+            let stands = format!("{:?} {:?}", report.severity, finding.state).to_lowercase();
+            out_line(&format!(
+                "finding   {} {} {stands} {place}: {}",
                 frame.path.name(),
                 finding.id,
-                report.severity,
-                finding.state,
                 report.title
-            );
-            out_line(&line.to_lowercase().replacen(
-                &finding.id.0.to_lowercase(),
-                &finding.id.0,
-                1,
             ))?;
         }
         for feedback in &frame.feedback {

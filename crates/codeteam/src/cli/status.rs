@@ -128,7 +128,7 @@ impl<'a> Row<'a> {
             out_line(&format!("           asks ({place}): {text} [{offered}]"))?;
         }
         match (self.status, run.limit) {
-            ("stopped", _) => say(&format!("           go on: codeteam resume {id}")),
+            ("stopped", _) => say(&format!("           go on: {}", decide::go_on(run))),
             ("limited", Some(limit)) => say(&format!(
                 "           limit reached ({}); go on: codeteam resume {id} {}",
                 tell::limit(limit),

@@ -6,6 +6,9 @@ use codeteam_core::findings::Finding;
 use codeteam_core::workflow::Class;
 use serde_json::{Value, json};
 
+/// What is said where nothing of the project's own was run.
+pub(super) const NO_CHECKS: &str = "no check of the project was run, because none is configured: nobody but a role has run its tests";
+
 /// As much of what one check says is passed on; the rest is in the report.
 const MAX_CHARS: usize = 4_000;
 
@@ -26,7 +29,10 @@ pub(super) fn of(assignment: &Assignment, edited: &[String]) -> Value {
         let others = these.iter().filter(|file| !those.contains(file));
         others.map(|file| (*file).to_owned()).collect()
     };
+    let mut checks = assignment.checks.iter();
+    let is_run = checks.any(|check| check.class != Class::Honesty);
     json!({
+        "project_checks": if is_run { "run" } else { "none are configured" },
         "checks": assignment.checks.iter().map(check).collect::<Vec<_>>(),
         "passed": assignment.checks.iter().all(|check| check.passed),
         "files_changed": changed,
@@ -79,18 +85,30 @@ fn proved(checks: &[CheckResult]) -> String {
     }
 }
 
-/// The evidence in lines, for a model to read.
-pub(super) fn words(evidence: &Value) -> String {
+/// The evidence in lines, for a model to read. What the feedback beside it says already is not said
+/// again.
+pub(super) fn words(evidence: &Value, feedback: &str) -> String {
     let mut lines = Vec::new();
+    if evidence["project_checks"]
+        .as_str()
+        .is_some_and(|checks| checks != "run")
+    {
+        lines.push(format!("- {NO_CHECKS}"));
+    }
     for check in evidence["checks"].as_array().into_iter().flatten() {
-        let mark = if check["passed"] == true {
-            "passed"
-        } else {
-            "FAILED"
+        let mark = match (check["passed"] == true, check["remark"].as_str()) {
+            (false, _) => "FAILED",
+            (true, None) => "passed",
+            (true, Some("unproved")) => "proves nothing",
+            (true, Some(_)) => "passed, with a note",
         };
         let name = check["name"].as_str().unwrap_or("");
         let summary = check["summary"].as_str().unwrap_or("");
-        let summary = summary.replace('\n', "\n  ");
+        let summary = if !summary.is_empty() && feedback.contains(summary) {
+            "see the feedback".to_owned()
+        } else {
+            summary.replace('\n', "\n  ")
+        };
         let gap = if summary.is_empty() { "" } else { ": " };
         lines.push(format!("- {name} {mark}{gap}{summary}"));
     }

@@ -3,6 +3,8 @@
 mod assigned;
 mod ended;
 
+pub(super) use self::assigned::{SUBMIT, forms};
+
 use std::fmt::Write as _;
 
 use codeteam_core::Run;

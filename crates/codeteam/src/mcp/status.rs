@@ -27,12 +27,10 @@ pub(super) fn status(view: &View<'_>, expected: &Answer) -> Answer {
     let design = frame.and_then(|f| f.outputs.whole_design());
     let (entries, _) = view.history.told(None, None);
     let state = views::seven(run);
-    let text = format!(
-        "Task: {}\nState: {}. {}",
-        run.goal,
-        state.as_str(),
-        expected.text()
-    );
+    // Nothing was asked for that could be refused.
+    let now = expected.text();
+    let now = now.strip_prefix("Refused: ").unwrap_or(now);
+    let text = format!("Task: {}\nState: {}\n\n{now}", run.goal, state.as_str());
     Answer::new("task_status", text)
         .with("run", json!(run.id))
         .with("task", json!(run.goal))

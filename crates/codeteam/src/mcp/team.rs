@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use codeteam_core::event::RunStarted;
 use codeteam_core::hands::Hands;
 use codeteam_core::ids::{AttemptId, RunId};
 use codeteam_core::session::{self, Turn};
@@ -22,7 +23,7 @@ use codeteam_engine::session::{
 };
 use codeteam_engine::store;
 use rmcp::ErrorData;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub(super) use self::led::{Led, Seen};
@@ -111,6 +112,9 @@ const LOG: &str = ".codeteam/state.db";
 /// So many calls may be under way, those that were taken back too. More than one client over standard
 /// input and output may have: it is not read from before there is room.
 const MAX_CALLS: usize = 96;
+/// What is said to one who begins a task while another is open.
+const OPEN: &str = "Go on with that one, as below. Only if the user says so: `start_task` with `another: \
+    true` begins this one besides, and `abort` gives that one up.";
 const NO_TASK: &str = "There is no open task here. `start_task` begins one.";
 
 impl Team {
@@ -239,6 +243,11 @@ impl Team {
     /// Starts a task.
     pub(super) fn start(&self, args: tools::Start, label: &str) -> Done {
         let _one = lock(&self.acting);
+        if args.task.trim().is_empty() {
+            let errors = ["the task is empty".to_owned()];
+            let expected = "Call `start_task` with what the user wants, in their words.";
+            return Answer::refused(&errors, expected).into();
+        }
         let _alone = match alone(&self.place.folder, &self.place.env) {
             Ok(alone) => alone,
             Err(error) => return trouble(error).into(),
@@ -247,13 +256,11 @@ impl Team {
             Ok(Standing::Led(led)) if !args.another && !led.state().run.is_terminal() => {
                 let run = &led.state().run;
                 let errors = [format!("a task is open in this checkout: {}", run.goal)];
-                let expected = format!(
-                    "{} If the user wants another task besides, `start_task` with `another: true`; to \
-                     give this one up, `abort`.",
-                    led.expected().text()
-                );
-                return Answer::refused(&errors, &expected)
+                let now = led.expected();
+                return Answer::refused(&errors, OPEN)
                     .with("run", json!(run.id))
+                    .with("next", Value::Object(now.fields().clone()))
+                    .part("The open task", now.text())
                     .into();
             }
             Ok(Standing::Seen(seen)) if !args.another => return seen.refusal().into(),
@@ -274,13 +281,40 @@ impl Team {
         } = &self.place;
         let started = prepare(folder, env.clone(), codeteam.clone(), &request);
         let started = started.and_then(|(engine, started)| {
+            let note = self.beforehand(&engine, &started);
             let session = Session::start(&engine, started, label)?;
-            Ok((engine, session))
+            Ok((engine, session, note))
         });
         match started {
-            Ok((engine, session)) => Done::HandedIn(self.lead(&engine, session), None),
+            Ok((engine, session, note)) => {
+                let led = self.lead(&engine, session);
+                led.note(note);
+                Done::HandedIn(led, None)
+            }
             Err(error) => trouble(error).into(),
         }
+    }
+
+    /// What the user should know before a task begins, but need not stop it.
+    fn beforehand(&self, engine: &Engine, started: &RunStarted) -> String {
+        let mut notes = Vec::new();
+        if engine.is_unchecked(started) {
+            notes.push(format!(
+                "Tell the user: no checks are configured for this project, so that codeteam runs none of \
+                 its tests and only roles judge. `{} init` proposes some, or they write them into \
+                 `.codeteam/config.yml` under `verification.commands`; a task that begins after that \
+                 has them.",
+                self.place.call
+            ));
+        }
+        if started.base.commit.0 != engine.head.commit.as_str() {
+            notes.push(
+                "Tell the user: what was not committed in the checkout becomes the first commit of this \
+                 task."
+                    .to_owned(),
+            );
+        }
+        notes.join("\n")
     }
 
     /// Hands an answer in.
@@ -442,7 +476,7 @@ fn open(standing: Result<Standing, Error>) -> Result<Arc<Led>, Answer> {
         Ok(Standing::Seen(seen)) => Err(seen.refusal()),
         Ok(_) => {
             let errors = ["no task is open here".to_owned()];
-            Err(Answer::refused(&errors, NO_TASK))
+            Err(Answer::refused(&errors, "`start_task` begins one."))
         }
         Err(error) => Err(trouble(error)),
     }

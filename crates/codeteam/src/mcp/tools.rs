@@ -115,8 +115,16 @@ fn of<T: DeserializeOwned>(tool: &str, mut arguments: JsonObject) -> Result<T, E
     // Some clients send what is left out as `null`.
     arguments.retain(|_, value| !value.is_null());
     serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
-        let (path, inner) = (error.path(), error.inner());
-        let text = format!("the arguments of `{tool}` do not fit: at `{path}`: {inner}");
+        let (path, inner) = (error.path().to_string(), error.inner().to_string());
+        // At the top there is no path to tell.
+        let place = match path.as_str() {
+            "." => String::new(),
+            path => format!("at `{path}`: "),
+        };
+        let mut text = format!("the arguments of `{tool}` do not fit: {place}{inner}");
+        if tool == "submit" && inner.starts_with("unknown field") {
+            text.push_str("; all that you hand in goes into `submission`");
+        }
         ErrorData::invalid_params(text, None)
     })
 }

@@ -16,6 +16,7 @@ mod people;
 mod property;
 mod raw;
 mod refusals;
+mod words;
 
 use serde_json::{Value, json};
 

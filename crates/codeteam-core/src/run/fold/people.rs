@@ -25,7 +25,22 @@ pub(super) fn record_decision(f: &mut Frame, event: &Event) {
     if matches!(question.kind, QuestionKind::Analyst | QuestionKind::Message) {
         return;
     }
-    decide_on(f, answer, note, by, (*rejects, change.is_some()));
+    // How to go on says nothing of the change as it is: nothing is accepted by it.
+    let over = match question.kind {
+        QuestionKind::Rebound | QuestionKind::Exhausted | QuestionKind::Interrupted => Vec::new(),
+        _ => against(f),
+    };
+    decide_on(f, answer, note, by, (*rejects, change.is_some()), over);
+}
+
+/// What speaks against a frame's change.
+pub(super) fn against(f: &Frame) -> Vec<String> {
+    let patch = f.change.as_ref().map(|change| &change.patch);
+    let approved = |step: &StepId| {
+        let judged = f.verdicts.get(step);
+        judged.is_some_and(|v| v.approved && v.patch.as_ref() == patch)
+    };
+    f.record.against(patch, approved)
 }
 
 /// Records what a person said of a frame's change, whether it sent it back or came with a change of
@@ -36,12 +51,9 @@ pub(super) fn decide_on(
     note: &str,
     by: &str,
     (rejects, edits): (bool, bool),
+    over: Vec<String>,
 ) {
     let patch = f.change.as_ref().map(|change| change.patch.clone());
-    let approved = |step: &StepId| {
-        let judged = f.verdicts.get(step);
-        judged.is_some_and(|v| v.approved && v.patch == patch)
-    };
     let decided = Decided {
         step: f.step.clone(),
         answer: answer.to_owned(),
@@ -49,7 +61,7 @@ pub(super) fn decide_on(
         by: by.to_owned(),
         rejects,
         edits,
-        over: f.record.against(patch.as_ref(), approved),
+        over,
         patch,
     };
     f.record.decide(judged_round(f), decided);

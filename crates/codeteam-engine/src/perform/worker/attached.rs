@@ -36,7 +36,10 @@ pub(super) fn told(
     // a map.
     let hidden = Patterns::hiding(&assignment.exclude).map_err(context::Error::from)?;
     let tracked = workspace.tracked()?.into_iter().map(|entry| entry.path);
-    let tracked = tracked.filter(|path| !hidden.matches(&path.to_string_lossy()));
+    let tracked = tracked.filter(|path| {
+        let path = path.to_string_lossy();
+        !hidden.matches(&path) && !context::is_for_editors(&path)
+    });
     let files = Tree::of(&workspace.tree_dir(), tracked, MAX_FILE)?;
     let base = oid(&job.base.commit.0)?;
     let cache = engine.env.context_cache(engine.repo.top_level());

@@ -230,8 +230,10 @@ impl<'a> Job<'a> {
             return difference;
         }
         let mut text = format!("changes {}\n", self.file.display());
-        if let Found::Entry(Some(entry)) = self.args.client.find(&self.file) {
-            let _ = writeln!(text, "  it has `{}` now", entry.line());
+        if let Found::Entry(entry) = self.args.client.find(&self.file) {
+            let now = entry.map(|entry| format!("`{}`", entry.line()));
+            let now = now.unwrap_or_else(|| "a server that is no command".to_owned());
+            let _ = writeln!(text, "  it has {now} now");
         }
         for command in self.commands(change) {
             let _ = writeln!(text, "  {command}");
@@ -254,6 +256,9 @@ impl<'a> Job<'a> {
             (_, Client::Codex, Scope::Project) => {
                 format!("{client} has it in the next session, if it trusts this project")
             }
+            (_, Client::Gemini, _) => format!(
+                "{client} has it in the next session, in folders that it trusts; `/mcp` shows it there"
+            ),
             _ => format!("{client} has it in the next session; `/mcp` shows it there"),
         }
     }
@@ -278,7 +283,16 @@ impl<'a> Job<'a> {
         }
         let client = self.args.client.program();
         let what = format!("`{client}` did what it was told, but its file is not as wanted");
-        Err(Problem::environment(what).hint(format!("look at `{}`", self.file.display())))
+        let mut problem = Problem::environment(what);
+        if self.args.client == Client::Gemini && self.args.scope == Scope::Project {
+            problem =
+                problem.hint("Gemini looks at a project's file only in folders that it trusts");
+        }
+        let file = self.file.display();
+        Err(problem.hint(match &self.wanted {
+            Some(_) => format!("look at `{file}`"),
+            None => format!("take `{NAME}` out of `{file}` in an editor"),
+        }))
     }
 
     fn write(&self, text: &str) -> io::Result<()> {

@@ -42,10 +42,16 @@ impl View<'_> {
         } else {
             Value::Null
         };
-        let reviewing = told.claimed.as_ref().filter(|_| judges).map(claimed);
+        let diff = format!(
+            "git diff {} {}",
+            short(&frame.base.commit.0),
+            short(&told.tree.0)
+        );
+        let reviewing = told.claimed.as_ref().filter(|_| judges);
+        let reviewing = reviewing.map(|change| claimed(change, &diff));
         let requirements = requirements(told.requirements.as_deref(), &told.answers);
         let answer = self
-            .of_run(Answer::new("role_assignment", opening(&told)))
+            .of_run(Answer::new("role_assignment", opening(&told, &feedback)))
             .with("assignment", json!(id.to_string()))
             .with("role", json!(told.role))
             .with("role_type", json!(told.kind))
@@ -73,9 +79,12 @@ impl View<'_> {
                 "What was submitted",
                 &reviewing.as_ref().map(words).unwrap_or_default(),
             )
-            .part("What codeteam found itself", &evidence::words(&evidence))
+            .part(
+                "What codeteam found itself",
+                &evidence::words(&evidence, &feedback),
+            )
             .list("Read these first", context.iter().map(String::as_str))
-            .part("What to submit, for example", &told.example.to_string())
+            .list(SUBMIT, forms(&told).iter().map(String::as_str))
     }
 
     /// Who the session is asked to be, and what to read. What cannot be told so is told as the role
@@ -88,8 +97,11 @@ impl View<'_> {
     }
 }
 
+/// The heading of the forms of an answer.
+pub(in crate::mcp) const SUBMIT: &str = "What to submit: one of these";
+
 /// What to do now, in a few sentences.
-fn opening(told: &Assignment) -> String {
+fn opening(told: &Assignment, feedback: &str) -> String {
     let Assignment {
         role,
         kind,
@@ -102,6 +114,10 @@ fn opening(told: &Assignment) -> String {
             "If something must be known from the user, submit `questions`; do not answer them yourself."
         }
         Kind::Designer | Kind::Planner | Kind::Scribe => "Change no files.",
+        Kind::Implementer if !feedback.is_empty() => {
+            "What was submitted was sent back; the feedback says why. Change the files in this checkout, \
+             and commit nothing: codeteam takes the change from the checkout and runs the checks itself."
+        }
         Kind::Implementer => {
             "Change the files in this checkout, and commit nothing: codeteam takes the change from the \
              checkout and runs the checks itself."
@@ -113,8 +129,8 @@ fn opening(told: &Assignment) -> String {
     };
     format!(
         "You are now `{role}`, {}, in iteration {round}. Do what this role is for and nothing else. \
-         {how} When you are done, call `submit` with `role`: `{role}`, `assignment`: `{id}` and a \
-         `submission` of the form below.",
+         {how} When you are done, call `submit` with `role`: `{role}`, `assignment`: `{id}` and your \
+         `submission`.",
         kind.with_article()
     )
 }
@@ -170,8 +186,9 @@ fn tries(told: &Assignment) -> String {
 }
 
 /// What an implementer says of its change.
-fn claimed(change: &Change) -> Value {
+fn claimed(change: &Change, diff: &str) -> Value {
     json!({
+        "diff": diff,
         "summary": change.summary,
         "files_changed": change.files,
         "proof": change.proof,
@@ -182,21 +199,51 @@ fn claimed(change: &Change) -> Value {
 fn words(claimed: &Value) -> String {
     let files = claimed["files_changed"].as_array().into_iter().flatten();
     let files: Vec<&str> = files.filter_map(Value::as_str).collect();
-    let text = |name: &str| claimed[name].as_str().unwrap_or("").to_owned();
-    format!(
-        "{}\n\nFiles, as claimed: {}\n\nProof, as claimed:\n{}\n\nConcerns: {}",
-        text("summary"),
-        files.join(", "),
-        text("proof"),
-        text("concerns")
-    )
+    let text = |name: &str| claimed[name].as_str().unwrap_or("");
+    let parts = [
+        ("", text("summary")),
+        ("Exactly what is judged: ", &format!("`{}`", text("diff"))),
+        ("Files, as claimed: ", &files.join(", ")),
+        ("Proof, as claimed:\n", text("proof")),
+        ("Concerns: ", text("concerns")),
+    ];
+    let said = parts.iter().filter(|(_, text)| !text.is_empty());
+    let said: Vec<String> = said.map(|(name, text)| format!("{name}{text}")).collect();
+    said.join("\n\n")
 }
 
-/// The schema of the answer, with an example.
+/// As much of an object's name as git needs to find it.
+fn short(id: &str) -> &str {
+    id.get(..12).unwrap_or(id)
+}
+
+/// The forms an answer may have, each as an example.
+pub(in crate::mcp) fn forms(told: &Assignment) -> Vec<String> {
+    let mut forms = examples(told);
+    if told.schema["properties"]["blocked"].is_object() {
+        forms.push(json!({ "blocked": "only if you cannot go on: why" }));
+    }
+    forms.iter().map(Value::to_string).collect()
+}
+
+/// An example of each way to answer; a yes and a no are two.
+fn examples(told: &Assignment) -> Vec<Value> {
+    let knows = |key: &str| told.schema["properties"][key].is_object();
+    let other = match told.kind {
+        Kind::Analyst if knows("questions") => Some(json!({ "questions": ["…"] })),
+        Kind::Gatekeeper if knows("approved") => {
+            Some(json!({ "approved": true, "reason": "…", "issues": [] }))
+        }
+        _ => None,
+    };
+    other.into_iter().chain([told.example.clone()]).collect()
+}
+
+/// The schema of the answer, with examples.
 fn expected(told: &Assignment) -> Value {
     let mut schema = told.schema.clone();
     if let Value::Object(fields) = &mut schema {
-        fields.insert("examples".to_owned(), json!([told.example]));
+        fields.insert("examples".to_owned(), json!(examples(told)));
     }
     schema
 }

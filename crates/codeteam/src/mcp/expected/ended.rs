@@ -1,9 +1,12 @@
 //! What is said when a task has ended.
 
+use std::fmt::Write as _;
+
 use codeteam_core::event::{Delivered, Outcome};
 use codeteam_core::frame::Frame;
 use codeteam_core::ids::FramePath;
 use codeteam_core::session;
+use codeteam_core::workflow::Class;
 use codeteam_engine::artifacts;
 use serde_json::json;
 
@@ -70,10 +73,25 @@ impl View<'_> {
             Some(person) => format!("{person} took it over what is held against it"),
             None => "every gate has approved exactly what was committed".to_owned(),
         };
-        let text = format!(
+        let mut text = format!(
             "The task is complete: {judged}.{by} {} Tell the user; nothing more is expected of you.",
             self.delivered()
         );
+        let gates = root.into_iter().flat_map(|f| f.record.gates.values());
+        let mut results = gates.flat_map(|gate| &gate.results);
+        if results.all(|result| result.class == Class::Honesty) {
+            text.push_str(
+                " Tell them too that no check of the project was run, because none is configured.",
+            );
+        }
+        let edited = self.history.edited();
+        if !edited.is_empty() {
+            let _ = write!(
+                text,
+                " Edited in the checkout after it was submitted, and not part of it: {}.",
+                edited.join(", ")
+            );
+        }
         self.of_run(Answer::new("task_complete", text))
             .always("success", json!(true))
             .with("summary", json!(summary))
@@ -86,10 +104,6 @@ impl View<'_> {
             .with("accepted_by", json!(person))
             .part("What was done", summary)
             .list("Files", files.iter().map(String::as_str))
-            .list(
-                "Edited since it was submitted, and so not part of it",
-                self.history.edited().iter().map(String::as_str),
-            )
             .part("Requirements", &requirements)
             .part("Details", &format!("{}/summary.md", self.path()))
     }

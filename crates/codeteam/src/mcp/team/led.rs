@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use codeteam_core::assignment::assignment;
+use codeteam_core::frame::Stage;
 use codeteam_core::ids::{AttemptId, RunId};
 use codeteam_core::session::{self, Turn};
 use codeteam_engine::Engine;
@@ -13,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{lock, trouble};
 use crate::mcp::answer::Answer;
-use crate::mcp::expected::View;
+use crate::mcp::expected::{self, View};
 use crate::mcp::history::{self, History};
 use crate::mcp::status::{opening, status};
 use crate::mcp::tools;
@@ -193,11 +195,16 @@ impl Led {
     /// What an answer must be mended in.
     pub(super) fn mend(&self, id: &AttemptId, errors: &[String]) -> Answer {
         let role = self.role(id);
+        let run = self.state().run;
+        let forms = assignment(&run, id).map(|told| expected::forms(&told));
+        let forms = forms.unwrap_or_default();
         let expected = format!(
-            "It is still the turn of `{role}`: mend this, and `submit` again with `assignment`: `{id}`."
+            "It is still the turn of `{role}`: mend this, and `submit` again with `assignment`: `{id}` \
+             and a `submission` like one of these: {}",
+            forms.join(" or ")
         );
         Answer::refused(errors, &expected)
-            .with("run", json!(self.state().run.id))
+            .with("run", json!(run.id))
             .with("assignment", json!(id.to_string()))
             .with("role", json!(role))
     }
@@ -206,11 +213,19 @@ impl Led {
     pub(super) fn refusal(&self, why: &str) -> Answer {
         let expected = self.expected();
         let mut answer = Answer::refused(&[why.to_owned()], opening(&expected));
-        for name in ["run", "assignment", "role"] {
-            let value = expected.fields().get(name).cloned();
-            answer = answer.with(name, value.unwrap_or_default());
+        let field = |name: &str| expected.fields().get(name).cloned().unwrap_or_default();
+        for name in ["run", "assignment", "role", "questions"] {
+            answer = answer.with(name, field(name));
         }
-        answer
+        let questions = field("questions");
+        let questions = questions.as_array().into_iter().flatten();
+        answer = answer.list("Questions", questions.filter_map(Value::as_str));
+        let forms = match session::turn(&self.state().run) {
+            Turn::Work(id) => assignment(&self.state().run, &id).map(|told| expected::forms(&told)),
+            _ => None,
+        };
+        let forms = forms.filter(|_| !field("assignment").is_null());
+        answer.list(expected::SUBMIT, forms.iter().flatten().map(String::as_str))
     }
 
     pub(super) fn history(&self, args: &tools::History) -> Answer {
@@ -265,10 +280,33 @@ impl Seen {
         self.holder.is_empty()
     }
 
+    /// The question that it waits with.
+    fn asked(&self) -> Option<String> {
+        let mut asking = self.history.run.frames.values().filter_map(|frame| {
+            let Stage::Asking(question) = &frame.stage else {
+                return None;
+            };
+            Some(question.text.clone())
+        });
+        asking.next()
+    }
+
     /// Says who leads it, and what can be done.
     pub(super) fn refusal(&self) -> Answer {
         let id = &self.history.run.id;
-        let (error, expected) = if self.is_with_workers() {
+        let asked = self.asked();
+        let (error, expected) = if let Some(question) = asked.filter(|_| self.is_with_workers()) {
+            (
+                format!(
+                    "workers have the task of this checkout, and wait for a person: {question}"
+                ),
+                format!(
+                    "Tell the user: `{} status {id}` shows it, and they answer there. Or, if they say so, \
+                     have the task back with `resume` and `take back`.",
+                    self.call
+                ),
+            )
+        } else if self.is_with_workers() {
             (
                 "workers go on with the task of this checkout".to_owned(),
                 format!(
@@ -327,7 +365,11 @@ fn told(engine: &Engine, run: &RunId, args: &tools::History) -> Answer {
         return trouble(error);
     }
     let (entries, left_out) = history.told(args.role.as_deref(), args.iteration);
-    let mut text = format!("{} entries, the oldest first.", entries.len());
+    let mut text = match entries.len() {
+        0 => "There is no such entry.".to_owned(),
+        1 => "1 entry.".to_owned(),
+        many => format!("{many} entries, the oldest first."),
+    };
     if left_out > 0 {
         let _ = write!(
             text,

@@ -53,7 +53,7 @@ fn arguments_are_read_strictly_and_by_path() {
     };
     assert_eq!(wrong("rm", json!({})), "there is no tool `rm`");
     for (arguments, says) in [
-        (json!({}), "missing field `task`"),
+        (json!({}), "do not fit: missing field `task`"),
         (json!({"task": 7}), "at `task`: invalid type: integer `7`"),
         (json!({"task": "x", "force": true}), "unknown field `force`"),
         (json!({"task": "x", "another": "yes"}), "at `another`"),
@@ -61,6 +61,8 @@ fn arguments_are_read_strictly_and_by_path() {
         let said = wrong("start_task", arguments);
         assert!(said.contains(says), "{said}");
     }
+    let said = wrong("submit", json!({"questions": ["x"]}));
+    assert!(said.ends_with("goes into `submission`"), "{said}");
     let said = wrong("submit", json!({"submission": [1]}));
     assert!(
         said.contains("at `submission`: it must be an object"),

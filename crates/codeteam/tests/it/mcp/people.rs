@@ -169,6 +169,7 @@ fn workers_go_on_with_a_task_and_the_session_takes_it_back() {
     let tried = client.submit(super::design());
     assert!(tried.is_error, "{tried:?}");
     assert!(tried.text.contains("take back"), "{}", tried.text);
+    assert!(tried.text.contains("wait for a person"), "{}", tried.text);
     let status = client.status();
     assert_eq!(
         status.value["current_design"], "Made by a worker",

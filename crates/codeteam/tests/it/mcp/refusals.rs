@@ -37,7 +37,7 @@ fn without_a_task_there_is_nothing_to_do() {
     );
     refused(
         &client.call("start_task", json!({"task": "  "})),
-        "the goal is empty",
+        "the task is empty",
     );
     let history = client.call("get_history", json!({}));
     assert_eq!(history.value["submissions"], json!([]));
@@ -152,7 +152,7 @@ fn edits_made_after_the_submission_are_not_judged_and_are_told() {
         json!(["reset.txt"])
     );
     let done = client.submit(approval());
-    let told = "## Edited since it was submitted, and so not part of it\n\n- reset.txt";
+    let told = "Edited in the checkout after it was submitted, and not part of it: reset.txt.";
     assert!(done.text.contains(told), "{}", done.text);
     let branch = done.value["git_branch"].as_str().unwrap();
     let committed = project.git(&["show", &format!("{branch}:reset.txt")]);
