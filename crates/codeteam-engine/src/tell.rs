@@ -383,6 +383,14 @@ pub fn limit(kind: budget::Kind) -> &'static str {
     }
 }
 
+/// How many attempts were made.
+pub fn attempts(budget: &budget::Budget) -> String {
+    match budget.attempts {
+        1 => "1 attempt".to_owned(),
+        many => format!("{many} attempts"),
+    }
+}
+
 /// What was spent; a price nobody told is unknown, not nothing.
 pub fn spent(spent: &budget::Budget) -> String {
     let known = money(spent.money_microusd);

@@ -261,8 +261,8 @@ fn done(scene: &Scene, engine: &Engine, run: &Run) {
         .map(|t| format!("{t}; "))
         .unwrap_or_default();
     output::tell(&format!(
-        "  {tasks}{} attempts, {}",
-        cost.attempts,
+        "  {tasks}{}, {}",
+        tell::attempts(cost),
         tell::spent(cost)
     ));
     if run.tip == run.base {

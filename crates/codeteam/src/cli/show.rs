@@ -108,8 +108,8 @@ fn details(run: &Run) -> Result<(), Problem> {
     }
     let cost = &run.budget;
     out_line(&format!(
-        "cost      {} attempts, {} tokens, {}",
-        cost.attempts,
+        "cost      {}, {} tokens, {}",
+        tell::attempts(cost),
         cost.tokens,
         tell::spent(cost)
     ))?;

@@ -1,7 +1,9 @@
 //! `codeteam mcp --http`.
 
 use std::fs;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,7 +13,7 @@ use serde::Serialize;
 use crate::cli::Scene;
 use crate::exit::Exit;
 use crate::mcp;
-use crate::output::{self, say};
+use crate::output::{self, Style, say};
 use crate::problem::Problem;
 
 /// What `--json` prints.
@@ -72,6 +74,13 @@ fn token(file: Option<&Path>, scene: &Scene) -> Result<(Token, Option<String>), 
                 Problem::user(format!("could not read the token `{}`", path.display()))
                     .caused_by(&e)
             })?;
+            if is_open_to_others(&path) {
+                say(&format!(
+                    "{}: others can read `{}`; `chmod 600` keeps it yours",
+                    Style::detect().yellow("note"),
+                    path.display()
+                ));
+            }
             (secret, format!("`{}`", path.display()))
         }
         (None, Some(secret)) => (secret.clone(), "`CODETEAM_MCP_TOKEN`".to_owned()),
@@ -81,12 +90,22 @@ fn token(file: Option<&Path>, scene: &Scene) -> Result<(Token, Option<String>), 
     Ok((token, Some(place)))
 }
 
+/// Whether other users of this machine may read a file.
+fn is_open_to_others(path: &Path) -> bool {
+    let found = fs::metadata(path);
+    found.is_ok_and(|found| found.permissions().mode() & 0o077 != 0)
+}
+
 fn problem(error: &Error) -> Problem {
     match error {
         Error::NotLoopback(_) => Problem::user(error.to_string()).hint(
             "name a port only; to reach it from elsewhere, forward the port: `ssh -L 7417:127.0.0.1:7417 HOST`",
         ),
         Error::Token(_) => Problem::user(error.to_string()),
+        Error::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
+            let problem = Problem::environment("could not serve MCP").caused_by(error);
+            problem.hint("name another port; without one, a free one is taken")
+        }
         Error::Listen { .. } | Error::Random(_) => {
             Problem::environment("could not serve MCP").caused_by(error)
         }

@@ -71,7 +71,7 @@ impl View<'_> {
         let person = root.and_then(|f| f.accepted_by.as_ref());
         let judged = match person {
             Some(person) => format!("{person} took it over what is held against it"),
-            None => "every gate has approved exactly what was committed".to_owned(),
+            None => "every gate has approved exactly this change".to_owned(),
         };
         let mut text = format!(
             "The task is complete: {judged}.{by} {} Tell the user; nothing more is expected of you.",

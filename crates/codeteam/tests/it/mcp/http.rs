@@ -223,11 +223,15 @@ fn it_is_served_to_this_machine_only() {
 fn a_token_of_the_users_own_is_taken_and_not_printed() {
     let project = project();
     let file = project.beside("token", "one-from-a-file-0123\n");
+    let readable = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    std::fs::set_permissions(&file, readable).unwrap();
     let mut command = project.codeteam(&["mcp", "--http", "--token-file", &file]);
     command.env("CODETEAM_MCP_TOKEN", "one-of-the-environment");
     command.stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let note = lines.next().unwrap().unwrap();
+    assert!(note.contains("others can read"), "{note}");
     let first = lines.next().unwrap().unwrap();
     let second = lines.next().unwrap().unwrap();
     assert!(
@@ -241,6 +245,12 @@ fn a_token_of_the_users_own_is_taken_and_not_printed() {
         token: "one-from-a-file-0123".to_owned(),
     };
     served.session("one");
+    let taken = project.run(&["mcp", "--http", &served.address]);
+    assert!(
+        taken.stderr.contains("name another port"),
+        "{}",
+        taken.stderr
+    );
     assert_eq!(
         served.ask("POST", "one-of-the-environment", "", "{}").0,
         401
