@@ -4,7 +4,7 @@
 //! of them writes a line and reads one. Python's and TypeScript's SDK are installed below
 //! `target/peers-mcp`, at the versions below; the bare `rmcp` is this program itself, with one tool.
 //! Everybody takes turns, a few hundred calls at a time. Then each is called once a second, as clients
-//! call: what codeteam believes of a project without a task for as long is looked up again by then.
+//! call.
 
 #![allow(
     clippy::print_stdout,

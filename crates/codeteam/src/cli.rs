@@ -48,6 +48,15 @@ use crate::progress::Detail;
 #[derive(Debug, Parser)]
 #[command(name = "codeteam", version, about, after_help = exit::HELP, max_term_width = 100)]
 pub(crate) struct Args {
+    #[command(flatten)]
+    everywhere: Everywhere,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What every command takes.
+#[derive(Debug, clap::Args)]
+struct Everywhere {
     /// Work as if started in this folder.
     #[arg(
         short = 'C',
@@ -71,8 +80,33 @@ pub(crate) struct Args {
     /// Show what workers and checks say.
     #[arg(short, long, global = true, help_heading = "Everywhere")]
     verbose: bool,
-    #[command(subcommand)]
-    command: Command,
+}
+
+/// `mcp` alone. One lives beside every session, and need not know of all other commands: that is a
+/// tenth of what it has resident.
+#[derive(Debug, Parser)]
+struct Server {
+    #[command(flatten)]
+    everywhere: Everywhere,
+    #[command(flatten)]
+    mcp: mcp::Args,
+}
+
+impl Args {
+    /// The arguments of this process. It ends here if they are wrong, or ask for help.
+    pub(crate) fn of_process() -> Self {
+        // The word takes the place of the program's name.
+        let args: Vec<_> = std::env::args_os().skip(1).collect();
+        if args.first().is_some_and(|first| first == "mcp")
+            && let Ok(server) = Server::try_parse_from(&args)
+        {
+            return Self {
+                everywhere: server.everywhere,
+                command: Command::Mcp(server.mcp),
+            };
+        }
+        Self::parse()
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -250,7 +284,7 @@ pub(crate) fn dispatch(args: Args) -> Result<Exit, Problem> {
     if let Command::SubmitServer(server) = &args.command {
         return submit_server::main(server);
     }
-    let scene = Scene::new(&args)?;
+    let scene = Scene::new(&args.everywhere)?;
     match args.command {
         Command::Sandbox(args) => sandbox::main(args, &scene),
         Command::SandboxLook(args) => sandbox::look(args),
@@ -291,7 +325,7 @@ pub(crate) fn dispatch(args: Args) -> Result<Exit, Problem> {
 }
 
 impl Scene {
-    fn new(args: &Args) -> Result<Self, Problem> {
+    fn new(args: &Everywhere) -> Result<Self, Problem> {
         let here = std::env::current_dir()
             .map_err(|e| Problem::environment("the current folder is gone").caused_by(&e))?;
         let folder = args
