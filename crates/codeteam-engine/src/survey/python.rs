@@ -322,7 +322,7 @@ impl Project<'_> {
 }
 
 /// Whether a file holds tests, by its name.
-fn is_test(path: &str) -> bool {
+pub(super) fn is_test(path: &str) -> bool {
     let (_, name) = split(path);
     let is_named = name.starts_with("test_") || name.ends_with("_test.py") || name == "tests.py";
     is_named && ending(name) == "py" && !is_foreign(path)

@@ -5,6 +5,7 @@ use serde_json::Value;
 use codeteam_core::workflow::glob_matches;
 
 use super::place::{Place, at, ending, is_sample, join, split, strings};
+use super::python::is_test;
 use super::{Found, Package};
 
 /// How many parts are looked at.
@@ -93,6 +94,17 @@ pub(super) fn find(place: &Place<'_>) -> Vec<Unit> {
             kind,
             folder: folder.to_owned(),
             manifest: path.to_owned(),
+            member_of: None,
+        });
+    }
+    // A few scripts and their tests need no manifest to be a project.
+    let is_near = |path: &&str| path.matches('/').count() <= 1;
+    let mut tests = place.files().filter(|path| is_test(path)).filter(is_near);
+    if let (true, Some(test)) = (units.is_empty(), tests.next()) {
+        units.push(Unit {
+            kind: Kind::Python,
+            folder: String::new(),
+            manifest: test.to_owned(),
             member_of: None,
         });
     }

@@ -379,7 +379,7 @@ fn killed_at_the_prompt_it_goes_on_where_it_was() {
     let mut last = project.terminal(&["plan", "feature-0001"]);
     last.shows(&["By which name?", "plan feature-0001> "]);
     last.line("/save_plan");
-    last.until("Do you want to /accept_plan");
+    last.shows(&["Do you want to /accept_plan", "plan feature-0001> "]);
     last.keys("\u{4}");
     last.end(3);
 }
