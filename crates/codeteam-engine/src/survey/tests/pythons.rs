@@ -254,13 +254,13 @@ fn requirements_of_documentation_make_no_python_project() {
 #[test]
 fn scripts_with_tests_need_no_manifest() {
     let repo = Repo::new().files(&["add.py", "tests/test_add.py"]);
-    repo.gives(&expect![[r#"
+    repo.gives(&expect![[r"
         languages: Python 2
         managers: pip
         runners: unittest
         check tests: python3 -m unittest discover -s tests
           there are tests, such as `tests/test_add.py`, and nothing names pytest
-    "#]]);
+    "]]);
     let with_pytest = Repo::new().file("test_add.py", "import pytest\n");
     assert_eq!(with_pytest.survey().checks[0].command, "python3 -m pytest");
     // What is beside a project of another kind is not asked for.

@@ -130,6 +130,10 @@ fn every_tool_has_its_files() {
                 .wrong(Rule::GateKept, path);
         }
     }
+}
+
+#[test]
+fn of_some_files_only_parts_are_about_checks() {
     let pom = "<project>\n<properties>\n<java.version>21</java.version>\n</properties>\n<dependencies>\n<dependency>a</dependency>\n</dependencies>\n<build>\n<version>1</version>\n<plugins/>\n</build>\n</project>\n";
     let gradle = "plugins { id 'java' version '1.2.3' }\nversion = '1'\ndependencies {\n  implementation 'a:b:1'\n}\ntest {\n  useJUnitPlatform()\n}\n";
     let deno = r#"{"tasks": {"test": "deno test"}, "imports": {}}"#;
