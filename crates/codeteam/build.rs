@@ -1,11 +1,15 @@
-//! Links `codeteam-shim` statically where the C library can be linked so.
+//! How the programs are linked.
 //!
-//! The shim is executed twice for every confined command, and most of what that takes is the
-//! loading of shared libraries. On stable Rust the linking of one program of a package can be
-//! changed only by arguments to the linker, and rustc always asks it for the libraries by names
-//! that mean the shared ones. So it is shown a folder in which there are only static ones by these
-//! names. A small program is linked in that way first: where that fails, or cannot be tried, the
-//! shim is linked as every other program, and is only slower.
+//! On stable Rust the linking of one program of a package can be changed only by arguments to the
+//! linker. A small program is linked with them first: where that fails, or cannot be tried, the
+//! program is linked as every other one, and is only slower or larger in memory.
+//!
+//! - `codeteam-shim` statically, where the C library can be linked so. It is executed twice for
+//!   every confined command, and most of what that takes is the loading of shared libraries. rustc
+//!   always asks for the libraries by names that mean the shared ones, so the linker is shown a folder
+//!   in which there are only static ones by these names.
+//! - The released `codeteam` with the functions that lead a session beside each other. The kernel maps
+//!   64 kB around whatever is touched, and what is needed now and then is strewn over the program.
 
 #![allow(
     clippy::disallowed_methods,
@@ -14,11 +18,15 @@
 )]
 
 use std::env;
+use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+/// Which functions lead a session; made by an example of codeteam-e2e.
+const ORDER: &str = "order.txt";
 
 /// What rustc asks for, and what is found in its place.
 const LIBRARIES: &[(&str, &str)] = &[
@@ -33,22 +41,62 @@ const LIBRARIES: &[(&str, &str)] = &[
 
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=build.rs");
-    let out = PathBuf::from(variable("OUT_DIR"));
+    println!("cargo::rerun-if-changed={ORDER}");
     if !is_native_gnu() {
         return Ok(());
     }
+    let out = PathBuf::from(variable("OUT_DIR"));
     let folder = out.join("static");
-    if !gather(&folder)? {
-        return Ok(());
+    if gather(&folder)? {
+        // Still loaded at another address each time.
+        let arguments = ["-static-pie".to_owned(), format!("-L{}", folder.display())];
+        link("codeteam-shim", &out, &arguments)?;
     }
-    // Still loaded at another address each time.
-    let arguments = ["-static-pie".to_owned(), format!("-L{}", folder.display())];
-    if links(&out, &arguments)? {
+    if variable("PROFILE") == "release" {
+        let path = out.join("order.ld");
+        fs::write(&path, script(&fs::read_to_string(ORDER)?))?;
+        link("codeteam", &out, &[format!("-T{}", path.display())])?;
+    }
+    Ok(())
+}
+
+/// Links a program with these arguments, if that works.
+fn link(program: &str, out: &Path, arguments: &[String]) -> io::Result<()> {
+    if links(out, arguments)? {
         for argument in arguments {
-            println!("cargo::rustc-link-arg-bin=codeteam-shim={argument}");
+            println!("cargo::rustc-link-arg-bin={program}={argument}");
         }
     }
     Ok(())
+}
+
+/// What tells the linker to lay the functions of the list beside each other, in the list's order.
+///
+/// A hash is good for one compiler and one set of dependencies. So that another one does not strew
+/// these functions again, all others of their names come next.
+fn script(order: &str) -> String {
+    let (mut first, mut next) = (String::new(), String::new());
+    let lines = order.lines().filter(|line| !line.starts_with('#'));
+    for mut words in lines.map(str::split_whitespace) {
+        let Some(name) = words.next() else {
+            continue;
+        };
+        let mut is_whole = true;
+        for hash in words {
+            is_whole = false;
+            add(&mut first, &format!("{name}17h{hash}*"));
+        }
+        // Only names in the older way end with a hash.
+        let end = if name.starts_with("_ZN") { "17h*" } else { "" };
+        let all = if is_whole { &mut first } else { &mut next };
+        add(all, &format!("{name}{end}"));
+    }
+    format!("SECTIONS {{ .text.first : {{\n{first}{next}}} }} INSERT BEFORE .text;\n")
+}
+
+/// Every function has a section of its own, as the compilers make them.
+fn add(script: &mut String, pattern: &str) {
+    let _ = writeln!(script, "*(.text.{pattern} .text.unlikely.{pattern})");
 }
 
 fn variable(name: &str) -> String {
@@ -107,6 +155,9 @@ fn links(out: &Path, arguments: &[String]) -> io::Result<bool> {
     if let Ok(linker) = env::var("RUSTC_LINKER") {
         rustc.arg(format!("-Clinker={linker}"));
     }
+    // Another linker may be chosen there.
+    let flags = variable("CARGO_ENCODED_RUSTFLAGS");
+    rustc.args(flags.split('\x1f').filter(|flag| !flag.is_empty()));
     for argument in arguments {
         rustc.arg(format!("-Clink-arg={argument}"));
     }

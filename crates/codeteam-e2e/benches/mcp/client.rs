@@ -49,9 +49,15 @@ impl Client {
 
     /// Calls a tool; how long it took.
     pub(crate) fn call(&mut self, tool: &str, arguments: &str) -> Outcome<Duration> {
+        let params = format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#);
+        self.ask("tools/call", &params)
+    }
+
+    /// Asks for something; how long it took.
+    pub(crate) fn ask(&mut self, method: &str, params: &str) -> Outcome<Duration> {
         self.id += 1;
         let request = format!(
-            r#"{{"jsonrpc":"2.0","id":{},"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#,
+            r#"{{"jsonrpc":"2.0","id":{},"method":"{method}","params":{params}}}"#,
             self.id
         );
         let begun = Instant::now();
