@@ -2,13 +2,14 @@
 //! and bringing such a commit back.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::{Error, State, Workspace, bare, files};
 use crate::git::{Expected, Oid, Repo, Scope, Signature};
 
 /// Where directories go to be removed, so that a workspace is there or not.
-const TRASH: &str = ".trash";
+pub(super) const TRASH: &str = ".trash";
 
 /// What a snapshot is to be, in the user's repository.
 #[derive(Debug, Clone, Copy)]
@@ -83,11 +84,17 @@ impl Workspace {
     }
 
     fn remove_locked(&self) -> Result<(), Error> {
-        files::create_dir(&self.root.join(TRASH))?;
         let trash = self.trash();
-        // What a removal that was killed has left is in the way.
-        files::remove_tree(&trash)?;
-        fs::rename(&self.directory, &trash).map_err(files::io("remove", &self.directory))?;
+        loop {
+            files::create_dir(&self.root.join(TRASH))?;
+            // What a removal that was killed has left is in the way.
+            files::remove_tree(&trash)?;
+            match fs::rename(&self.directory, &trash) {
+                // Whoever has removed the last of others has taken the folder with it.
+                Err(error) if error.kind() == ErrorKind::NotFound && self.directory.exists() => {}
+                done => break done.map_err(files::io("remove", &self.directory))?,
+            }
+        }
         files::remove_tree(&trash)
     }
 

@@ -1,9 +1,12 @@
 //! What leaves a workspace for the user's repository: transferred trees and
 //! snapshots.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::*;
 use crate::git::Expected;
 use crate::git::fixture::signature;
+use crate::workspace::snapshot::TRASH;
 
 #[test]
 fn the_users_git_directory_is_not_touched_before_the_transfer() {
@@ -159,4 +162,27 @@ fn nothing_is_kept_of_a_workspace_without_work() {
     assert_eq!(listing(&bench.fixture.path().join("spaces")).len(), 0);
     bench.write("half", "x");
     assert_eq!(remove(), Removed::NothingToKeep);
+}
+
+#[test]
+fn two_may_be_removed_at_once() {
+    let bench = Bench::new();
+    let (workspace, trash) = (&bench.workspace, bench.workspace.root.join(TRASH));
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        // As the other one does, when nothing is left in it.
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                let _ = fs::remove_dir(&trash);
+            }
+        });
+        let mut all = (0..100).map(|_| {
+            fs::create_dir_all(&workspace.directory).unwrap();
+            workspace.remove()
+        });
+        let failed = all.find(Result::is_err);
+        is_done.store(true, Ordering::Relaxed);
+        failed.transpose().unwrap();
+    });
+    assert!(!workspace.directory.exists());
 }
