@@ -34,8 +34,21 @@ const HEAD: &str = "\
 # Made by `cargo run -p codeteam-e2e --example order`; see docs/decisions/0031-functions-in-order.md.
 ";
 
-/// A part of a session: its name, and what is said in it, which is a method and its parameters.
+/// A part of a session: its name, and what is asked in it, which are methods and tools.
 type Part = (&'static str, &'static [(&'static str, &'static str)]);
+
+const CHANGE: (&str, &str) = (
+    "submit",
+    r#"{"submission":{"summary":"Said it.","files_changed":["hello.txt"],"proof":"$ cat hello.txt"}}"#,
+);
+const NO: (&str, &str) = (
+    "submit",
+    r#"{"submission":{"approved":false,"reason":"not shown","issues":["no greeting"]}}"#,
+);
+const YES: (&str, &str) = (
+    "submit",
+    r#"{"submission":{"approved":true,"reason":"the check ran it"}}"#,
+);
 
 const PARTS: [Part; 4] = [
     ("to its first answer", &[]),
@@ -45,58 +58,28 @@ const PARTS: [Part; 4] = [
             ("tools/list", "{}"),
             ("prompts/list", "{}"),
             ("resources/list", "{}"),
-            ("tools/call", r#"{"name":"get_status","arguments":{}}"#),
+            ("get_status", "{}"),
         ],
     ),
     (
         "a task is started",
         &[
-            (
-                "tools/call",
-                r#"{"name":"start_task","arguments":{"task":"say hello in hello.txt"}}"#,
-            ),
-            ("tools/call", r#"{"name":"get_status","arguments":{}}"#),
+            ("start_task", r#"{"task":"say hello in hello.txt"}"#),
+            ("get_status", "{}"),
         ],
     ),
     (
         "and completed",
         &[
-            (
-                "tools/call",
-                r#"{"name":"submit","arguments":{"submission":{"questions":["To whom?"]}}}"#,
-            ),
-            (
-                "tools/call",
-                r#"{"name":"resume","arguments":{"input":"To all."}}"#,
-            ),
-            (
-                "tools/call",
-                r#"{"name":"submit","arguments":{"submission":{"design":"One file."}}}"#,
-            ),
-            (
-                "tools/call",
-                r#"{"name":"submit","arguments":{"submission":
-                    {"summary":"Said it.","files_changed":["hello.txt"],"proof":"$ grep hello hello.txt"}}}"#,
-            ),
-            (
-                "tools/call",
-                r#"{"name":"submit","arguments":{"submission":
-                    {"approved":false,"reason":"not shown","issues":["no greeting"]}}}"#,
-            ),
-            (
-                "tools/call",
-                r#"{"name":"submit","arguments":{"submission":
-                    {"summary":"Said it.","files_changed":["hello.txt"],"proof":"$ grep hello hello.txt"}}}"#,
-            ),
-            (
-                "tools/call",
-                r#"{"name":"submit","arguments":{"submission":{"approved":true,"reason":"the check ran it"}}}"#,
-            ),
-            (
-                "tools/call",
-                r#"{"name":"submit","arguments":{"submission":{"approved":true,"reason":"the check ran it"}}}"#,
-            ),
-            ("tools/call", r#"{"name":"get_history","arguments":{}}"#),
+            ("submit", r#"{"submission":{"questions":["To whom?"]}}"#),
+            ("resume", r#"{"input":"To all."}"#),
+            ("submit", r#"{"submission":{"design":"One file."}}"#),
+            CHANGE,
+            NO,
+            CHANGE,
+            YES,
+            YES,
+            ("get_history", "{}"),
         ],
     ),
 ];
@@ -140,13 +123,18 @@ fn functions(codeteam: &Path, folder: &Path, parts: &[Part]) -> Outcome<BTreeSet
         "mcp",
     ];
     let (mut client, _) = Client::start(&command.map(str::to_owned), &project)?;
-    for (method, params) in parts.iter().flat_map(|(_, said)| *said) {
-        if params.contains("proof") {
+    for said in parts.iter().flat_map(|(_, said)| *said) {
+        if *said == CHANGE {
             let file = project.join("hello.txt");
-            let said = fs::read_to_string(&file).unwrap_or_default();
-            fs::write(file, said + "hello\n")?;
+            let before = fs::read_to_string(&file).unwrap_or_default();
+            fs::write(file, before + "hello\n")?;
         }
-        client.ask(method, &params.replace('\n', " "))?;
+        let (what, with) = said;
+        if what.contains('/') {
+            client.ask(what, with)?;
+        } else {
+            client.call(what, with)?;
+        }
     }
     client.end()?;
     let mut found = BTreeSet::new();
