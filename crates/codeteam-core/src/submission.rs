@@ -127,6 +127,17 @@ pub struct Change {
     pub edits: Vec<Edit>,
 }
 
+/// Whether what somebody calls a file means one at a path from the repository's top. Files are called
+/// by that path, by the whole path where they lie, or from a folder below the top.
+pub fn means(called: &str, path: &str) -> bool {
+    let called = called.trim_start_matches("./");
+    let ends = |long: &str, short: &str| {
+        let rest = long.strip_suffix(short);
+        !short.is_empty() && rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+    };
+    ends(path, called) || (called.starts_with('/') && ends(called, path))
+}
+
 /// A file as it is to be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

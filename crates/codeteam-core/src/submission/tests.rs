@@ -318,3 +318,29 @@ fn edits_are_whole_files_of_the_worktree() {
     let unasked = r#"{"summary":"x","edits":[{"path":"a","content":"x"}]}"#;
     assert!(refused(Kind::Implementer, unasked).contains("not asked for"));
 }
+
+#[test]
+fn a_file_is_called_from_the_top_from_the_root_or_from_a_folder() {
+    for called in [
+        "a/b.rs",
+        "./a/b.rs",
+        "/home/me/project/a/b.rs",
+        "b.rs",
+        "./b.rs",
+    ] {
+        assert!(means(called, "a/b.rs"), "{called}");
+    }
+    for called in [
+        "",
+        "./",
+        "/",
+        "c.rs",
+        ".rs",
+        "project/a/b.rs",
+        "/home/xa/b.rs",
+        "a",
+        "a/",
+    ] {
+        assert!(!means(called, "a/b.rs"), "{called}");
+    }
+}

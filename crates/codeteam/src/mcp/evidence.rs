@@ -3,6 +3,7 @@
 use codeteam_core::assignment::Assignment;
 use codeteam_core::event::{CheckResult, Remark};
 use codeteam_core::findings::Finding;
+use codeteam_core::submission::means;
 use codeteam_core::workflow::Class;
 use serde_json::{Value, json};
 
@@ -22,13 +23,19 @@ pub(super) fn of(assignment: &Assignment, edited: &[String]) -> Value {
     let claimed: Vec<&str> = claimed
         .iter()
         .flat_map(|claimed| &claimed.files)
-        .map(|file| file.trim_start_matches("./"))
+        .map(String::as_str)
         .collect();
     let changed: Vec<&str> = change.files.iter().map(String::as_str).collect();
-    let without = |these: &[&str], those: &[&str]| -> Vec<String> {
-        let others = these.iter().filter(|file| !those.contains(file));
-        others.map(|file| (*file).to_owned()).collect()
-    };
+    let unchanged: Vec<&str> = claimed
+        .iter()
+        .copied()
+        .filter(|called| !changed.iter().any(|path| means(called, path)))
+        .collect();
+    let unclaimed: Vec<&str> = changed
+        .iter()
+        .copied()
+        .filter(|path| !claimed.iter().any(|called| means(called, path)))
+        .collect();
     let mut checks = assignment.checks.iter();
     let is_run = checks.any(|check| check.class != Class::Honesty);
     json!({
@@ -36,8 +43,8 @@ pub(super) fn of(assignment: &Assignment, edited: &[String]) -> Value {
         "checks": assignment.checks.iter().map(check).collect::<Vec<_>>(),
         "passed": assignment.checks.iter().all(|check| check.passed),
         "files_changed": changed,
-        "claimed_not_changed": without(&claimed, &changed),
-        "changed_not_claimed": without(&changed, &claimed),
+        "claimed_not_changed": unchanged,
+        "changed_not_claimed": unclaimed,
         "new_tests": proved(&assignment.checks),
         "edited_since": edited,
         "open_findings": assignment.findings.iter().map(finding).collect::<Vec<_>>(),

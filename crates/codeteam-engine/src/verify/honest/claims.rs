@@ -8,6 +8,8 @@
 //! not seen is told as its author's word. Files are told: a worker may name what it touched in this round
 //! only.
 
+use codeteam_core::submission::means;
+
 use super::{Subject, brief, names};
 use crate::verify::Found;
 use crate::verify::proof::is_document;
@@ -127,7 +129,10 @@ pub fn claims(subject: &Subject<'_>, claimed: &Claimed<'_>, ran: Ran, seen: &See
             ));
         }
     }
-    let changed = |path: &str| subject.change.file(path.trim_start_matches("./")).is_some();
+    let changed = |called: &str| {
+        let mut files = subject.change.files.iter();
+        files.any(|file| means(called, &file.path))
+    };
     let unchanged: Vec<String> = claimed
         .files
         .iter()

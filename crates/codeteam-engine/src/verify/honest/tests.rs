@@ -484,7 +484,7 @@ fn another_tasks_change_is_known() {
 fn claims_are_compared_with_what_is_known() {
     let case = case(&[("a.py", None, Some("x\n"))]);
     let of = |proof: &str, ran: Ran, passed: bool, failed: &[&str]| {
-        let files = ["a.py".to_owned(), "b.py".to_owned()];
+        let files = ["a.py", "./a.py", "/home/me/project/a.py", "b.py"].map(str::to_owned);
         let claimed = Claimed {
             files: &files,
             proof,

@@ -83,7 +83,7 @@ impl View<'_> {
                 "What codeteam found itself",
                 &evidence::words(&evidence, &feedback),
             )
-            .list("Read these first", context.iter().map(String::as_str))
+            .list(READ, context.iter().map(String::as_str))
             .list(SUBMIT, forms(&told).iter().map(String::as_str))
     }
 
@@ -96,6 +96,9 @@ impl View<'_> {
         })
     }
 }
+
+/// The heading of what to read.
+const READ: &str = "Read these first; they are named from the repository's top";
 
 /// The heading of the forms of an answer.
 pub(in crate::mcp) const SUBMIT: &str = "What to submit: one of these";

@@ -85,7 +85,9 @@ fn from_the_first_question_to_the_commit() {
 
     project.write("reset.txt", "it works, by HTTP\n");
     project.write("tests/reset.sh", "grep -q HTTP reset.txt\n");
-    let again = client.submit(change());
+    let mut claimed = change();
+    claimed["files_changed"] = json!([project.path("reset.txt")]);
+    let again = client.submit(claimed);
     assert_eq!(again.role(), "qa");
     assert_eq!(
         again.value["evidence"]["changed_not_claimed"],
