@@ -152,6 +152,7 @@ fn peak_kb() -> Outcome<u64> {
 pub(crate) fn long_log(engine: &Arc<Engine>, count: usize) -> Outcome<RunId> {
     let request = Request {
         goal: "a long run".into(),
+        worker: Some("scripted".into()),
         ..Request::default()
     };
     let started = started(engine, &request)?;
