@@ -115,6 +115,18 @@ pub enum Brought {
     Differs(Vec<PathBuf>),
 }
 
+/// Whether a run was taken back from workers and nothing was submitted since: what they made may not
+/// have been brought, if whoever took it back has died.
+pub fn was_taken_back(engine: &Engine, run: &Run) -> Result<bool, Error> {
+    let mut is_so = false;
+    engine.each_event(&run.id, 0, |_, _, event| match event {
+        Event::WorkersReassigned { hands, .. } => is_so = hands == Hands::Session,
+        Event::SubmissionReceived { .. } => is_so = false,
+        _ => {}
+    })?;
+    Ok(is_so)
+}
+
 /// Brings what workers have made into the checkout of a session that goes on, unless the checkout
 /// has something of its own.
 pub fn bring(engine: &Engine, run: &Run) -> Result<Brought, Error> {
@@ -128,6 +140,12 @@ pub fn bring(engine: &Engine, run: &Run) -> Result<Brought, Error> {
     let held = engine.repo.snapshot(&scratch)?;
     if held == wanted {
         return Ok(Brought::Same);
+    }
+    // What workers made may be in their worktree only, and is judged in any case.
+    let workspace = engine.workspace(&run.id, run.sandbox, &workspace_name(&frame.path))?;
+    let base = Oid::parse(&frame.base.commit.0).ok_or_else(|| unknown(&frame.base.tree))?;
+    if !workspace.is_missing() {
+        workspace.transfer(&wanted, &base)?;
     }
     let files = engine.repo.differing(&held, &wanted)?;
     let mut known = held.as_str() == run.base.tree.as_str();
@@ -146,12 +164,6 @@ pub fn bring(engine: &Engine, run: &Run) -> Result<Brought, Error> {
     })?;
     if !known {
         return Ok(Brought::Differs(files));
-    }
-    // What workers made may be in their worktree only.
-    let workspace = engine.workspace(&run.id, run.sandbox, &workspace_name(&frame.path))?;
-    let base = Oid::parse(&frame.base.commit.0).ok_or_else(|| unknown(&frame.base.tree))?;
-    if !workspace.is_missing() {
-        workspace.transfer(&wanted, &base)?;
     }
     engine.repo.bring(&held, &wanted, &scratch)?;
     Ok(Brought::Changed(files))

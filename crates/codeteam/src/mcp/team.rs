@@ -19,7 +19,7 @@ use codeteam_engine::engine::{Error, Request};
 use codeteam_engine::env::Env;
 use codeteam_engine::perform::with_causes;
 use codeteam_engine::session::{
-    Brought, End, Session, alone, bring, open_runs, prepare, take_back,
+    Brought, End, Session, alone, bring, open_runs, prepare, take_back, was_taken_back,
 };
 use codeteam_engine::store;
 use rmcp::ErrorData;
@@ -224,7 +224,13 @@ impl Team {
             return Ok(Standing::Seen(Box::new(seen)));
         }
         match Session::attach(&engine, &id, label) {
-            Ok(session) => Ok(Standing::Led(self.lead(&engine, session))),
+            Ok(session) => {
+                let led = self.lead(&engine, session);
+                if was_taken_back(&engine, &led.state().run)? {
+                    led.note(brought(&engine, &led));
+                }
+                Ok(Standing::Led(led))
+            }
             Err(driver::Error::Store(store::Error::Held { pid, label, .. })) => {
                 let holder = format!("`{label}` (process {pid})");
                 let seen = Seen::new(&engine, &id, holder, call)?;
@@ -383,21 +389,7 @@ impl Team {
             }
         };
         let led = self.lead(&engine, session);
-        led.note(match bring(&engine, &led.state().run) {
-            Ok(Brought::Same) => String::new(),
-            Ok(Brought::Changed(files)) => {
-                format!("What workers made is in the checkout now: {}.", names(&files))
-            }
-            Ok(Brought::Differs(files)) => format!(
-                "The checkout has something of its own, which was left alone; it is other than what \
-                 workers made in: {}.",
-                names(&files)
-            ),
-            Err(error) => format!(
-                "What workers made could not be brought into the checkout: {}.",
-                with_causes(&error)
-            ),
-        });
+        led.note(brought(&engine, &led));
         Done::HandedIn(led, None)
     }
 
@@ -466,6 +458,28 @@ impl Team {
     /// How codeteam is called here.
     pub(super) fn call(&self) -> &str {
         &self.place.call
+    }
+}
+
+/// Brings what workers have made into the checkout; what is to be said of it.
+fn brought(engine: &Engine, led: &Led) -> String {
+    match bring(engine, &led.state().run) {
+        Ok(Brought::Same) => String::new(),
+        Ok(Brought::Changed(files)) => {
+            format!(
+                "What workers made is in the checkout now: {}.",
+                names(&files)
+            )
+        }
+        Ok(Brought::Differs(files)) => format!(
+            "The checkout has something of its own, which was left alone; it is other than what \
+             workers made in: {}.",
+            names(&files)
+        ),
+        Err(error) => format!(
+            "What workers made could not be brought into the checkout: {}.",
+            with_causes(&error)
+        ),
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::client::{Called, Client};
-use super::{change, project};
+use super::{approval, change, project};
 use crate::project::Project;
 
 const FLOW: &str = "workflow:\n  start: coder\n  steps:\n    coder: { role: coder, next: look }\n    \
@@ -187,4 +187,46 @@ fn workers_go_on_with_a_task_and_the_session_takes_it_back() {
     assert_eq!(coder.role(), "coder");
     project.write("reset.txt", "works\n");
     assert_eq!(client.submit(change()).role(), "qa");
+}
+
+#[test]
+fn what_workers_made_is_taken_back_into_the_checkout_and_judged_there() {
+    let project = project();
+    let script = project.script(
+        "version: 1\nplays:\n  - match: { role: coder }\n    do:\n      - write: { path: reset.txt, \
+         content: \"works\\n\" }\n      - submit: { summary: Made by a worker, files: [reset.txt] }\n  \
+         - match: { role: qa }\n    do: [ { submit: { blocked: no browser here } } ]\n",
+    );
+    project.config(&format!(
+        "worker: scripted\nscript: {script}\nverification:\n  \
+         commands:\n    - {{ name: tests, command: grep -q works reset.txt }}\n"
+    ));
+    project.commit("workers");
+    let client = Client::new(&project);
+    let run = client.start().value["run"].as_str().unwrap().to_owned();
+    client.submit(super::requirements());
+    assert_eq!(client.submit(super::design()).role(), "coder");
+    let done = project.run(&["run", "--continue", &run]);
+    assert_eq!(done.code, Some(3), "{} {}", done.stdout, done.stderr);
+    assert!(!project.path("reset.txt").exists());
+    let back = client.call("resume", json!({"input": "take back"}));
+    assert_eq!(back.kind(), "task_escalate", "{back:?}");
+    let said = "What workers made is in the checkout now: reset.txt.";
+    assert!(back.text.contains(said), "{}", back.text);
+    assert_eq!(project.read("reset.txt"), "works\n");
+
+    // As if the server had died before that.
+    client.close();
+    std::fs::remove_file(project.path("reset.txt")).unwrap();
+    let client = Client::new(&project);
+    client.status();
+    assert_eq!(project.read("reset.txt"), "works\n");
+    let qa = client.call("resume", json!({"input": "continue"}));
+    assert_eq!(qa.role(), "qa", "{qa:?}");
+    let diff = qa.value["reviewing"]["diff"].as_str().unwrap();
+    let words: Vec<&str> = diff.split(' ').skip(1).collect();
+    assert!(project.git(&words).contains("+works"), "{diff}");
+    assert_eq!(client.submit(approval()).role(), "reviewer");
+    let done = client.submit(approval());
+    assert_eq!(done.kind(), "task_complete", "{done:?}");
 }
