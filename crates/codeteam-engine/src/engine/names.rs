@@ -10,8 +10,9 @@ use crate::git::reference;
 use crate::layout;
 
 impl Engine {
-    /// An id for a run that neither the log nor a branch has, with its folder: the time and the
-    /// goal's first words.
+    /// An id for a run that neither the log nor a branch has, with its folders: the time and the
+    /// goal's first words. The log is this work tree's own; branches and workspaces are shared by
+    /// all of the repository.
     pub(super) fn new_id(&self, goal: &str, at: Time) -> Result<RunId, Error> {
         let base = format!("{}_{}", stamp(at), slug(goal));
         self.room_for(&self.config.git.branch(&base))?;
@@ -24,9 +25,14 @@ impl Engine {
             let branch = self.config.git.branch(&id);
             let taken = self.store.run(&id)?.is_some()
                 || self.repo.read_ref(&reference(&branch))?.is_some();
-            if !taken && claim(&self.folder.join("runs"), &id)? {
+            let runs = self.folder.join("runs");
+            if taken || !claim(&runs, &id)? {
+                continue;
+            }
+            if claim(&self.workspaces, &id)? {
                 return Ok(RunId(id));
             }
+            let _ = fs::remove_dir(runs.join(&id));
         }
         Err(Error::Ambiguous(base))
     }
@@ -147,6 +153,30 @@ pub(super) fn slug(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::Project;
+    use crate::env::Env;
+    use crate::git::fixture::Fixture;
+
+    #[test]
+    fn runs_of_one_repository_that_begin_together_have_names_of_their_own() {
+        let fixture = Fixture::new();
+        let other = fixture.path().join("other");
+        let linked = other.to_str().unwrap();
+        fixture.git(&fixture.main(), &["worktree", "add", "--quiet", linked]);
+        let engine = |folder: &Path| {
+            let mut env = Env::read();
+            env.config_home = Some(fixture.home());
+            env.state_home = Some(fixture.path().join("state"));
+            Engine::open(Project::find(folder, env).unwrap(), "codeteam".into()).unwrap()
+        };
+        let engines = [engine(&fixture.main()), engine(&other), engine(&other)];
+        let ids = engines.map(|engine| engine.new_id("Greet", Time(0)).unwrap());
+        let base = format!("{}_greet", stamp(Time(0)));
+        assert_eq!(
+            ids.map(|id| id.0),
+            [base.clone(), format!("{base}-2"), format!("{base}-3")]
+        );
+    }
 
     #[test]
     fn only_numbers_that_can_be_counted_on_count() {

@@ -2,7 +2,8 @@
 //! index; and moving its branch to a commit that holds exactly the same.
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,6 +30,7 @@ impl Repo {
     ///
     /// The user's configuration applies: what they ignore is ignored, and their filters clean.
     pub fn snapshot(&self, scratch: &Path) -> Result<Oid, Error> {
+        forget_dead(scratch);
         let scratch = &unshared(scratch);
         let failed = |operation| {
             move |source| Error::Io {
@@ -40,10 +42,10 @@ impl Repo {
         if let Some(folder) = scratch.parent() {
             fs::create_dir_all(folder).map_err(failed("make the folder of"))?;
         }
-        match fs::copy(self.index_path(), scratch) {
-            Ok(_) => {}
+        match copy_of_index(&self.index_path(), scratch) {
+            Ok(()) => {}
             // A repository without an index has nothing staged.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let _ = fs::remove_file(scratch);
             }
             Err(source) => return Err(failed("write")(source)),
@@ -152,6 +154,16 @@ impl Repo {
     }
 }
 
+/// Copies an index, with the time at which it was written. What was edited since looks to git as it did
+/// before, if it happened within the clock's tick; only by that time does it know where to look closer.
+fn copy_of_index(index: &Path, to: &Path) -> io::Result<()> {
+    let mut from = File::open(index)?;
+    let written = from.metadata()?.modified()?;
+    let mut copy = File::create(to)?;
+    io::copy(&mut from, &mut copy)?;
+    copy.set_modified(written)
+}
+
 /// A name like this one that nobody else uses: others may look at the same checkout at the same time,
 /// and what one that was killed has left behind is in nobody's way.
 fn unshared(scratch: &Path) -> PathBuf {
@@ -160,4 +172,24 @@ fn unshared(scratch: &Path) -> PathBuf {
     let mut name = scratch.as_os_str().to_owned();
     name.push(format!(".{}.{count}", std::process::id()));
     PathBuf::from(name)
+}
+
+/// Removes what processes that are gone have left under such names.
+fn forget_dead(scratch: &Path) {
+    let (Some(folder), Some(name)) = (scratch.parent(), scratch.file_name()) else {
+        return;
+    };
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let found = entry.file_name();
+        let rest = found.as_bytes().strip_prefix(name.as_bytes());
+        let mut parts = rest.unwrap_or_default().split(|byte| *byte == b'.');
+        let process = match (parts.next(), parts.next(), parts.next()) {
+            (Some(b""), Some(process), Some(_)) => std::str::from_utf8(process).ok(),
+            _ => None,
+        };
+        let process = process.and_then(|process| process.parse::<u32>().ok());
+        if process.is_some_and(|id| !Path::new("/proc").join(id.to_string()).exists()) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }

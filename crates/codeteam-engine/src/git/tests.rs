@@ -379,3 +379,51 @@ fn a_sha256_repository_works_the_same() {
     assert_eq!(diff.files[0].path, Path::new("file"));
     repo.create_branch("codeteam/1", &head.commit).unwrap();
 }
+
+#[test]
+fn an_edit_within_the_tick_in_which_the_index_was_written_is_seen() {
+    let fixture = Fixture::new();
+    let earlier = std::time::SystemTime::now() - std::time::Duration::from_secs(10);
+    let date = |path: &Path| {
+        let file = std::fs::File::options().append(true).open(path).unwrap();
+        file.set_modified(earlier).unwrap();
+    };
+    let (file, index) = (
+        fixture.main().join("file"),
+        fixture.main().join(".git/index"),
+    );
+    fixture.write("file", "one\n");
+    date(&file);
+    fixture.git(&fixture.main(), &["add", "-A"]);
+    date(&index);
+    std::fs::write(&file, "two\n").unwrap();
+    date(&file);
+    let (repo, _) = fixture.open();
+    let tree = repo.snapshot(&fixture.path().join("scratch")).unwrap();
+    let text = repo.cat_file(&tree, Path::new("file")).unwrap().unwrap();
+    assert_eq!(text, b"two\n");
+}
+
+#[test]
+fn what_a_dead_process_has_left_of_a_look_is_removed_by_the_next() {
+    let fixture = Fixture::new();
+    let (repo, _) = fixture.open();
+    let scratch = fixture.path().join("scratch");
+    let living = format!("scratch.{}.other", std::process::id());
+    // No process has a number beyond the limit of 4 million.
+    for name in [
+        "scratch.4194305.0",
+        "scratch.x.0",
+        &living,
+        "scratch",
+        "other.4194305.0",
+    ] {
+        write(&fixture.path(), name, "");
+    }
+    repo.snapshot(&scratch).unwrap();
+    let left = |name: &str| fixture.path().join(name).exists();
+    assert!(!left("scratch.4194305.0"));
+    for name in ["scratch.x.0", &living, "scratch", "other.4194305.0"] {
+        assert!(left(name), "{name}");
+    }
+}
