@@ -1,6 +1,6 @@
 //! Frames: the run itself, its phases and its tasks, each at its own step of the graph.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -139,6 +139,8 @@ pub struct Frame {
     pub log: Log,
     /// Who accepted the change over what was held against it.
     pub accepted_by: Option<String>,
+    /// The steps whose judgement of the accepted change was overruled by that.
+    pub overruled: BTreeSet<StepId>,
     /// Whether the change was handed back by a person.
     pub handed: bool,
     /// Who said what of its changes, for reports.
@@ -475,6 +477,7 @@ impl Frame {
             sessions: BTreeMap::new(),
             log: Log::default(),
             accepted_by: None,
+            overruled: BTreeSet::new(),
             handed: false,
             record: Record::default(),
         }
@@ -490,6 +493,19 @@ impl Frame {
         self.seen.clear();
         self.findings.forget_rounds();
         self.spent = Spent::default();
+    }
+
+    /// The steps that are against the change it has, and that no person has overruled.
+    pub fn held_against(&self) -> Vec<&StepId> {
+        let patch = self.change.as_ref().map(|change| &change.patch);
+        let accepted = patch.is_some() && self.accepted.as_ref() == patch;
+        let against = self.verdicts.iter().filter(|(step, verdict)| {
+            !verdict.approved
+                && verdict.patch.is_some()
+                && verdict.patch.as_ref() == patch
+                && !(accepted && self.overruled.contains(*step))
+        });
+        against.map(|(step, _)| step).collect()
     }
 
     /// The slot an attempt belongs to, if it is still the current one.

@@ -92,8 +92,7 @@ impl Decider {
             .frames
             .values()
             .filter(|f| !f.is_ended() && which.is_none_or(|which| f.path == *which))
-            .filter(|f| !self.overruled(&f.path).is_empty())
-            .filter(|f| f.accepted != f.change.as_ref().map(|c| c.patch.clone()))
+            .filter(|f| !f.held_against().is_empty())
             .map(|f| f.path.clone())
             .collect();
         let path = match held.as_slice() {

@@ -53,10 +53,16 @@ pub fn apply(run: &mut Run, event: &Event) {
             }
         }
         Event::Accepted {
-            frame, by, note, ..
+            frame,
+            by,
+            note,
+            over: steps,
         } => with(run, frame, |f| {
             f.accepted = f.change.as_ref().map(|change| change.patch.clone());
             f.accepted_by = Some(by.clone());
+            f.overruled = steps.iter().cloned().collect();
+            // Nobody need mend what a person takes as it is.
+            f.feedback.clear();
             f.log.said(by, "accept", note);
             let over = against(f);
             decide_on(f, "accept", note, by, (false, false), over);

@@ -11,7 +11,7 @@ use codeteam_core::role::Kind;
 use super::integrate::{self, trailer};
 use super::worker::exited;
 use super::{Context, Error, Halt, Job, SCRATCH, Taken, frame_change, now, oid};
-use crate::config::session_ref;
+use crate::config::{base_ref, session_ref};
 use crate::git::{self, Diff, Expected, Oid, Repo, Signature};
 use crate::workspace;
 
@@ -68,7 +68,11 @@ fn changed(
     let engine = context.engine;
     let base = oid(&job.base.tree.0)?;
     let diff = engine.repo.diff(&base, tree)?;
-    if let Some(message) = forbidden(&engine.repo, &base, tree, &diff)? {
+    let message = match elsewhere(job, &engine.repo)? {
+        None => forbidden(&engine.repo, &base, tree, &diff)?,
+        elsewhere => elsewhere,
+    };
+    if let Some(message) = message {
         return Ok(Err(Facts {
             stage: Stage::Forbidden,
             message,
@@ -77,6 +81,32 @@ fn changed(
     }
     let change = frame_change(engine, job.id.lasting(), &diff)?;
     Ok(Ok((Tree(tree.as_str().to_owned()), change)))
+}
+
+/// What is said of a checkout that does not come after the commit at which the run began any more: what
+/// others have done elsewhere would be taken for the change.
+fn elsewhere(job: &Job, repo: &Repo) -> Result<Option<String>, git::Error> {
+    let (head, Some(base)) = (repo.head()?, Oid::parse(&job.started_from.commit.0)) else {
+        return Ok(None);
+    };
+    if head.commit == base {
+        return Ok(None);
+    }
+    // What was not committed then is a commit of codeteam's own, behind the user's.
+    let start = match repo.read_ref(&base_ref(job.run.as_str()))? {
+        Some(own) if own == base => repo.resolve(&format!("{base}^"))?,
+        _ => base,
+    };
+    if head.commit == start || repo.is_ancestor(&start, &head.commit)? {
+        return Ok(None);
+    }
+    let short = |id: &Oid| id.as_str().chars().take(10).collect::<String>();
+    Ok(Some(format!(
+        "the checkout was switched away from where the task began: it is at {}, which does not come after {}. \
+         What was done there would be taken for this change. Switch back, or ask the user to",
+        short(&head.commit),
+        short(&start)
+    )))
 }
 
 /// What a change has that is refused of workers, too: other repositories, and what would harm those

@@ -17,7 +17,7 @@ use crate::config::base_ref;
 use crate::engine::{Engine, Error, Project, Request};
 use crate::env::Env;
 use crate::git::{self, Expected, Head, Oid, Repo, Signature};
-use crate::perform::{SCRATCH, frame_change, now, workspace_name};
+use crate::perform::{SCRATCH, frame_change, now, trailer, workspace_name};
 
 /// Waits until nobody else starts a task in this repository; others wait as long as what is returned
 /// is kept. Whether one is open must be looked at after that.
@@ -113,6 +113,25 @@ pub enum Brought {
     Changed(Vec<PathBuf>),
     /// It holds something that the run does not know, which was left alone; these files differ.
     Differs(Vec<PathBuf>),
+}
+
+/// The commits that were made in the checkout since a run began, by others than codeteam.
+pub fn commits_since(engine: &Engine, run: &Run) -> Result<Vec<String>, git::Error> {
+    let (head, Some(base)) = (engine.repo.head()?, Oid::parse(&run.base.commit.0)) else {
+        return Ok(Vec::new());
+    };
+    if head.commit == base {
+        return Ok(Vec::new());
+    }
+    let commits = engine.repo.commits_since(&base, &head.commit)?;
+    let others = commits
+        .iter()
+        .filter(|commit| commit.trailer(trailer::RUN) != Some(run.id.as_str()));
+    let lines = others.map(|commit| {
+        let id = commit.oid.as_str();
+        format!("{} {}", id.get(..10).unwrap_or(id), commit.subject)
+    });
+    Ok(lines.collect())
 }
 
 /// Whether a run was taken back from workers and nothing was submitted since: what they made may not

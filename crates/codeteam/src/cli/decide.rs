@@ -5,7 +5,7 @@
 //! that is what was asked for.
 
 use codeteam_core::Run;
-use codeteam_core::frame::{Frame, Judged, Question, QuestionKind, Stage};
+use codeteam_core::frame::{Frame, Question, QuestionKind, Stage};
 use codeteam_core::hands::Hands;
 use codeteam_core::ids::{FramePath, RunId, StepId, TaskId};
 use codeteam_core::input::Decision;
@@ -194,11 +194,8 @@ fn overruling(run: &Run, task: Option<&str>, message: &str) -> Option<Decision> 
         return None;
     }
     let named = |frame: &&Frame| task.is_none_or(|task| frame.path.name() == task);
-    let mut held = run.frames.values().filter(named).filter(|frame| {
-        let patch = frame.change.as_ref().map(|change| &change.patch);
-        let against = |v: &Judged| !v.approved && v.patch.as_ref() == patch;
-        patch.is_some() && frame.accepted.as_ref() != patch && frame.verdicts.values().any(against)
-    });
+    let held = run.frames.values().filter(named);
+    let mut held = held.filter(|frame| !frame.held_against().is_empty());
     let frame = held.next().filter(|_| held.next().is_none())?;
     Some(Decision::Accept {
         frame: Some(frame.path.clone()),

@@ -13,9 +13,18 @@ pub(super) const NO_CHECKS: &str = "no check of the project was run, because non
 /// As much of what one check says is passed on; the rest is in the report.
 const MAX_CHARS: usize = 4_000;
 
-/// The evidence of a change, if anything is known of it. `edited` are files of the checkout that are
-/// no longer what is judged.
-pub(super) fn of(assignment: &Assignment, edited: &[String]) -> Value {
+/// What is known beside an assignment.
+pub(super) struct Beside<'a> {
+    /// Files of the checkout that are no longer what is judged.
+    pub(super) edited: &'a [String],
+    /// Commits that were made in the checkout since the task began, by others than codeteam.
+    pub(super) commits: Vec<String>,
+    /// A person's word that the change will do, whatever is against it.
+    pub(super) accepted: Option<String>,
+}
+
+/// The evidence of a change, if anything is known of it.
+pub(super) fn of(assignment: &Assignment, beside: &Beside<'_>) -> Value {
     let Some(change) = &assignment.change else {
         return Value::Null;
     };
@@ -46,7 +55,9 @@ pub(super) fn of(assignment: &Assignment, edited: &[String]) -> Value {
         "claimed_not_changed": unchanged,
         "changed_not_claimed": unclaimed,
         "new_tests": proved(&assignment.checks),
-        "edited_since": edited,
+        "edited_since": beside.edited,
+        "commits_since": beside.commits,
+        "accepted": beside.accepted,
         "open_findings": assignment.findings.iter().map(finding).collect::<Vec<_>>(),
     })
 }
@@ -96,6 +107,9 @@ fn proved(checks: &[CheckResult]) -> String {
 /// again.
 pub(super) fn words(evidence: &Value, feedback: &str) -> String {
     let mut lines = Vec::new();
+    if let Some(accepted) = evidence["accepted"].as_str() {
+        lines.push(format!("- {accepted}"));
+    }
     if evidence["project_checks"]
         .as_str()
         .is_some_and(|checks| checks != "run")
@@ -126,6 +140,10 @@ pub(super) fn words(evidence: &Value, feedback: &str) -> String {
         (
             "edited_since",
             "edited since it was submitted, and so not judged",
+        ),
+        (
+            "commits_since",
+            "commits made in the checkout since the task began; what they changed is part of the change",
         ),
         ("open_findings", "findings that are open"),
     ];

@@ -114,6 +114,7 @@ pub(super) fn answered(f: &mut Frame, event: &Event) {
         QuestionKind::Step if !rejects && change.is_none() => {
             f.accepted = f.change.as_ref().map(|change| change.patch.clone());
             f.accepted_by = (!over.is_empty()).then(|| by.clone());
+            f.overruled = over.iter().cloned().collect();
             f.answered.insert(f.step.clone(), answer.to_owned());
         }
         _ => {

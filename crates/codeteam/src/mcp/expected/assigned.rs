@@ -6,12 +6,12 @@ use codeteam_core::ids::AttemptId;
 use codeteam_core::role::Kind;
 use codeteam_core::session;
 use codeteam_core::submission::Change;
-use codeteam_engine::session::{Brief, brief};
+use codeteam_engine::session::{Brief, brief, commits_since};
 use serde_json::{Value, json};
 
 use super::{View, design, requirements};
 use crate::mcp::answer::Answer;
-use crate::mcp::evidence;
+use crate::mcp::evidence::{self, Beside};
 
 impl View<'_> {
     /// What the session is to do now.
@@ -38,7 +38,7 @@ impl View<'_> {
         };
         let design = told.design.as_ref().map(design).unwrap_or_default();
         let evidence = if frame.change.is_some() && (judges || !feedback.is_empty()) {
-            evidence::of(&told, self.history.edited())
+            evidence::of(&told, &self.beside(frame))
         } else {
             Value::Null
         };
@@ -85,6 +85,15 @@ impl View<'_> {
             )
             .list(READ, context.iter().map(String::as_str))
             .list(SUBMIT, forms(&told).iter().map(String::as_str))
+    }
+
+    /// What is known beside an assignment. What cannot be found out is not told.
+    fn beside(&self, frame: &Frame) -> Beside<'_> {
+        Beside {
+            edited: self.history.edited(),
+            commits: commits_since(self.engine, self.run).unwrap_or_default(),
+            accepted: accepted(frame),
+        }
     }
 
     /// Who the session is asked to be, and what to read. What cannot be told so is told as the role
@@ -169,6 +178,24 @@ fn failure(frame: &Frame) -> String {
         ));
     }
     lines.join("\n")
+}
+
+/// A person's word that the change will do, whatever is against it.
+fn accepted(frame: &Frame) -> Option<String> {
+    let patch = &frame.change.as_ref()?.patch;
+    let by = frame.accepted_by.as_ref()?;
+    let decided = frame.record.decided.as_ref()?;
+    if decided.patch.as_ref() != Some(patch) || decided.over.is_empty() {
+        return None;
+    }
+    let note = match decided.note.trim() {
+        "" => String::new(),
+        note => format!(": {note}"),
+    };
+    Some(format!(
+        "{by} knows of {} and has accepted the change all the same{note}. Do not reject it for that.",
+        decided.over.join(", ")
+    ))
 }
 
 /// What must be mended: what was said, and the findings that it does not name already.

@@ -193,3 +193,50 @@ fn what_would_harm_others_is_not_taken() {
     std::fs::remove_dir_all(project.path("tool")).unwrap();
     assert_eq!(submit(&mut raw, change())["role"], "qa");
 }
+
+#[test]
+fn a_checkout_that_was_switched_away_is_not_taken_for_the_change() {
+    for is_dirty in [false, true] {
+        let project = project();
+        project.git(&["branch", "older"]);
+        project.write("of-main.txt", "of main\n");
+        project.commit("of main");
+        if is_dirty {
+            project.write("notes.txt", "mine\n");
+        }
+        let mut raw = Raw::new(&project);
+        coding(&mut raw);
+        project.write("reset.txt", "works\n");
+        project.git(&["checkout", "-q", "older"]);
+        let refused = submit(&mut raw, change());
+        assert!(
+            refused
+                .to_string()
+                .contains("switched away from where the task began"),
+            "{refused}"
+        );
+        project.git(&["checkout", "-q", "main"]);
+        let qa = submit(&mut raw, change());
+        assert_eq!(qa["role"], "qa", "{qa}");
+        assert_eq!(qa["evidence"]["files_changed"], json!(["reset.txt"]));
+        assert_eq!(qa["evidence"]["commits_since"], json!([]));
+    }
+}
+
+#[test]
+fn commits_that_are_made_meanwhile_are_told_to_who_judges() {
+    let project = project();
+    let mut raw = Raw::new(&project);
+    coding(&mut raw);
+    project.write("reset.txt", "works\n");
+    project.commit("against the rules");
+    let qa = submit(&mut raw, change());
+    assert_eq!(qa["role"], "qa", "{qa}");
+    let told = qa["evidence"]["commits_since"].to_string();
+    assert!(told.contains("against the rules"), "{told}");
+    submit(&mut raw, approval());
+    let done = submit(&mut raw, approval());
+    assert_eq!(done["type"], "task_complete", "{done}");
+    let status = raw.call("get_status", json!({}));
+    assert_eq!(status["state"], "complete", "{status}");
+}

@@ -115,8 +115,21 @@ fn a_person_outside_may_take_what_the_checks_refuse_and_that_is_told() {
     let qa = until(&client, |status| status.value["current_role"] == "qa");
     let shown = &qa.value["next"]["evidence"];
     assert_eq!(shown["passed"], false, "{shown}");
-    // That is for the checks of this change; the judges are still asked.
-    assert_eq!(client.submit(super::approval()).role(), "reviewer");
+    let told = shown["accepted"].as_str().unwrap();
+    assert!(told.contains("known to be slow"), "{told}");
+    assert!(qa.text.contains(told), "{}", qa.text);
+    // That is for the checks of this change; the judges are still asked, and may say no to what else
+    // is wrong. A person may go over that, too.
+    let coder = client.submit(super::rejection("It says nothing of HTTP"));
+    assert_eq!(coder.role(), "coder");
+    let feedback = coder.value["feedback"].as_str().unwrap();
+    assert!(!feedback.contains("verify"), "{feedback}");
+    project.run(&["approve", &run, "-m", "later"]).expect(0);
+    let reviewer = until(&client, |status| status.value["current_role"] == "reviewer");
+    let told = reviewer.value["next"]["evidence"]["accepted"]
+        .as_str()
+        .unwrap();
+    assert!(told.contains("qa") && told.contains("later"), "{told}");
     let done = client.submit(super::approval());
     assert_eq!(done.kind(), "task_complete", "{done:?}");
     assert!(done.text.contains("took it over"), "{}", done.text);
