@@ -13,7 +13,7 @@ use codeteam_core::hands::Hands;
 use codeteam_core::ids::{Account, Commit, RoleName, TaskId, Tree, WorkerName};
 use codeteam_core::message::{self, Format};
 use codeteam_core::plan::{self, Plan};
-use codeteam_core::role::{Kind, Role};
+use codeteam_core::role::{Contract, Kind, Role};
 use codeteam_core::schedule::Status;
 use codeteam_core::workflow::{CheckKind, Compiled, Delivery, Step, StepKind};
 
@@ -313,6 +313,13 @@ impl Project {
         for role in compiled.roles.values_mut() {
             self.only_installed(role);
             self.config.furnish(role);
+            // A session is told of one form for each kind.
+            if request.hands == Hands::Session
+                && role.contract == Contract::Native
+                && Contract::TeamMcp.kinds().contains(&role.kind)
+            {
+                role.contract = Contract::TeamMcp;
+            }
         }
         let is_needed = compiled.roles.values().any(|role| role.workers.is_empty());
         let default = match said {

@@ -165,10 +165,29 @@ fn by_meaning(
         note: message.to_owned(),
         change: None,
     };
-    if words == YES && scene.detail >= Detail::Normal {
-        warn_of(&state, question);
+    if scene.detail >= Detail::Normal {
+        if words == YES {
+            warn_of(&state, question);
+        }
+        let asked = question.text.lines().next().unwrap_or_default();
+        say(&format!("`{answer}` is the answer to: {asked}"));
+        if words == YES && judges_nothing(&state, question) {
+            say(&format!(
+                "  that says how to go on, and accepts no change; `codeteam approve {id}` does, while an \
+                 implementer is at work on it"
+            ));
+        }
     }
     post(scene, &engine, &id, &decision)
+}
+
+/// Whether a yes to a question of a session says only how to go on, though there is a change that steps
+/// are against.
+fn judges_nothing(run: &Run, question: &Question) -> bool {
+    let frame = run.frames.get(&question.id.frame);
+    run.hands == Hands::Session
+        && question.kind != QuestionKind::Step
+        && frame.is_some_and(|frame| !frame.held_against().is_empty())
 }
 
 /// Refuses what a session says in a person's name: a decision is made outside of it, whoever has the

@@ -243,3 +243,54 @@ fn what_workers_made_is_taken_back_into_the_checkout_and_judged_there() {
     let done = client.submit(approval());
     assert_eq!(done.kind(), "task_complete", "{done:?}");
 }
+
+#[test]
+fn roles_of_a_projects_own_workflow_are_told_and_take_the_same_forms() {
+    let project = project();
+    project.config(
+        "workflow:\n  start: code\n  steps:\n    code: { role: maker, next: review }\n    review: { role: \
+         judge, next: commit, on_reject: code }\n    commit: { commit: branch, next: done }\n  roles:\n    \
+         maker: { kind: implementer }\n    judge: { kind: gatekeeper }\n",
+    );
+    project.commit("workflow");
+    let client = Client::new(&project);
+    assert_eq!(client.start().role(), "maker");
+    project.write("reset.txt", "works\n");
+    let judge = client.submit(change());
+    assert_eq!(judge.role(), "judge", "{judge:?}");
+    for form in ["\"approved\":true", "\"approved\":false"] {
+        assert!(judge.text.contains(form), "{}", judge.text);
+    }
+    let back = client.submit(super::rejection("It says nothing of HTTP"));
+    assert_eq!(back.role(), "maker", "{back:?}");
+    project.write("reset.txt", "works by HTTP\n");
+    client.submit(change());
+    let done = client.submit(approval());
+    assert_eq!(done.kind(), "task_complete", "{done:?}");
+}
+
+#[test]
+fn a_yes_to_how_to_go_on_is_not_taken_for_an_acceptance() {
+    let project = project();
+    let client = Client::apart(&project);
+    let run = client.start().value["run"].as_str().unwrap().to_owned();
+    client.submit(super::requirements());
+    client.submit(super::design());
+    let mut offer = None;
+    for text in ["broken\n", "still broken\n", "broken again\n"] {
+        project.write("reset.txt", text);
+        offer = Some(client.submit(change()));
+    }
+    assert_eq!(offer.unwrap().kind(), "task_rebound_offer");
+    let done = project.run(&["approve", &run]).expect(0);
+    assert!(
+        done.stderr.contains("`yes` is the answer to: "),
+        "{}",
+        done.stderr
+    );
+    assert!(done.stderr.contains("accepts no change"), "{}", done.stderr);
+    let back = until(&client, |status| {
+        status.value["current_role"] == "architect"
+    });
+    assert_eq!(back.value["next"]["role"], "architect");
+}

@@ -164,11 +164,6 @@ const JUDGES: &str = "workflow:\n  start: coder\n  steps:\n    coder: { role: co
     schema: { role: architect, when: { changed: ['*.sql'] }, next: commit }\n    \
     commit: { commit: branch, next: done }\n";
 
-/// In the words of a reviewer that is not of the team's own workflow.
-fn verdict(verdict: &str) -> Value {
-    json!({"verdict": verdict, "reason": "no test"})
-}
-
 #[test]
 fn judges_side_by_side_are_asked_one_after_the_other_and_all_count() {
     let project = project();
@@ -179,7 +174,7 @@ fn judges_side_by_side_are_asked_one_after_the_other_and_all_count() {
     project.write("reset.txt", "works\n");
     assert_eq!(client.submit(change()).role(), "qa");
     assert_eq!(client.submit(approval()).role(), "reviewer");
-    let again = client.submit(verdict("reject"));
+    let again = client.submit(rejection("no test"));
     assert_eq!(again.role(), "coder");
     assert!(again.text.contains("no test"), "{}", again.text);
     project.write("reset.txt", "works, and is tested\n");
@@ -187,7 +182,7 @@ fn judges_side_by_side_are_asked_one_after_the_other_and_all_count() {
     assert_eq!(client.submit(change()).role(), "qa");
     assert_eq!(client.submit(approval()).role(), "reviewer");
     // What is only for other changes is left out.
-    let done = client.submit(verdict("approve"));
+    let done = client.submit(approval());
     assert_eq!(done.kind(), "task_complete", "{done:?}");
 }
 
@@ -203,7 +198,7 @@ fn a_step_with_a_condition_is_asked_for_when_it_holds() {
         json!({"summary": "A table.", "files_changed": ["table.sql"], "proof": "$ sqlite3"}),
     );
     client.submit(approval());
-    assert_eq!(client.submit(verdict("approve")).role(), "architect");
+    assert_eq!(client.submit(approval()).role(), "architect");
     let done = client.submit(design());
     assert_eq!(done.kind(), "task_complete", "{done:?}");
 }
