@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use codeteam_core::Run;
 use codeteam_core::event::RunStarted;
 use codeteam_core::hands::Hands;
 use codeteam_core::ids::{AttemptId, RunId};
@@ -63,6 +64,8 @@ struct Quiet {
     log: PathBuf,
     /// Which file that was, and how it stood.
     seen: Option<(u64, Arc<Engine>, i64)>,
+    /// What became of the last task, which a session may not have heard.
+    last: String,
 }
 
 impl Quiet {
@@ -147,9 +150,12 @@ impl Team {
         let led = self.known();
         if led.as_ref().is_none_or(|led| led.state().run.is_terminal()) {
             let quiet = self.quiet.try_lock().ok()?;
-            quiet.as_ref().filter(|quiet| quiet.is_still())?;
+            let quiet = quiet.as_ref().filter(|quiet| quiet.is_still())?;
+            if led.is_none() {
+                return Some(no_task(&quiet.last));
+            }
         }
-        led.map_or_else(|| Some(no_task()), |led| led.status_at_once())
+        led?.status_at_once()
     }
 
     /// Whether this process leads a run that has not ended.
@@ -209,13 +215,19 @@ impl Team {
         let file = fs::metadata(&log).ok().map(|found| found.ino());
         let engine = Engine::look(folder, env.clone(), codeteam.clone())?;
         let (Some(engine), Some(file)) = (engine.map(Arc::new), file) else {
-            *quiet = Some(Quiet { log, seen: None });
+            let last = String::new();
+            *quiet = Some(Quiet {
+                log,
+                seen: None,
+                last,
+            });
             return Ok(ended);
         };
         let version = engine.store.data_version().map_err(Error::from)?;
         let Some(id) = open_runs(&engine)?.into_iter().next() else {
+            let last = last(&engine, call)?;
             let seen = Some((file, engine, version));
-            *quiet = Some(Quiet { log, seen });
+            *quiet = Some(Quiet { log, seen, last });
             return Ok(ended);
         };
         *quiet = None;
@@ -416,7 +428,10 @@ impl Team {
         match self.look(label) {
             Ok(Standing::Led(led)) => led.status(),
             Ok(Standing::Seen(seen)) => seen.status(),
-            Ok(Standing::None) => no_task(),
+            Ok(Standing::None) => {
+                let quiet = lock(&self.quiet);
+                no_task(quiet.as_ref().map_or("", |quiet| &quiet.last))
+            }
             Err(answer) => answer,
         }
     }
@@ -496,10 +511,29 @@ fn open(standing: Result<Standing, Error>) -> Result<Arc<Led>, Answer> {
     }
 }
 
-fn no_task() -> Answer {
-    Answer::new("task_status", NO_TASK)
+fn no_task(last: &str) -> Answer {
+    let text = format!("{NO_TASK}{last}");
+    Answer::new("task_status", &text)
         .with("state", json!("not_started"))
-        .with("expected", json!(NO_TASK))
+        .with("expected", json!(text))
+}
+
+/// What became of the last task of this checkout, if a session began it. One that was completed when
+/// its server died would be begun again otherwise.
+fn last(engine: &Engine, call: &str) -> Result<String, Error> {
+    let Some(row) = engine.store.runs()?.into_iter().next() else {
+        return Ok(String::new());
+    };
+    let run = engine.load(&RunId(row.id))?;
+    if run.began_in != Hands::Session || !run.is_terminal() {
+        return Ok(String::new());
+    }
+    let Run { id, goal, .. } = &run;
+    Ok(format!(
+        " The last one, \"{}\", has ended: {}; `{call} show {id}` tells more.",
+        goal.lines().next().unwrap_or_default(),
+        row.status
+    ))
 }
 
 fn names(files: &[PathBuf]) -> String {

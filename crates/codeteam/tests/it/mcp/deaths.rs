@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::client::Client;
 use super::raw::Raw;
-use super::{change, design, project, requirements};
+use super::{approval, change, design, project, requirements};
 
 #[test]
 fn a_new_session_goes_on_where_the_old_one_was_killed() {
@@ -32,6 +32,31 @@ fn a_new_session_goes_on_where_the_old_one_was_killed() {
     let qa = third.call("submit", json!({"role": "coder", "submission": change()}));
     assert_eq!(qa["role"], "qa", "{qa}");
     assert_eq!(third.close(), 0);
+}
+
+#[test]
+fn a_new_session_is_told_of_a_task_whose_end_the_old_one_may_not_have_heard() {
+    let project = project();
+    let mut old = Raw::new(&project);
+    old.call("start_task", json!({"task": "Add a reset"}));
+    old.call("submit", json!({"submission": requirements()}));
+    old.call("submit", json!({"submission": design()}));
+    project.write("reset.txt", "works\n");
+    for submission in [change(), approval(), approval()] {
+        old.call("submit", json!({ "submission": submission }));
+    }
+    old.kill();
+    let mut new = Raw::new(&project);
+    // Once looked for, and once known.
+    for _ in 0..2 {
+        let status = new.call("get_status", json!({}));
+        assert_eq!(status["state"], "not_started");
+        let expected = status["expected"].as_str().unwrap();
+        assert!(
+            expected.contains("\"Add a reset\", has ended: completed; `"),
+            "{expected}"
+        );
+    }
 }
 
 #[test]
