@@ -63,6 +63,15 @@ impl Repo {
         tree
     }
 
+    /// The files of codeteam's own directory that are not as they are committed. One process.
+    pub fn edited_own(&self) -> Result<Vec<PathBuf>, Error> {
+        let call = self
+            .checkout()
+            .args(["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff"])
+            .args(["HEAD", "--", OWN_DIRECTORY]);
+        Ok(paths(&self.git.run(&call)?))
+    }
+
     /// The files in which two trees differ. One process.
     pub fn differing(&self, one: &Oid, other: &Oid) -> Result<Vec<PathBuf>, Error> {
         let call = self

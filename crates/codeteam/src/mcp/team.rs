@@ -325,6 +325,15 @@ impl Team {
                 self.place.call
             ));
         }
+        // It is not part of any change that is judged, and whoever works here may have edited it.
+        let edited = engine.repo.edited_own().unwrap_or_default();
+        if !edited.is_empty() {
+            notes.push(format!(
+                "Tell the user: the project's own configuration is not as it is committed, and this task goes \
+                 by what it says now: {}.",
+                names(&edited)
+            ));
+        }
         if started.base.commit.0 != engine.head.commit.as_str() {
             notes.push(
                 "Tell the user: what was not committed in the checkout becomes the first commit of this \

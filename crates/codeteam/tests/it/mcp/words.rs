@@ -207,3 +207,21 @@ fn what_was_chosen_when_a_task_began_is_not_chosen_again() {
         );
     }
 }
+
+#[test]
+fn a_configuration_that_was_edited_is_told_when_a_task_begins() {
+    let project = project();
+    let told = "configuration is not as it is committed";
+    let client = Client::new(&project);
+    let first = client.start();
+    assert!(!first.text.contains(told), "{}", first.text);
+    client.call("abort", json!({}));
+    project.config("verification:\n  commands:\n    - { name: tests, command: 'true' }\n");
+    let second = client.start();
+    assert!(second.text.contains(told), "{}", second.text);
+    assert!(
+        second.text.contains(".codeteam/config.yml"),
+        "{}",
+        second.text
+    );
+}
