@@ -244,7 +244,13 @@ impl Team {
                 Ok(Standing::Led(led))
             }
             Err(driver::Error::Store(store::Error::Held { pid, label, .. })) => {
-                let holder = format!("`{label}` (process {pid})");
+                let holder = if pid == std::process::id() {
+                    "this server itself, until what went wrong just now is given up; `get_status` knows in some \
+                     seconds"
+                        .to_owned()
+                } else {
+                    format!("`{label}` (process {pid})")
+                };
                 let seen = Seen::new(&engine, &id, holder, call)?;
                 Ok(Standing::Seen(Box::new(seen)))
             }
@@ -333,6 +339,13 @@ impl Team {
                  by what it says now: {}.",
                 names(&edited)
             ));
+        }
+        if engine.repo.is_under_way() {
+            notes.push(
+                "Tell the user: a merge, rebase or the like is under way in this checkout; what it has made so \
+                 far counts as what the task begins with."
+                    .to_owned(),
+            );
         }
         if started.base.commit.0 != engine.head.commit.as_str() {
             notes.push(
