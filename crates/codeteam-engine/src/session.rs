@@ -21,7 +21,7 @@ use codeteam_core::session::{Turn, examine, turn};
 use codeteam_core::{Effect, Event, Run};
 
 pub use self::brief::{Brief, brief};
-pub use self::checkout::{Brought, advance, alone, bring, prepare, unsubmitted};
+pub use self::checkout::{Brought, advance, alone, bring, prepare, start, unsubmitted};
 pub use self::inside::inside;
 pub use self::transfer::{Asked, TakeBack, hand_over, is_driven, open_runs, take_back};
 use crate::driver::{self, Desk, News, Observer, Options, Said, Stop};

@@ -142,7 +142,7 @@ impl Repo {
 
     /// Whether the user is in the middle of something that git goes on with from where the branch
     /// is, and with what the index holds: a merge, a rebase and the like.
-    fn is_under_way(&self) -> bool {
+    pub(super) fn is_under_way(&self) -> bool {
         let mut marks = UNDER_WAY.iter().map(|name| self.git_dir.join(name));
         marks.any(|mark| mark.exists())
     }

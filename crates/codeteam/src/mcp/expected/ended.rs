@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use codeteam_core::event::{Delivered, Outcome};
 use codeteam_core::frame::Frame;
+use codeteam_core::hands::Hands;
 use codeteam_core::ids::FramePath;
 use codeteam_core::session;
 use codeteam_core::workflow::Class;
@@ -108,11 +109,13 @@ impl View<'_> {
             .part("Details", &format!("{}/summary.md", self.path()))
     }
 
-    /// Where the commits are.
+    /// Where the commits are, and that the files are in the checkout already: it was made there.
     fn delivered(&self) -> String {
-        match &self.run.delivered {
+        let mut text = match &self.run.delivered {
             Some(Delivered::Forward { branch, .. }) => format!("It is on `{branch}`."),
-            Some(Delivered::Patch { file }) => format!("It is in the patch `{file}`."),
+            Some(Delivered::Patch { file }) => format!(
+                "It is in the patch `{file}`, which applies to the commit the task began on."
+            ),
             Some(Delivered::Left { why }) => {
                 format!("It is on `{}`, because {why}.", self.run.branch)
             }
@@ -120,7 +123,11 @@ impl View<'_> {
                 "It is on the branch `{}`; `{} merge {}` brings it to the user's.",
                 self.run.branch, self.codeteam, self.run.id
             ),
+        };
+        if self.run.hands == Hands::Session {
+            text.push_str(" The checkout has the change already.");
         }
+        text
     }
 
     /// The run's branch, if that is where its commits are.
