@@ -321,7 +321,7 @@ pub struct Question {
 
 impl Question {
     /// What is said where somebody asks and tells nothing of what is clear already.
-    pub(crate) const UNCLEAR: &'static str = "Some things must be clear before work starts.";
+    pub const UNCLEAR: &'static str = "Some things must be clear before work starts.";
 }
 
 /// Why a person is asked.
@@ -477,6 +477,26 @@ impl Frame {
             accepted_by: None,
             handed: false,
             record: Record::default(),
+        }
+    }
+
+    /// The checks and the roles that speak against its change now, by name.
+    pub fn against(&self) -> Vec<String> {
+        let patch = self.change.as_ref().map(|change| &change.patch);
+        let approved = |step: &StepId| {
+            let judged = self.verdicts.get(step);
+            judged.is_some_and(|v| v.approved && v.patch.as_ref() == patch)
+        };
+        self.record.against(patch, approved)
+    }
+
+    /// What a person has taken its change over: what speaks against it still, or did when they said
+    /// so.
+    pub fn overruled(&self) -> Vec<String> {
+        let now = self.against();
+        match &self.record.decided {
+            Some(decided) if now.is_empty() => decided.over.clone(),
+            _ => now,
         }
     }
 

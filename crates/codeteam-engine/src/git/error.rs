@@ -139,7 +139,10 @@ pub enum Error {
         files: Vec<PathBuf>,
     },
     /// Files that git does not know are where the run's branch has files.
-    #[error("the checkout has files that git does not know where the run's branch has others: {}", list(files))]
+    #[error(
+        "the checkout has files that git does not know where the run's branch has others: {}",
+        list(files)
+    )]
     InTheWay {
         /// The user's files.
         files: Vec<PathBuf>,

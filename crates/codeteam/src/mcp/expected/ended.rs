@@ -8,7 +8,8 @@ use codeteam_core::hands::Hands;
 use codeteam_core::ids::FramePath;
 use codeteam_core::session;
 use codeteam_core::workflow::Class;
-use codeteam_engine::artifacts;
+use codeteam_engine::git::reference;
+use codeteam_engine::{artifacts, tell};
 use serde_json::json;
 
 use super::{View, design, last_rejection, requirements};
@@ -24,14 +25,25 @@ impl View<'_> {
             Some(Outcome::Failed(why)) => {
                 let last = root.map(last_rejection).unwrap_or_default();
                 let suggestion = format!(
-                    "Tell the user. Nothing was merged; what was made is on `{}`. `{} retry {}` takes \
-                     it up again, `start_task` begins anew.",
-                    self.run.branch, self.codeteam, self.run.id
+                    "Tell the user. Nothing was merged; {}. `{} retry {}` takes it up again, \
+                     `start_task` begins anew.",
+                    self.made(),
+                    self.codeteam,
+                    self.run.id
                 );
                 self.escalated(why, root, &last, &suggestion)
             }
             Some(Outcome::Aborted(why)) => self.aborted(why),
             Some(Outcome::Cancelled) => self.aborted("it was stopped"),
+        }
+    }
+
+    /// Where what was made is, if anything was.
+    fn made(&self) -> String {
+        let branch = &self.run.branch;
+        match self.engine.repo.read_ref(&reference(branch)) {
+            Ok(Some(_)) => format!("what was made is on `{branch}`"),
+            _ => "nothing was submitted".to_owned(),
         }
     }
 
@@ -70,8 +82,10 @@ impl View<'_> {
             format!(" Approved by {}.", gates.join(", "))
         };
         let person = root.and_then(|f| f.accepted_by.as_ref());
+        let over = root.filter(|_| person.is_some());
+        let over = over.map(Frame::overruled).unwrap_or_default();
         let judged = match person {
-            Some(person) => format!("{person} took it over what is held against it"),
+            Some(person) => format!("{person} took it over {}", tell::names(&over)),
             None => "every gate has approved exactly this change".to_owned(),
         };
         let mut text = format!(
@@ -103,6 +117,7 @@ impl View<'_> {
             .with("git_branch", json!(self.branch()))
             .with("run_path", json!(self.path()))
             .with("accepted_by", json!(person))
+            .with("accepted_over", json!(over))
             .part("What was done", summary)
             .list("Files", files.iter().map(String::as_str))
             .part("Requirements", &requirements)

@@ -57,7 +57,11 @@ fn only_what_differs_from_the_branch_keeps_it_from_being_merged() {
     complete(&project);
     project.write("r.txt", "mine\n");
     project.write("own.txt", "not of this task\n");
-    for way in [&["merge"][..], &["merge", "--no-ff"], &["merge", "--squash"]] {
+    for way in [
+        &["merge"][..],
+        &["merge", "--no-ff"],
+        &["merge", "--squash"],
+    ] {
         let done = project.run(way).expect(2);
         let done = done.says(&["uncommitted changes: `r.txt`\n", "commit or stash them"]);
         done.lacks(&["a.txt", "new.txt"]);
@@ -79,7 +83,10 @@ fn what_git_does_not_know_is_kept_and_named() {
     project.write("own.txt", "not of this task\n");
     project.write("new.txt", "edited since\n");
     let done = project.run(&["merge"]).expect(2);
-    let done = done.says(&["where the run's branch has others: `new.txt`\n", "move or commit"]);
+    let done = done.says(&[
+        "where the run's branch has others: `new.txt`\n",
+        "move or commit",
+    ]);
     done.lacks(&["overwritten", "--ff-only", "a.txt"]);
     assert_eq!(project.read("new.txt"), "edited since\n");
     project.write("new.txt", "new\n");
@@ -102,7 +109,11 @@ fn a_commit_of_the_users_own_in_between_is_merged_with() {
 
 #[test]
 fn taking_a_merge_back_keeps_what_the_user_had_not_committed() {
-    for way in [&["merge"][..], &["merge", "--squash"], &["merge", "--no-ff"]] {
+    for way in [
+        &["merge"][..],
+        &["merge", "--squash"],
+        &["merge", "--no-ff"],
+    ] {
         let project = project("{ mode: branch }");
         let head = project.git(&["rev-parse", "HEAD"]);
         project.write("a.txt", "1\nmine\n3\n");
