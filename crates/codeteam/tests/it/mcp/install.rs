@@ -107,6 +107,6 @@ fn what_a_client_says_is_passed_on_without_colours() {
     command.env("PATH", format!("{}:/usr/bin:/bin", folder.display()));
     let output = command.output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(stderr.contains("no such folder\nat all"), "{stderr:?}");
+    assert!(stderr.contains("no such folder\n    at all"), "{stderr:?}");
     assert!(!stderr.contains('\u{1b}'), "{stderr:?}");
 }
