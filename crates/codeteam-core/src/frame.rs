@@ -140,7 +140,7 @@ pub struct Frame {
     /// Who accepted the change over what was held against it.
     pub accepted_by: Option<String>,
     /// The steps whose judgement of the accepted change was overruled by that.
-    pub overruled: BTreeSet<StepId>,
+    pub gone_over: BTreeSet<StepId>,
     /// Whether the change was handed back by a person.
     pub handed: bool,
     /// Who said what of its changes, for reports.
@@ -323,7 +323,7 @@ pub struct Question {
 
 impl Question {
     /// What is said where somebody asks and tells nothing of what is clear already.
-    pub(crate) const UNCLEAR: &'static str = "Some things must be clear before work starts.";
+    pub const UNCLEAR: &'static str = "Some things must be clear before work starts.";
 }
 
 /// Why a person is asked.
@@ -477,9 +477,29 @@ impl Frame {
             sessions: BTreeMap::new(),
             log: Log::default(),
             accepted_by: None,
-            overruled: BTreeSet::new(),
+            gone_over: BTreeSet::new(),
             handed: false,
             record: Record::default(),
+        }
+    }
+
+    /// The checks and the roles that speak against its change now, by name.
+    pub fn against(&self) -> Vec<String> {
+        let patch = self.change.as_ref().map(|change| &change.patch);
+        let approved = |step: &StepId| {
+            let judged = self.verdicts.get(step);
+            judged.is_some_and(|v| v.approved && v.patch.as_ref() == patch)
+        };
+        self.record.against(patch, approved)
+    }
+
+    /// What a person has taken its change over: what speaks against it still, or did when they said
+    /// so.
+    pub fn overruled(&self) -> Vec<String> {
+        let now = self.against();
+        match &self.record.decided {
+            Some(decided) if now.is_empty() => decided.over.clone(),
+            _ => now,
         }
     }
 
@@ -503,7 +523,7 @@ impl Frame {
             !verdict.approved
                 && verdict.patch.is_some()
                 && verdict.patch.as_ref() == patch
-                && !(accepted && self.overruled.contains(*step))
+                && !(accepted && self.gone_over.contains(*step))
         });
         against.map(|(step, _)| step).collect()
     }

@@ -186,6 +186,18 @@ pub fn failures(frame: &Frame) -> u32 {
     }
 }
 
+/// What is to be built: as an analyst has confirmed it, or else as the user has answered.
+pub fn requirements(confirmed: Option<&str>, answers: &[(Vec<String>, String)]) -> String {
+    if let Some(confirmed) = confirmed {
+        return confirmed.to_owned();
+    }
+    let said = answers.iter().map(|(asked, answer)| {
+        let asked = asked.join("\n- ");
+        format!("Asked:\n- {asked}\nThe user said: {answer}")
+    });
+    said.collect::<Vec<_>>().join("\n\n")
+}
+
 /// What the last rejections of a frame have in common, in a sentence; `None` if nothing stands out.
 pub fn pattern(frame: &Frame) -> Option<String> {
     let rejections = &frame.record.rejections;

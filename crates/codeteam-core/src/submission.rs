@@ -249,10 +249,18 @@ pub fn parse_about(form: Form, text: &str, about: &About<'_>) -> Result<Submissi
     } else if strict && value.get("status").is_some() {
         strict::error(value)?
     } else {
-        by_contract(form, value, about)?
+        by_contract(form, value, about).map_err(|error| own_words(form, error))?
     };
-    check(&submission, form.mode)?;
+    check(&submission, form.mode).map_err(|error| own_words(form, error))?;
     Ok(submission)
+}
+
+/// What is wrong, with keys as the contract calls them.
+fn own_words(form: Form, error: String) -> String {
+    match form.contract {
+        Contract::TeamMcp => team::own_words(form.kind, error),
+        _ => error,
+    }
 }
 
 /// What stands where the JSON ends to be one.

@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use codeteam_core::event::Outcome;
 use codeteam_core::ids::{AttemptId, FramePath, RunId, StepId, Time};
+use codeteam_core::role::Kind;
 use codeteam_core::workflow::StepKind;
 use codeteam_core::{Event, Run, plan};
 
@@ -200,6 +201,16 @@ fn touches_plan(event: &Event) -> bool {
         Event::StepEntered { frame, .. } => frame.is_root(),
         _ => false,
     }
+}
+
+/// Whether an attempt is an analyst's: what it asks is what is to be built.
+fn is_analyst(run: &Run, id: &AttemptId) -> bool {
+    let role = match run.step(&id.step).map(|step| &step.kind) {
+        Some(StepKind::Role(step)) => step.slots.get(id.slot as usize),
+        _ => None,
+    };
+    let role = role.and_then(|name| run.roles.get(name));
+    role.is_some_and(|role| role.kind == Kind::Analyst)
 }
 
 /// The folder of a run's files.

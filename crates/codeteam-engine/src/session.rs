@@ -22,7 +22,7 @@ use codeteam_core::{Effect, Event, Run};
 
 pub use self::brief::{Brief, brief};
 pub use self::checkout::{
-    Brought, advance, alone, bring, commits_since, prepare, unsubmitted, was_taken_back,
+    Brought, advance, alone, bring, commits_since, prepare, start, unsubmitted, was_taken_back,
 };
 pub use self::inside::inside;
 pub use self::transfer::{Asked, TakeBack, hand_over, is_driven, open_runs, take_back};

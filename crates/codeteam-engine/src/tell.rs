@@ -444,6 +444,21 @@ pub fn first_line(text: &str) -> &str {
         .trim()
 }
 
+/// What the way back from a session's change keeps.
+pub const KEPT: &str =
+    "keeps the commit `team(start)`: what you had not committed when the task began";
+/// How that is as it was then.
+pub const UNCOMMITTED: &str = "`git reset HEAD~1` after it makes that uncommitted again";
+
+/// The names of checks and roles that are against a change.
+pub fn names(against: &[String]) -> String {
+    if against.is_empty() {
+        return "what is held against it".to_owned();
+    }
+    let quoted: Vec<String> = against.iter().map(|name| format!("`{name}`")).collect();
+    quoted.join(", ")
+}
+
 /// The beginning of an object id.
 pub fn short(id: &str) -> &str {
     id.get(..10).unwrap_or(id)

@@ -353,6 +353,7 @@ impl From<git::Error> for Problem {
             | git::Error::NoCommits { .. }
             | git::Error::Bare { .. }
             | git::Error::Dirty { .. }
+            | git::Error::InTheWay { .. }
             | git::Error::NotFastForward { .. }
             | git::Error::MergeConflict { .. } => Self::user(error.to_string()),
             _ => Self::environment(error.to_string()).caused_by(&error),
@@ -369,6 +370,7 @@ impl From<git::Error> for Problem {
             git::Error::TooOld { .. } => problem.hint("install a newer git"),
             git::Error::Refused { .. } => problem.hint("what git said about it is above"),
             git::Error::Dirty { .. } => problem.hint("commit or stash them, then try again"),
+            git::Error::InTheWay { .. } => problem.hint("move or commit them, then try again"),
             git::Error::RefLocked { .. } => problem.hint(
                 "wait for the other git process; if there is none, the lock file was left by one that died",
             ),

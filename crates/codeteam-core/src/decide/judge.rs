@@ -286,8 +286,14 @@ impl Decider {
             .max_rounds
             .is_some_and(|max| frame.rejected >= max)
         {
-            let rounds = frame.rejected;
-            return self.exhausted(path, &format!("it was rejected in {rounds} rounds: {why}"));
+            let (rounds, all) = (frame.rejected, frame.round.saturating_sub(1));
+            let since = if all > rounds {
+                format!(" since a person last said to go on, {all} in all")
+            } else {
+                String::new()
+            };
+            let told = format!("it was rejected in {rounds} rounds{since}: {why}");
+            return self.exhausted(path, &told);
         }
         if !frame.findings.converges() {
             return self.exhausted(path, "each round finds as much as the one before");

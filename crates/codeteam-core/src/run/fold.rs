@@ -60,7 +60,7 @@ pub fn apply(run: &mut Run, event: &Event) {
         } => with(run, frame, |f| {
             f.accepted = f.change.as_ref().map(|change| change.patch.clone());
             f.accepted_by = Some(by.clone());
-            f.overruled = steps.iter().cloned().collect();
+            f.gone_over = steps.iter().cloned().collect();
             // Nobody need mend what a person takes as it is.
             f.feedback.clear();
             f.log.said(by, "accept", note);

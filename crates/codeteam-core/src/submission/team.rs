@@ -30,6 +30,16 @@ pub(super) fn name(kind: Kind, native: &str) -> Option<&'static str> {
     }
 }
 
+/// What is wrong, with keys as they are called here: nobody is told of the others.
+pub(super) fn own_words(kind: Kind, error: String) -> String {
+    let renamed = ["requirements", "files"].into_iter().find_map(|native| {
+        let own = name(kind, native).filter(|own| !error.contains(own))?;
+        let native = format!("`{native}`");
+        Some(error.replace(&native, &format!("`{own}`")))
+    });
+    renamed.unwrap_or(error)
+}
+
 pub(super) fn verdict(said: Judged) -> Result<Submission, String> {
     if !said.approved && said.issues.iter().all(|issue| issue.trim().is_empty()) {
         return Err("at `issues`: a rejection names at least one issue".to_owned());

@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 
 use codeteam_core::findings::Finding;
 use codeteam_core::ids::AttemptId;
+use codeteam_core::session::requirements;
 use codeteam_core::submission::{Choice, Submission};
 use codeteam_core::{Event, Run};
 
 use super::reports::update;
-use super::{Error, folder};
+use super::{Error, folder, is_analyst};
 use crate::engine::Engine;
 use crate::report::text::{block, one_line, point, quote, visible};
 use crate::tell;
@@ -29,6 +30,16 @@ pub(super) fn write(engine: &Engine, run: &Run, events: &[Event]) -> Result<(), 
             } => {
                 let files = change.as_ref().map(|(_, change)| change.files.as_slice());
                 submitted(engine, run, id, submission, files.unwrap_or_default())?;
+            }
+            // What the user has said is what is to be built, unless an analyst puts it in words.
+            Event::Answered {
+                frame, question, ..
+            } if is_analyst(run, question) => {
+                let outputs = run.frames.get(frame).map(|frame| &frame.outputs);
+                let known = outputs.map(|o| requirements(o.requirements.as_deref(), &o.answers));
+                if let Some(known) = known.filter(|text| !text.is_empty()) {
+                    required(engine, run, &known)?;
+                }
             }
             Event::GateJudged {
                 id,
@@ -66,6 +77,12 @@ pub(super) fn write(engine: &Engine, run: &Run, events: &[Event]) -> Result<(), 
     Ok(())
 }
 
+fn required(engine: &Engine, run: &Run, requirements: &str) -> Result<(), Error> {
+    let text = format!("# Requirements\n\n{}\n", visible(requirements));
+    let file = folder(engine, run).join("requirements.md");
+    update(engine, &file, &text)
+}
+
 fn submitted(
     engine: &Engine,
     run: &Run,
@@ -75,10 +92,7 @@ fn submitted(
 ) -> Result<(), Error> {
     let (root, who) = (folder(engine, run), tell::who(run, id));
     match submission {
-        Submission::Requirements(r) => {
-            let text = format!("# Requirements\n\n{}\n", visible(&r.requirements));
-            update(engine, &root.join("requirements.md"), &text)
-        }
+        Submission::Requirements(r) => required(engine, run, &r.requirements),
         Submission::Design(design) => {
             let frame = run.frames.get(&id.frame);
             let whole = frame.and_then(|frame| frame.outputs.whole_design());

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use codeteam_core::event::{Delivered, Outcome};
-use codeteam_core::frame::FrameChange;
+use codeteam_core::frame::{Frame, FrameChange};
 use codeteam_core::hands::Hands;
 use codeteam_core::ids::FramePath;
+use codeteam_core::session::requirements;
 use codeteam_core::submission::{Choice, Submission, Verdict};
 use codeteam_core::{Event, Run};
 
 use super::story::finding;
-use super::{Error, folder, replace};
+use super::{Error, folder, is_analyst, replace};
 use crate::engine::Engine;
 use crate::git::Oid;
 use crate::tell;
@@ -24,8 +25,12 @@ pub(super) fn write(engine: &Engine, run: &Run) -> Result<(), Error> {
 }
 
 fn text(engine: &Engine, run: &Run) -> String {
+    let story = Story::of(engine, run);
     let mut out = format!("# Run Summary\n\n## Task\n{}\n\n", run.goal);
     let result = match &run.outcome {
+        Some(Outcome::Completed) if !story.accepted.is_empty() => {
+            format!("✅ SUCCESS — {}", story.accepted.join("; "))
+        }
         Some(Outcome::Completed) => "✅ SUCCESS".to_owned(),
         Some(Outcome::Failed(why)) => format!("❌ FAILED — {}", tell::first_line(why)),
         Some(Outcome::Aborted(why)) => format!("❌ ABORTED — {}", tell::first_line(why)),
@@ -33,11 +38,13 @@ fn text(engine: &Engine, run: &Run) -> String {
         None => "UNDER WAY".to_owned(),
     };
     let _ = writeln!(out, "## Result: {result}\n");
-    let story = Story::of(engine, run);
     let root = run.frames.get(&FramePath::root());
-    if let Some(requirements) = root.and_then(|f| f.outputs.requirements.as_ref()) {
-        let whose = from(story.analyst.as_deref());
-        let _ = writeln!(out, "## Requirements{whose}\n{requirements}\n");
+    if let Some((root, analyst)) = root.zip(story.analyst.as_deref()) {
+        let outputs = &root.outputs;
+        let known = requirements(outputs.requirements.as_deref(), &outputs.answers);
+        if !known.is_empty() {
+            let _ = writeln!(out, "## Requirements{}\n{known}\n", from(Some(analyst)));
+        }
     }
     if let Some(design) = root.and_then(|f| f.outputs.whole_design()) {
         let whose = from(story.designer.as_deref());
@@ -105,7 +112,9 @@ struct Story {
     changes: BTreeMap<FramePath, FrameChange>,
     follow_ups: Vec<String>,
     commits: usize,
-    /// Who has confirmed the requirements, and who has designed last.
+    /// Who has taken a change over what was held against it, and over what.
+    accepted: Vec<String>,
+    /// Who has asked for the requirements or confirmed them, and who has designed last.
     analyst: Option<String>,
     designer: Option<String>,
     /// How many changes each role has submitted.
@@ -161,7 +170,12 @@ impl Story {
                         *self.submitted.entry(who.clone()).or_default() += 1;
                         (true, "Submitted".to_owned())
                     }
-                    Submission::Questions(_) => (false, "Asked".to_owned()),
+                    Submission::Questions(_) => {
+                        if is_analyst(run, id) {
+                            self.analyst = Some(who.clone());
+                        }
+                        (false, "Asked".to_owned())
+                    }
                     Submission::Requirements(_) => {
                         self.analyst = Some(who.clone());
                         (false, "✅ Requirements confirmed".to_owned())
@@ -187,7 +201,11 @@ impl Story {
                     self.follow_ups.extend(frame.findings.open().map(finding));
                 }
             }
-            Event::Committed { .. } => self.commits += 1,
+            Event::Committed { id, .. } => {
+                self.commits += 1;
+                let frame = run.frames.get(&id.frame);
+                self.accepted.extend(frame.and_then(accepted));
+            }
             _ => {}
         }
     }
@@ -271,6 +289,18 @@ impl Story {
         told.map(|(file, became)| format!("- {file} ({became})"))
             .collect()
     }
+}
+
+/// Who took a frame's change over what was held against it, and over what.
+fn accepted(frame: &Frame) -> Option<String> {
+    let by = frame.accepted_by.as_ref()?;
+    let over = tell::names(&frame.overruled());
+    let what = if frame.path.is_root() {
+        String::new()
+    } else {
+        format!("{}: ", frame.path.name())
+    };
+    Some(format!("{what}{by} took it over {over}"))
 }
 
 /// A verdict in a few words.

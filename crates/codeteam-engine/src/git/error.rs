@@ -138,6 +138,15 @@ pub enum Error {
         /// The changed files.
         files: Vec<PathBuf>,
     },
+    /// Files that git does not know are where the run's branch has files.
+    #[error(
+        "the checkout has files that git does not know where the run's branch has others: {}",
+        list(files)
+    )]
+    InTheWay {
+        /// The user's files.
+        files: Vec<PathBuf>,
+    },
     /// The user's branch has commits that the run's branch has not.
     #[error("`{branch}` cannot be fast-forwarded to {target}: it has commits of its own")]
     NotFastForward {

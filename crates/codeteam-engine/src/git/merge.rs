@@ -1,6 +1,8 @@
 //! Merging: of trees, in the object store alone; and of a run's branch into
 //! the user's checkout, when the user asked for it.
 
+use std::collections::HashSet;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 use super::command::{Call, Output};
@@ -115,19 +117,76 @@ impl Repo {
     ///
     /// Changes to tracked files (other than codeteam's own) are refused before
     /// anything happens. Untracked files stay where they are; git itself
-    /// refuses to overwrite one. After a conflict the merge is undone. The
-    /// user's configuration applies, so that filters and identity are theirs;
-    /// hooks do not run and the merge commit is not signed.
+    /// refuses to overwrite one. What is as `target` has it already is in
+    /// nobody's way, if the branch can just be moved forward: five processes
+    /// more. After a conflict the merge is undone. The user's configuration
+    /// applies, so that filters and identity are theirs; hooks do not run and
+    /// the merge commit is not signed.
     pub fn merge_into_checkout(
         &self,
         target: &Oid,
         strategy: Strategy<'_>,
     ) -> Result<MergedInto, Error> {
-        let files = self.changed_files("--untracked-files=no")?;
-        if !files.is_empty() {
-            return Err(Error::Dirty { files });
-        }
+        let changed = self.changed_files("--untracked-files=no")?;
         let before = self.head()?;
+        let may_hold = strategy == Strategy::FastForward && !self.is_under_way();
+        if !changed.is_empty() {
+            if !may_hold {
+                return Err(Error::Dirty { files: changed });
+            }
+            self.pass_over(&changed, &before.commit, target)?;
+        }
+        let done = self.merge_here(target, strategy, before.clone());
+        // Once everything was passed over, what is still in the way is so.
+        let in_the_way = matches!(done, Err(Error::InTheWay { .. }));
+        if in_the_way && changed.is_empty() && may_hold {
+            self.pass_over(&[], &before.commit, target)?;
+            return self.merge_here(target, strategy, before);
+        }
+        done
+    }
+
+    /// Has the index hold what the checkout holds as `target` has it, though `before` has not: git
+    /// passes over that then, and would refuse it otherwise. `changed` are files that must all be so.
+    ///
+    /// Whatever comes after it, the user finds staged at most what `target` has.
+    fn pass_over(&self, changed: &[PathBuf], before: &Oid, target: &Oid) -> Result<(), Error> {
+        let scratch = self.common_dir().join("codeteam-index");
+        let held = self.snapshot(&scratch)?;
+        let differ: HashSet<PathBuf> = self.differing(&held, target)?.into_iter().collect();
+        let dirty = changed.iter().filter(|file| differ.contains(*file));
+        let dirty: Vec<PathBuf> = dirty.cloned().collect();
+        if !dirty.is_empty() {
+            return Err(Error::Dirty { files: dirty });
+        }
+        if !self.is_ancestor(before, target)? {
+            return Ok(());
+        }
+        let mut names = Vec::new();
+        for file in self.differing(before, target)? {
+            if !differ.contains(&file) {
+                names.extend_from_slice(file.as_os_str().as_bytes());
+                names.push(0);
+            }
+        }
+        if names.is_empty() {
+            return Ok(());
+        }
+        let call = self
+            .checkout()
+            .args(["reset", "--quiet", "--pathspec-from-file=-"])
+            .arg("--pathspec-file-nul")
+            .arg(target)
+            .stdin(names);
+        self.git.run(&call).map(drop)
+    }
+
+    fn merge_here(
+        &self,
+        target: &Oid,
+        strategy: Strategy<'_>,
+        before: Head,
+    ) -> Result<MergedInto, Error> {
         let call = self
             .checkout()
             .args(["merge", "--no-edit", "--no-stat", "--no-autostash"])
@@ -169,6 +228,9 @@ impl Repo {
                 target: target.clone(),
             };
         }
+        if let Some(refusal) = refusal(&output.stderr) {
+            return refusal;
+        }
         // Only a merge that stopped half-way exits with 1 and leaves unmerged
         // files; a refusal has changed nothing and must not be "aborted", for
         // that could throw away a merge of the user's own.
@@ -192,6 +254,22 @@ impl Repo {
             Err(error) => error,
         }
     }
+}
+
+/// What git's refusal to touch files means: it names them, one a line, below what they are.
+fn refusal(stderr: &str) -> Option<Error> {
+    let below = |heading: &str| {
+        let mut lines = stderr.lines().skip_while(|line| !line.contains(heading));
+        lines.next()?;
+        let named = lines.map_while(|line| line.strip_prefix('\t'));
+        Some(named.map(PathBuf::from).collect::<Vec<_>>())
+    };
+    if let Some(files) = below("local changes to the following files would be") {
+        return Some(Error::Dirty { files });
+    }
+    below("untracked working tree files would be")
+        .or_else(|| below("directories would lose untracked files"))
+        .map(|files| Error::InTheWay { files })
 }
 
 fn merged(call: &Call, output: Output) -> Result<Merged, Error> {

@@ -14,6 +14,7 @@ use super::{Context, Error, Job, SCRATCH, now, oid, with_causes};
 use crate::artifacts;
 use crate::config::retired;
 use crate::git::{self, Expected, Oid, Repo, Strategy};
+use crate::session;
 use crate::tell::short;
 
 /// The file of a run's changes, in its folder.
@@ -139,7 +140,15 @@ fn retire(job: &Job, target: &Oid, context: &Context<'_>) {
 fn patch(job: &Job, target: &Oid, context: &Context<'_>) -> Result<Delivered, Error> {
     let engine = context.engine;
     let base = oid(job.started_from.commit.as_str())?;
-    let text = engine.repo.mailbox(&base, target)?;
+    // What was not committed when a session began is in no commit that anybody else has: the patch
+    // would apply nowhere without it.
+    let start = session::start(&engine.repo, &job.run)?.filter(|start| *start == base);
+    let before = match start {
+        Some(start) => engine.repo.newest_commits(&start, 1)?.into_iter().next(),
+        None => None,
+    };
+    let before = before.and_then(|start| start.parents.into_iter().next());
+    let text = engine.repo.mailbox(&before.unwrap_or(base), target)?;
     let file = engine
         .folder
         .join("runs")

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use super::plain;
 use crate::workers::probe;
 
 /// What came of it.
@@ -37,8 +38,10 @@ pub fn ask(
         .stdin(Stdio::null())
         .output()?;
     let printed = [output.stdout, output.stderr].concat();
+    // Some colour what they say though there is no terminal.
+    let lines: Vec<_> = printed.split(|byte| *byte == b'\n').map(plain).collect();
     Ok(Some(Asked {
         did_well: output.status.success(),
-        said: String::from_utf8_lossy(&printed).trim().to_owned(),
+        said: lines.join("\n").trim().to_owned(),
     }))
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use codeteam_core::event::{RunStarted, Unsubmitted};
 use codeteam_core::frame::{SlotState, Work};
 use codeteam_core::hands::Hands;
-use codeteam_core::ids::Tree;
+use codeteam_core::ids::{RunId, Tree};
 use codeteam_core::role::Kind;
 use codeteam_core::{Event, Run};
 
@@ -82,6 +82,12 @@ pub fn prepare(
         engine.repo.update_ref(&name, base, Expected::Anywhere)?;
     }
     Ok((engine, started))
+}
+
+/// The commit of what the checkout held uncommitted when a task began, if it held any: the base of
+/// its run then, on top of what was checked out.
+pub fn start(repo: &Repo, run: &RunId) -> Result<Option<Oid>, git::Error> {
+    repo.read_ref(&base_ref(run.as_str()))
 }
 
 /// Moves the user's branch to a commit, if their checkout holds exactly what it holds; no file is

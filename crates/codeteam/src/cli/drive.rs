@@ -277,7 +277,12 @@ fn done(scene: &Scene, engine: &Engine, run: &Run) {
             say(&format!("  branch  {branch}, moved forward from {from}"));
             say(&look);
             push(engine, git, branch);
-            say(&format!("  undo    {git} reset --keep {from}"));
+            // The run's own commits begin there, and not before what a session began with.
+            say(&format!("  undo    {git} reset --keep {base}"));
+            if base != from {
+                let (kept, again) = (tell::KEPT, tell::UNCOMMITTED);
+                say(&format!("          {kept}; {again}"));
+            }
         }
         Some(Delivered::Patch { file }) => {
             let file = quoted(file);

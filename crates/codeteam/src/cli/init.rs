@@ -128,6 +128,9 @@ fn end(args: &Args, scene: &Scene, proposed: &[Proposed], agreed: bool) -> Exit 
             say(&format!("  check   {codeteam} doctor"));
             say(&format!("  see     {codeteam} workflow graph"));
             say(&format!("  start   {codeteam} run \"what you want\""));
+            say(&format!(
+                "  or      {codeteam} mcp install claude  # a session of yours does it; or codex, gemini"
+            ));
         }
         return Exit::Done;
     }

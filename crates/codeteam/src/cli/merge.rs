@@ -136,7 +136,15 @@ fn carry_out(scene: &Scene, merge: &Merge<'_>) -> Result<Exit, Problem> {
             "deleted": deleted, "pushed": pushed,
         }))?;
     } else if done.before != done.after {
-        say(&format!("  undo    {}", merge.undo(&done)));
+        let own = merge.own_work(&done);
+        say(&format!("  undo    {}", merge.undo(&done, own.as_ref())));
+        if own.is_some() {
+            let mut kept = tell::KEPT.to_owned();
+            if merge.remote.is_none() {
+                let _ = write!(kept, "; {}", tell::UNCOMMITTED);
+            }
+            say(&format!("          {kept}"));
+        }
     }
     Ok(Exit::Done)
 }
@@ -273,7 +281,7 @@ impl<'a> Merge<'a> {
         }))
     }
 
-    /// The same with a merge commit.
+    /// The same with a merge commit, which is made first: then the branch is moved forward to it.
     fn advanced_by_merge(&self, message: &str) -> Result<Option<MergedInto>, Problem> {
         let (repo, here) = (self.place.repo, &self.place.head.commit);
         if self.run.began_in != Hands::Session {
@@ -283,7 +291,13 @@ impl<'a> Merge<'a> {
             return Ok(None);
         };
         let made = repo.commit(&tree, &[here, &self.tip], message, &self.signature()?)?;
-        self.advanced(&made)
+        match self.advanced(&made)? {
+            Some(done) => Ok(Some(done)),
+            None => repo
+                .merge_into_checkout(&made, Strategy::FastForward)
+                .map(Some)
+                .map_err(|error| self.problem(error)),
+        }
     }
 
     /// One commit of all: made first, and then the branch is moved forward to it.
@@ -419,23 +433,47 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// What takes it back. What was pushed others may have by now, so it is not taken off the branch
-    /// but done the other way round.
-    fn undo(&self, done: &MergedInto) -> String {
-        let before = tell::short(done.before.as_str());
-        let after = tell::short(done.after.as_str());
-        if self.remote.is_none() {
-            return format!("git reset --keep {before}");
+    /// The commit of what the user had not committed when the task began, if it came with the merge:
+    /// it is theirs, and stays when the rest is taken back.
+    fn own_work(&self, done: &MergedInto) -> Option<Oid> {
+        let repo = self.place.repo;
+        let start = session::start(repo, &self.run.id).ok()??;
+        let before = repo.tree_of(&done.before).ok()?;
+        match repo.merge_commits(&done.before, &start).ok()? {
+            Merged::Clean { tree } if tree == before => None,
+            _ => Some(start),
         }
-        let parents = self.place.repo.commits_since(&done.before, &done.after);
+    }
+
+    /// What takes it back. What was pushed others may have by now, so it is not taken off the branch
+    /// but done the other way round. `own` is the user's own work, which is kept.
+    fn undo(&self, done: &MergedInto, own: Option<&Oid>) -> String {
+        let repo = self.place.repo;
+        let after = tell::short(done.after.as_str());
+        // As far back as their work, if nothing of the run is on the way there; else without it, and
+        // then it comes again.
+        let leads = |to: &Oid, from: &Oid| repo.is_ancestor(to, from).unwrap_or(false);
+        let on_the_way = own.filter(|start| {
+            let is_kept = self.remote.is_none() || leads(start, &done.after);
+            leads(&done.before, start) && is_kept
+        });
+        let before = tell::short(on_the_way.unwrap_or(&done.before).as_str());
+        let again = own.filter(|_| on_the_way.is_none());
+        let again = again.map_or(String::new(), |start| {
+            format!(" && git cherry-pick {}", tell::short(start.as_str()))
+        });
+        if self.remote.is_none() {
+            return format!("git reset --keep {before}{again}");
+        }
+        let parents = repo.commits_since(&done.before, &done.after);
         let merges = parents
             .ok()
             .and_then(|commits| commits.first().map(|commit| commit.parents.len() > 1))
             .unwrap_or(false);
         if merges {
-            format!("git revert --no-edit -m 1 {after}")
+            format!("git revert --no-edit -m 1 {after}{again}")
         } else {
-            format!("git revert --no-edit {before}..{after}")
+            format!("git revert --no-edit {before}..{after}{again}")
         }
     }
 }

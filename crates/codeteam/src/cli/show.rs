@@ -2,6 +2,7 @@
 
 use codeteam_core::frame::Stage;
 use codeteam_core::{Run, due, rollup, views};
+use codeteam_engine::engine::Engine;
 use codeteam_engine::tell;
 
 use crate::cli::{RunName, Scene, drive, status};
@@ -25,7 +26,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         output::json(&drive::value(&run))?;
         return Ok(Exit::Done);
     }
-    tasks(&run)?;
+    tasks(&engine, &run)?;
     for question in drive::open_questions(&run) {
         drive::propose(&engine, &run, question);
     }
@@ -36,12 +37,12 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
 }
 
 /// Where a run stands: status, tasks, questions, waits.
-pub(crate) fn tasks(run: &Run) -> Result<(), Problem> {
+pub(crate) fn tasks(engine: &Engine, run: &Run) -> Result<(), Problem> {
     out_line(&format!("run       {}", run.id))?;
     out_line(&format!("goal      {}", tell::first_line(&run.goal)))?;
     out_line(&format!(
         "status    {}: {}",
-        rollup::status(run).as_str(),
+        status::word(engine, run)?,
         tell::headline(run)
     ))?;
     for (phase, status) in rollup::phases(run) {

@@ -3,6 +3,7 @@
 use codeteam_core::Run;
 use codeteam_core::frame::Frame;
 use codeteam_core::ids::RunId;
+use codeteam_core::rollup::{self, RunStatus};
 use codeteam_core::schedule::Status;
 use codeteam_core::views::{self, Twelve};
 use codeteam_engine::engine::Engine;
@@ -14,6 +15,9 @@ use crate::cli::{RunName, Scene, decide, drive, show};
 use crate::exit::Exit;
 use crate::output::{self, Style, out_line, say};
 use crate::problem::Problem;
+
+/// The word for a run that would go on, and that nobody is at.
+const STOPPED: &str = "stopped";
 
 /// Arguments of `status`.
 #[derive(Debug, clap::Args)]
@@ -31,7 +35,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         if scene.json {
             output::json(&drive::value(&run))?;
         } else {
-            show::tasks(&run)?;
+            show::tasks(&engine, &run)?;
         }
         return Ok(Exit::Done);
     }
@@ -60,6 +64,16 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     Ok(Exit::Done)
 }
 
+/// The word for where a run stands: what would go on, and nobody is at it, is stopped.
+pub(crate) fn word(engine: &Engine, run: &Run) -> Result<&'static str, Problem> {
+    let status = rollup::status(run);
+    let would = matches!(status, RunStatus::Running | RunStatus::Paused);
+    if would && !decide::driven(engine, &run.id)? {
+        return Ok(STOPPED);
+    }
+    Ok(status.as_str())
+}
+
 /// A run in the list.
 struct Row<'a> {
     known: &'a RunRow,
@@ -75,7 +89,7 @@ impl<'a> Row<'a> {
         let id = RunId(row.id.clone());
         let driven = !ended && decide::driven(engine, &id)?;
         let status = match (ended, driven, row.status.as_str()) {
-            (false, false, "running" | "paused") => "stopped",
+            (false, false, "running" | "paused") => STOPPED,
             (_, _, status) => status,
         };
         let run = if ended { None } else { Some(engine.load(&id)?) };
@@ -128,7 +142,7 @@ impl<'a> Row<'a> {
             out_line(&format!("           asks ({place}): {text} [{offered}]"))?;
         }
         match (self.status, run.limit) {
-            ("stopped", _) => say(&format!("           go on: {}", decide::go_on(run))),
+            (STOPPED, _) => say(&format!("           go on: {}", decide::go_on(run))),
             ("limited", Some(limit)) => say(&format!(
                 "           limit reached ({}); go on: codeteam resume {id} {}",
                 tell::limit(limit),
@@ -146,7 +160,7 @@ fn paint(status: &str) -> String {
     match status {
         "completed" => style.green(&padded),
         "failed" | "aborted" => style.red(&padded),
-        "waiting" | "limited" | "stopped" => style.yellow(&padded),
+        "waiting" | "limited" | STOPPED => style.yellow(&padded),
         _ => style.cyan(&padded),
     }
 }

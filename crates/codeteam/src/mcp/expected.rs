@@ -4,6 +4,7 @@ mod assigned;
 mod ended;
 
 pub(super) use self::assigned::{SUBMIT, forms};
+pub(super) use codeteam_core::session::requirements;
 
 use std::fmt::Write as _;
 
@@ -102,13 +103,15 @@ impl View<'_> {
             &question.points
         };
         let partial = self.history.partial().unwrap_or("");
+        let understood = Some(question.text.as_str()).filter(|text| *text != Question::UNCLEAR);
+        let understood = understood.unwrap_or_default();
         self.of_run(Answer::new("task_paused", text))
             .with("role", json!(role))
             .with("questions", json!(asked))
-            .with("context", json!(question.text))
+            .always("context", json!(understood))
             .with("partial_spec", json!(partial))
             .list("Questions", asked.iter().map(String::as_str))
-            .part("Understood so far", &question.text)
+            .part("Understood so far", understood)
             .part("Clear already", partial)
     }
 
@@ -118,8 +121,10 @@ impl View<'_> {
         let last = frame.map(last_rejection).unwrap_or_default();
         let pattern = frame.and_then(session::pattern);
         let suggestion = question.text.as_str();
+        let since = frame.and_then(|frame| since(frame, failures, question));
+        let since = since.unwrap_or_default();
         let text = format!(
-            "The change was rejected {failures} times. Ask the user: {suggestion} Pass their word on \
+            "The change was rejected {failures} times{since}. Ask the user: {suggestion} Pass their word on \
              with `resume`: `yes` goes back to the design with what went wrong, `no` goes on as it is. \
              Do not decide in their place."
         );
@@ -191,6 +196,17 @@ impl View<'_> {
     }
 }
 
+/// Since when rejections are counted, and how many there were in all, if there were more.
+fn since(frame: &Frame, failures: u32, question: &Question) -> Option<String> {
+    let all = frame.round.saturating_sub(1);
+    let since = match frame.answered.get(&question.id.step).map(String::as_str) {
+        Some("yes") => "the last design",
+        Some(_) => "this was last asked",
+        None => "a person last said to go on",
+    };
+    (all > failures).then(|| format!(" since {since}, {all} times in all"))
+}
+
 /// A design in words.
 pub(super) fn design(design: &Design) -> String {
     let mut text = design.design.clone();
@@ -206,18 +222,6 @@ pub(super) fn design(design: &Design) -> String {
         let _ = write!(text, "\n\nInterface: {interface}");
     }
     text
-}
-
-/// What is to be built: as an analyst has confirmed it, or else as the user has answered.
-pub(super) fn requirements(confirmed: Option<&str>, answers: &[(Vec<String>, String)]) -> String {
-    if let Some(confirmed) = confirmed {
-        return confirmed.to_owned();
-    }
-    let said = answers.iter().map(|(asked, answer)| {
-        let asked = asked.join("\n- ");
-        format!("Asked:\n- {asked}\nThe user said: {answer}")
-    });
-    said.collect::<Vec<_>>().join("\n\n")
 }
 
 /// Why a change was rejected last.

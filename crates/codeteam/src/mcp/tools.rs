@@ -304,6 +304,7 @@ const LISTS: &[&str] = &[
     "rules",
     "questions",
     "files_changed",
+    "accepted_over",
     "running",
     "progress",
     "errors",

@@ -1,6 +1,7 @@
 //! The reference of commands is what the program says of itself.
 
 use std::fmt::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use codeteam_context::strategy::VARIABLES;
@@ -11,7 +12,7 @@ use codeteam_engine::config::keys::{self, Described};
 use expect_test::expect_file;
 use serde_json::Value;
 
-use crate::project::Project;
+use crate::project::{Done, Project};
 
 #[test]
 fn the_reference_of_commands_is_up_to_date() {
@@ -263,5 +264,34 @@ fn the_configurations_in_the_guide_of_workers_can_be_used() {
             checks.iter().all(|c| c["name"] != "workflow"),
             "{sample}\n{checks:#?}"
         );
+    }
+}
+
+#[test]
+fn the_git_that_is_needed_is_named_before_anything_is_built() {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let needed = codeteam_engine::git::NEEDED;
+    for file in ["README.md", "docs/guide.md"] {
+        let text = std::fs::read_to_string(top.join(file)).unwrap();
+        assert!(text.contains(&format!("git {needed} or newer")), "{file}");
+    }
+    let project = Project::new();
+    let with = |version: &str| {
+        let folder = project.home().join(version);
+        std::fs::create_dir_all(&folder).unwrap();
+        let git = folder.join("git");
+        std::fs::write(&git, format!("#!/bin/sh\necho git version {version}\n")).unwrap();
+        std::fs::set_permissions(&git, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let mut tools = Project::program(&top.join("tools"));
+        tools.arg("git");
+        tools.env("PATH", format!("{}:/usr/bin:/bin", folder.display()));
+        Done::from(tools.output().unwrap())
+    };
+    for old in ["2.34.1", "2.9.5", "1.50.0"] {
+        let told = format!("git {old} is too old: codeteam needs {needed} or newer");
+        with(old).expect(1).says(&[&told]);
+    }
+    for new in [needed, "2.41.0.windows.1", "2.100.0", "3.0"] {
+        with(new).expect(0);
     }
 }

@@ -12,6 +12,7 @@ mod example;
 mod hostile;
 mod http;
 mod install;
+mod merging;
 mod people;
 mod property;
 mod raw;

@@ -3,7 +3,6 @@
 use super::attempts::judged_round;
 use crate::event::Event;
 use crate::frame::{Feedback, Frame, Question, QuestionKind, Stage};
-use crate::ids::StepId;
 use crate::record::Decided;
 
 /// Keeps what a person decided, for reports. Questions of roles are not about a change.
@@ -35,12 +34,7 @@ pub(super) fn record_decision(f: &mut Frame, event: &Event) {
 
 /// What speaks against a frame's change.
 pub(super) fn against(f: &Frame) -> Vec<String> {
-    let patch = f.change.as_ref().map(|change| &change.patch);
-    let approved = |step: &StepId| {
-        let judged = f.verdicts.get(step);
-        judged.is_some_and(|v| v.approved && v.patch.as_ref() == patch)
-    };
-    f.record.against(patch, approved)
+    f.against()
 }
 
 /// Records what a person said of a frame's change, whether it sent it back or came with a change of
@@ -114,7 +108,7 @@ pub(super) fn answered(f: &mut Frame, event: &Event) {
         QuestionKind::Step if !rejects && change.is_none() => {
             f.accepted = f.change.as_ref().map(|change| change.patch.clone());
             f.accepted_by = (!over.is_empty()).then(|| by.clone());
-            f.overruled = over.iter().cloned().collect();
+            f.gone_over = over.iter().cloned().collect();
             f.answered.insert(f.step.clone(), answer.to_owned());
         }
         _ => {

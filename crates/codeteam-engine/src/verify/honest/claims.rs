@@ -178,8 +178,10 @@ fn says_that_it_passed(proof: &str) -> bool {
         "exit 0",
         "exits with 0",
         "0 failed",
-        " ok",
     ];
+    // A word of its own, wherever it stands: some print it on a line, and nothing else.
+    let mut words = lower.split(|letter: char| !letter.is_alphanumeric());
+    let is_ok = words.any(|word| matches!(word, "ok" | "okay"));
     !unsure.iter().any(|words| lower.contains(words))
-        && sure.iter().any(|words| lower.contains(words))
+        && (is_ok || sure.iter().any(|words| lower.contains(words)))
 }

@@ -506,6 +506,16 @@ fn claims_are_compared_with_what_is_known() {
         let found = of("3 passed", ran, passed, failed.as_slice());
         assert_eq!(found.wrong.len(), 1, "{ran:?} {found:?}");
     }
+    // As test runners say it.
+    for said in [
+        "$ python3 -m unittest\n.\n----\nRan 1 test in 0.000s\n\nOK",
+        "OK (skipped=1)",
+        "ok\tmodule\t0.01s",
+        "test result: ok. 3 run",
+    ] {
+        let found = of(said, Ran::Unknown, false, &["Tests"]);
+        assert_eq!(found.wrong.len(), 1, "{said:?} {found:?}");
+    }
     let unchanged = "said to be changed, and is not: `b.py`";
     // What only its author has seen is told as such.
     for ran in [Ran::Something, Ran::Unknown] {
@@ -520,6 +530,7 @@ fn claims_are_compared_with_what_is_known() {
         ("Not run, but it should pass", Ran::Nothing, false),
         ("", Ran::Nothing, false),
         ("Read it twice", Ran::Nothing, false),
+        ("Looked at the token book", Ran::Nothing, false),
     ] {
         let found = of(proof, ran, passed, &[]);
         assert!(found.wrong.is_empty(), "{proof} {found:?}");

@@ -4,10 +4,12 @@ use std::fmt::Write as _;
 
 use codeteam_core::event::{Delivered, Outcome};
 use codeteam_core::frame::Frame;
+use codeteam_core::hands::Hands;
 use codeteam_core::ids::FramePath;
 use codeteam_core::session;
 use codeteam_core::workflow::Class;
-use codeteam_engine::artifacts;
+use codeteam_engine::git::reference;
+use codeteam_engine::{artifacts, tell};
 use serde_json::json;
 
 use super::{View, design, last_rejection, requirements};
@@ -23,14 +25,25 @@ impl View<'_> {
             Some(Outcome::Failed(why)) => {
                 let last = root.map(last_rejection).unwrap_or_default();
                 let suggestion = format!(
-                    "Tell the user. Nothing was merged; what was made is on `{}`. `{} retry {}` takes \
-                     it up again, `start_task` begins anew.",
-                    self.run.branch, self.codeteam, self.run.id
+                    "Tell the user. Nothing was merged; {}. `{} retry {}` takes it up again, \
+                     `start_task` begins anew.",
+                    self.made(),
+                    self.codeteam,
+                    self.run.id
                 );
                 self.escalated(why, root, &last, &suggestion)
             }
             Some(Outcome::Aborted(why)) => self.aborted(why),
             Some(Outcome::Cancelled) => self.aborted("it was stopped"),
+        }
+    }
+
+    /// Where what was made is, if anything was.
+    fn made(&self) -> String {
+        let branch = &self.run.branch;
+        match self.engine.repo.read_ref(&reference(branch)) {
+            Ok(Some(_)) => format!("what was made is on `{branch}`"),
+            _ => "nothing was submitted".to_owned(),
         }
     }
 
@@ -69,8 +82,10 @@ impl View<'_> {
             format!(" Approved by {}.", gates.join(", "))
         };
         let person = root.and_then(|f| f.accepted_by.as_ref());
+        let over = root.filter(|_| person.is_some());
+        let over = over.map(Frame::overruled).unwrap_or_default();
         let judged = match person {
-            Some(person) => format!("{person} took it over what is held against it"),
+            Some(person) => format!("{person} took it over {}", tell::names(&over)),
             None => "every gate has approved exactly this change".to_owned(),
         };
         let mut text = format!(
@@ -102,17 +117,20 @@ impl View<'_> {
             .with("git_branch", json!(self.branch()))
             .with("run_path", json!(self.path()))
             .with("accepted_by", json!(person))
+            .with("accepted_over", json!(over))
             .part("What was done", summary)
             .list("Files", files.iter().map(String::as_str))
             .part("Requirements", &requirements)
             .part("Details", &format!("{}/summary.md", self.path()))
     }
 
-    /// Where the commits are.
+    /// Where the commits are, and that the files are in the checkout already: it was made there.
     fn delivered(&self) -> String {
-        match &self.run.delivered {
+        let mut text = match &self.run.delivered {
             Some(Delivered::Forward { branch, .. }) => format!("It is on `{branch}`."),
-            Some(Delivered::Patch { file }) => format!("It is in the patch `{file}`."),
+            Some(Delivered::Patch { file }) => format!(
+                "It is in the patch `{file}`, which applies to the commit the task began on."
+            ),
             Some(Delivered::Left { why }) => {
                 format!("It is on `{}`, because {why}.", self.run.branch)
             }
@@ -120,7 +138,11 @@ impl View<'_> {
                 "It is on the branch `{}`; `{} merge {}` brings it to the user's.",
                 self.run.branch, self.codeteam, self.run.id
             ),
+        };
+        if self.run.hands == Hands::Session {
+            text.push_str(" The checkout has the change already.");
         }
+        text
     }
 
     /// The run's branch, if that is where its commits are.

@@ -113,7 +113,17 @@ fn from_the_first_question_to_the_commit() {
         "not theirs to move"
     );
     let summary = format!("{}/summary.md", done.value["run_path"].as_str().unwrap());
-    assert!(project.path(&summary).is_file(), "{summary}");
+    let summary = project.read(&summary);
+    let required = "## Requirements (from BA)\nAsked:\n- a reset\n- By mail or text?\n\
+        - When does it expire?\nThe user said: Mail, 24 hours\n";
+    assert!(summary.contains(required), "{summary}");
+    assert!(summary.contains("## Result: ✅ SUCCESS\n"), "{summary}");
+    let file = format!(
+        "{}/requirements.md",
+        done.value["run_path"].as_str().unwrap()
+    );
+    let file = project.read(&file);
+    assert!(file.contains("Mail, 24 hours"), "{file}");
 
     let status = client.status();
     assert_eq!(status.value["state"], "complete");

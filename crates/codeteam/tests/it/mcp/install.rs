@@ -1,6 +1,8 @@
 //! Registration with clients, as far as their files go; with the clients themselves it is tested in
 //! `codeteam-e2e`.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use serde_json::Value;
 
 use crate::project::Project;
@@ -90,4 +92,21 @@ fn a_client_that_is_not_there_is_named_with_what_to_do() {
         stderr.contains("claude mcp add --scope user codeteam -- "),
         "{stderr}"
     );
+}
+
+#[test]
+fn what_a_client_says_is_passed_on_without_colours() {
+    let project = Project::new();
+    let folder = project.home().join("bin");
+    std::fs::create_dir_all(&folder).unwrap();
+    let client = folder.join("gemini");
+    let script = "#!/bin/sh\nprintf '\\033[31mno such folder\\033[0m\\nat all\\n' >&2; exit 1\n";
+    std::fs::write(&client, script).unwrap();
+    std::fs::set_permissions(&client, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = project.codeteam(&["mcp", "install", "gemini", "--yes"]);
+    command.env("PATH", format!("{}:/usr/bin:/bin", folder.display()));
+    let output = command.output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("no such folder\n    at all"), "{stderr:?}");
+    assert!(!stderr.contains('\u{1b}'), "{stderr:?}");
 }

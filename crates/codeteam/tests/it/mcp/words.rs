@@ -225,3 +225,84 @@ fn a_configuration_that_was_edited_is_told_when_a_task_begins() {
         second.text
     );
 }
+
+#[test]
+fn rejections_are_counted_since_the_last_design_and_that_is_said() {
+    let project = project();
+    let client = Client::new(&project);
+    client.start();
+    client.submit(requirements());
+    client.submit(design());
+    let mut made = 0;
+    let mut reject = |times: usize| {
+        let mut last = None;
+        for _ in 0..times {
+            made += 1;
+            project.write("reset.txt", &format!("broken {made}\n"));
+            last = Some(client.submit(change()));
+        }
+        last.unwrap()
+    };
+    let offer = reject(3);
+    assert_eq!(offer.kind(), "task_rebound_offer", "{offer:?}");
+    let told = "rejected 3 times. Ask";
+    assert!(offer.text.contains(told), "{}", offer.text);
+    client.call("resume", json!({"input": "yes"}));
+    client.submit(design());
+    let offer = reject(3);
+    let told = "rejected 3 times since the last design, 6 times in all. Ask";
+    assert!(offer.text.contains(told), "{}", offer.text);
+    client.call("resume", json!({"input": "no"}));
+    let stuck = reject(2);
+    assert_eq!(stuck.kind(), "task_escalate", "{stuck:?}");
+    let told = "rejected in 5 rounds since a person last said to go on, 8 in all";
+    assert!(stuck.text.contains(told), "{}", stuck.text);
+}
+
+#[test]
+fn what_is_not_known_is_not_told_as_understood() {
+    let project = project();
+    let client = Client::new(&project);
+    client.start();
+    let empty = client.submit(json!({}));
+    assert!(empty.is_error, "{empty:?}");
+    let told = "missing field `confirmed_requirements`";
+    assert!(empty.text.contains(told), "{}", empty.text);
+    let blank = client.submit(json!({"confirmed_requirements": " "}));
+    let told = "`confirmed_requirements` must not be empty";
+    assert!(blank.text.contains(told), "{}", blank.text);
+    let paused = client.submit(json!({"questions": ["By mail?"]}));
+    assert_eq!(paused.kind(), "task_paused", "{paused:?}");
+    assert!(!paused.text.contains("Understood"), "{}", paused.text);
+    assert_eq!(paused.value["context"], "");
+}
+
+#[test]
+fn what_was_given_up_before_anything_was_made_is_on_no_branch() {
+    let project = project();
+    let client = Client::new(&project);
+    client.start();
+    client.submit(json!({"blocked": "nothing to ask"}));
+    let ended = client.call("resume", json!({"input": "fail"}));
+    assert!(
+        ended.text.contains("nothing was submitted"),
+        "{}",
+        ended.text
+    );
+    assert!(!ended.text.contains("is on `codeteam/"), "{}", ended.text);
+}
+
+#[test]
+fn a_task_that_nobody_leads_is_stopped_wherever_it_is_shown() {
+    let project = project();
+    let client = Client::new(&project);
+    let run = client.start().value["run"].as_str().unwrap().to_owned();
+    let shown = |args: &[&str]| project.run(args).expect(0).stdout;
+    assert!(shown(&["show"]).contains("status    running: "));
+    client.close();
+    for args in [&["status"][..], &["status", &run], &["show", &run]] {
+        let text = shown(args);
+        assert!(text.contains("stopped"), "{args:?}: {text}");
+        assert!(!text.contains("running"), "{args:?}: {text}");
+    }
+}
