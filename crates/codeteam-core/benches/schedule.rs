@@ -117,6 +117,7 @@ fn kernel(n: usize) -> (u128, u128) {
         rules: Vec::new(),
         templates: BTreeMap::new(),
         hands: codeteam_core::hands::Hands::default(),
+        basis: None,
         strategies: BTreeMap::new(),
         message: codeteam_core::message::Format::default(),
     }));

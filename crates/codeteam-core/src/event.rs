@@ -359,6 +359,21 @@ pub struct RunStarted {
     /// In whose hands it is.
     #[serde(default, skip_serializing_if = "Hands::is_workers")]
     pub hands: Hands,
+    /// What gates go by beside their checks, if a session begins it: it could change that while it is
+    /// judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub basis: Option<Basis>,
+}
+
+/// What gates go by beside their checks, as it was when the run began.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Basis {
+    /// What the configuration says of it. Nothing is decided by that here.
+    #[serde(default)]
+    pub config: serde_json::Value,
+    /// The files in no commit that work trees get a copy of: their paths, and hashes of what they hold.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub included: BTreeMap<String, String>,
 }
 
 /// What a session had in its checkout and had not submitted.

@@ -13,7 +13,7 @@ use rpds::RedBlackTreeMapSync;
 
 pub use self::fold::apply;
 use crate::budget::{self, Budget, Reservation};
-use crate::event::{Delivered, Outcome, Sandbox};
+use crate::event::{Basis, Delivered, Outcome, Sandbox};
 use crate::frame::{Children, Frame, Item, Tip};
 use crate::hands::Hands;
 use crate::ids::{
@@ -96,6 +96,8 @@ pub struct Run {
     pub hands: Hands,
     /// In whose hands it began.
     pub began_in: Hands,
+    /// What its gates go by beside their checks, if a session began it.
+    pub basis: Option<Arc<Basis>>,
     /// What became of its commits at its end.
     pub delivered: Option<Delivered>,
     /// How it ended, if it did.
@@ -172,6 +174,7 @@ impl Default for Run {
             message: Arc::default(),
             hands: Hands::default(),
             began_in: Hands::default(),
+            basis: None,
             delivered: None,
             outcome: None,
         }

@@ -60,6 +60,13 @@ pub enum Error {
     },
 }
 
+/// The hash of a file's content.
+pub(crate) fn hash_of(path: &Path) -> io::Result<String> {
+    let mut hash = blake3::Hasher::new();
+    io::copy(&mut File::open(path)?, &mut hash)?;
+    Ok(hash.finalize().to_hex().to_string())
+}
+
 /// A directory of bodies. Any number of threads and processes may share it.
 #[derive(Debug)]
 pub struct Bodies {

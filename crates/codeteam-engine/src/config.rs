@@ -1,6 +1,7 @@
 //! The configuration: what codeteam, the user, the project, the environment and the command line
 //! say, in this order. `layers` puts it together; this is what it means.
 
+mod grounds;
 pub mod keys;
 mod later;
 mod layers;
@@ -10,6 +11,7 @@ mod sections;
 mod shown;
 mod workers;
 
+pub use self::grounds::Grounds;
 pub use self::layers::{Layers, Origins};
 pub use self::sandbox::{Cache, CacheMode, Host, Sandbox, Setup, absolute};
 pub use self::schema::{Schema, schema};

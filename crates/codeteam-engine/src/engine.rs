@@ -22,7 +22,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use codeteam_core::event::{RunStarted, Sandbox};
+use codeteam_core::event::{Basis, RunStarted, Sandbox};
+use codeteam_core::frame::Tip;
 use codeteam_core::hands::Hands;
 use codeteam_core::ids::{Account, RunId, TaskId, Time, WorkerName};
 use codeteam_core::input::Decision;
@@ -34,7 +35,7 @@ use codeteam_core::{Event, Run, budget};
 
 use codeteam_context::redact::Redactor;
 
-use crate::bodies::Bodies;
+use crate::bodies::{self, Bodies};
 use crate::config::Config;
 use crate::driver;
 use crate::env::Env;
@@ -77,7 +78,8 @@ pub struct Engine {
     pub redactor: Redactor,
     /// The user's logins, to be lent to workers.
     pub logins: Logins,
-    launchers: Mutex<BTreeMap<Sandbox, Arc<dyn Launcher>>>,
+    /// By what confines, and by what the configuration says of that.
+    launchers: Mutex<BTreeMap<(Sandbox, String), Arc<dyn Launcher>>>,
     /// What CLIs have said of themselves while this process lives.
     probed: Mutex<BTreeMap<PathBuf, Probed>>,
 }
@@ -200,6 +202,10 @@ impl Engine {
         }
         // Before any name is taken: without it there is no run.
         let confinement = self.launcher(prepared.sandbox)?.describe().to_owned();
+        let basis = match prepared.hands {
+            Hands::Session => Some(self.basis(&prepared.base)?),
+            Hands::Workers => None,
+        };
         let run = self.new_id(&prepared.goal, at)?;
         let goes_through = |step: &Step| matches!(step.kind, StepKind::Each { .. });
         let workflow = &prepared.compiled.workflow;
@@ -250,7 +256,39 @@ impl Engine {
             templates: prepared.templates,
             strategies: prepared.strategies,
             hands: prepared.hands,
+            basis,
         })
+    }
+
+    /// What gates of a run that begins now go by beside their checks.
+    fn basis(&self, base: &Tip) -> Result<Basis, Error> {
+        let unknown = || git::Error::UnknownRevision {
+            rev: base.tree.0.clone(),
+        };
+        let tree = git::Oid::parse(&base.tree.0).ok_or_else(unknown)?;
+        let mut included = BTreeMap::new();
+        for file in self.repo.includes_at(&tree)? {
+            let path = self.repo.top_level().join(&file);
+            // Links are never brought along, and what cannot be named cannot be recorded.
+            let is_file = path.symlink_metadata().is_ok_and(|found| found.is_file());
+            if let Some(name) = file.to_str().filter(|_| is_file) {
+                let hash = bodies::hash_of(&path).map_err(|source| Error::Io {
+                    doing: "read",
+                    path,
+                    source,
+                })?;
+                included.insert(name.to_owned(), hash);
+            }
+        }
+        Ok(Basis {
+            config: serde_json::to_value(self.config.grounds()).unwrap_or_default(),
+            included,
+        })
+    }
+
+    /// The redactor, if this were all that looks like a secret and is none.
+    pub(crate) fn redactor_but(&self, allow: &[String]) -> Result<Redactor, Error> {
+        redactor_but(&self.env, &self.config, allow)
     }
 
     /// What other runs have told of the accounts of these workers.
@@ -410,6 +448,11 @@ impl Engine {
 
 /// Knows the user's own keys, and every key that looks like one.
 fn redactor(env: &Env, config: &Config) -> Result<Redactor, Error> {
+    redactor_but(env, config, &config.redaction.allow)
+}
+
+/// The same, if these are all that look like keys and are none.
+fn redactor_but(env: &Env, config: &Config, allow: &[String]) -> Result<Redactor, Error> {
     let secret = |name: &str| {
         let parts = ["TOKEN", "SECRET", "PASSWORD"];
         name.ends_with("KEY") || parts.iter().any(|part| name.contains(part))
@@ -421,7 +464,7 @@ fn redactor(env: &Env, config: &Config) -> Result<Redactor, Error> {
     let named = cloud.chain(servers).filter(|(name, _)| secret(name));
     let known = env.keys.secrets().map(str::to_owned);
     let known = known.chain(named.map(|(_, value)| value.clone()));
-    Ok(Redactor::new(known).allow(&config.redaction.allow)?)
+    Ok(Redactor::new(known).allow(allow)?)
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use codeteam_core::assignment::{Assignment, assignment};
-use codeteam_core::event::Sandbox;
+use codeteam_core::event::{Basis, Sandbox};
 use codeteam_core::frame::{Frame, FrameChange, Item, SlotState, Tip};
 use codeteam_core::hands::Hands;
 use codeteam_core::ids::{AttemptId, BodyId, PatchId, RunId, Time, Tree};
@@ -79,6 +79,8 @@ pub struct Job {
     pub in_session: bool,
     /// Whether a session has it now, and with it a shell in the repository.
     pub by_session: bool,
+    /// What the run's gates go by beside their checks, if a session began it.
+    pub basis: Option<Arc<Basis>>,
     /// What confines the run's workers and gates.
     pub sandbox: Sandbox,
     /// The context strategies that the run has pinned.
@@ -260,6 +262,12 @@ pub enum Error {
     /// A thread of codeteam's own panicked.
     #[error("a thread ended unexpectedly")]
     Panicked,
+    /// What was pinned of the configuration cannot be read.
+    #[error("what the run keeps of the configuration it began with cannot be read")]
+    Grounds(#[source] serde_json::Error),
+    /// What looks like a secret and is none.
+    #[error(transparent)]
+    Engine(#[from] Box<crate::engine::Error>),
     /// An id that is not one of git's.
     #[error("`{0}` is not an object of git")]
     NotAnObject(String),
@@ -351,6 +359,7 @@ fn job_of(run: &Run, frame: &Frame, id: AttemptId, what: What) -> Job {
             .unwrap_or_default(),
         in_session: run.began_in == Hands::Session,
         by_session: run.hands == Hands::Session,
+        basis: run.basis.clone(),
         audit: artifacts::is_audited(run),
         sandbox: run.sandbox,
         templates: Arc::clone(&run.templates),

@@ -282,6 +282,22 @@ impl Workspace {
         Ok(self.collector.diff(from, to)?)
     }
 
+    /// The first file that is not what `tree` says, where the work tree was just made from it; an empty
+    /// path if the tree itself is not. See [`PrivateDir::untrue`].
+    pub fn untrue(&self, tree: &Oid) -> Result<Option<PathBuf>, Error> {
+        Ok(self.collector.untrue(tree)?)
+    }
+
+    /// Whether the objects of a tree and of its folders are what their names say.
+    pub fn is_true(&self, tree: &Oid) -> Result<bool, Error> {
+        Ok(self.collector.is_true(tree)?)
+    }
+
+    /// The first of these contents that is not what its name says.
+    pub fn untrue_blob(&self, blobs: &BTreeMap<Oid, Vec<u8>>) -> Result<Option<Oid>, Error> {
+        Ok(self.collector.untrue_blob(blobs)?)
+    }
+
     /// Which files differ between two trees, without a patch. One process.
     pub fn differing(&self, from: &Oid, to: &Oid) -> Result<Vec<Changed>, Error> {
         Ok(self.collector.differing(from, to)?)

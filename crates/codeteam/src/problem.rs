@@ -423,15 +423,31 @@ impl From<Halt> for Problem {
     fn from(halt: Halt) -> Self {
         let problem = Self::environment(halt.to_string());
         match halt {
-            Halt::SetUp { refused, .. } => {
+            Halt::SetUp {
+                refused, pinned, ..
+            } => {
                 let problem = match refused.join(", ") {
                     hosts if hosts.is_empty() => problem,
                     hosts => problem.hint(format!(
                         "it was refused {hosts}; name what it may reach under `sandbox.registries`"
                     )),
                 };
+                if pinned {
+                    return problem.hint(
+                        "the run keeps to the configuration it began with, as a session could change it: mend `setup` in `.codeteam/config.yml`, end the run (`codeteam abort`) and begin the task again",
+                    );
+                }
                 problem.hint("mend `setup` in `.codeteam/config.yml`, then `codeteam resume`")
             }
+            Halt::Included { file } => problem
+                .hint(format!(
+                    "put `{}` back as it was, then `codeteam resume`",
+                    file.display()
+                ))
+                .hint("to have it as it is now, end the run (`codeteam abort`) and begin the task again"),
+            Halt::FalseObject { .. } => problem.hint(
+                "`git fsck` names the object; remove it, have git write it again (`git hash-object -w FILE`), then `codeteam resume`",
+            ),
             Halt::NoSandbox(missing) => no_sandbox(&missing)
                 .hint("then `codeteam resume`; everything acknowledged is kept"),
             Halt::DiskFull { .. } => {

@@ -123,6 +123,7 @@ impl<'a> World<'a> {
             accounts: BTreeMap::new(),
             resting: BTreeMap::new(),
             hands: crate::hands::Hands::default(),
+            basis: None,
         }
     }
 

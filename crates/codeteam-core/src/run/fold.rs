@@ -424,6 +424,7 @@ fn begin(run: &mut Run, started: &RunStarted) {
     run.message = Arc::new(started.message.clone());
     run.hands = started.hands;
     run.began_in = started.hands;
+    run.basis = started.basis.clone().map(Arc::new);
     for (account, until) in &started.resting {
         run.parks.park(account, *until);
     }

@@ -110,6 +110,7 @@ impl Start {
             rules: Vec::new(),
             templates: std::collections::BTreeMap::new(),
             hands: self.hands,
+            basis: None,
         })
     }
 }

@@ -10,10 +10,10 @@ use codeteam_sandbox::policy::MIB;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, IntoDeserializer as _, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// How workers and gates are confined: the name of a backend, or all of it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Sandbox {
     /// What confines, if it is said.
     pub backend: Option<Backend>,
@@ -35,7 +35,7 @@ pub struct Sandbox {
 }
 
 /// A host that may be reached.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Host {
     /// `name` or `name:port`.
     pub host: String,
@@ -44,7 +44,7 @@ pub struct Host {
 }
 
 /// A cache of the user's.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cache {
     /// Where it is. Below the user's home it appears at the same place of the private home.
@@ -55,7 +55,7 @@ pub struct Cache {
 }
 
 /// What may be done with a cache.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CacheMode {
     /// Reading.
@@ -66,7 +66,7 @@ pub enum CacheMode {
 }
 
 /// How much a command may take.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
     /// Memory of all its processes, in megabytes; 8192 if left out.
@@ -83,7 +83,7 @@ pub struct Limits {
 }
 
 /// What makes a fresh worktree ready for work.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Setup {
     /// The command, for `sh -c`.

@@ -7,6 +7,7 @@ use codeteam_core::event::Sandbox;
 use codeteam_core::ids::RunId;
 
 use super::Engine;
+use crate::config;
 use crate::confine::{self, Confinement, Missing};
 use crate::process::{Disk, Launcher, MARK, Unconfined};
 use crate::workspace::{self, Workspace};
@@ -17,17 +18,27 @@ const DISK_MB: u64 = 20 << 10;
 impl Engine {
     /// What confines workers and gates, found to work the first time it is asked for.
     pub fn launcher(&self, sandbox: Sandbox) -> Result<Arc<dyn Launcher>, Missing> {
+        self.launcher_by(sandbox, &self.config.sandbox)
+    }
+
+    /// The same, if this is what the configuration says of it.
+    pub(crate) fn launcher_by(
+        &self,
+        sandbox: Sandbox,
+        config: &config::Sandbox,
+    ) -> Result<Arc<dyn Launcher>, Missing> {
+        let key = (sandbox, format!("{config:?}"));
         let mut known = self
             .launchers
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(launcher) = known.get(&sandbox) {
+        if let Some(launcher) = known.get(&key) {
             return Ok(Arc::clone(launcher));
         }
         let confinement = Confinement::find(
             sandbox,
             &self.env,
-            &self.config.sandbox,
+            config,
             &self.codeteam,
             &self.workspaces.join(".sandbox"),
         )?;
@@ -35,7 +46,7 @@ impl Engine {
             Some(confinement) => Arc::new(confinement),
             None => Arc::new(self.unconfined()),
         };
-        known.insert(sandbox, Arc::clone(&launcher));
+        known.insert(key, Arc::clone(&launcher));
         Ok(launcher)
     }
 
@@ -62,8 +73,8 @@ impl Engine {
     }
 
     /// How much a command in a workspace may leave there.
-    pub(crate) fn disk(&self, workspace: &Workspace) -> Disk {
-        let megabytes = self.config.sandbox.limits.disk_mb;
+    pub(crate) fn disk(workspace: &Workspace, config: &config::Sandbox) -> Disk {
+        let megabytes = config.limits.disk_mb;
         Disk {
             folders: vec![workspace.tree_dir(), workspace.git_dir()],
             bytes: megabytes.unwrap_or(DISK_MB).saturating_mul(1 << 20),

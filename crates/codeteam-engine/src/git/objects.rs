@@ -195,7 +195,7 @@ pub(super) fn all_files(git: &Git, call: Call, tree: &Oid) -> Result<Vec<TreeFil
 
 /// How many blobs one process is asked for: so many ids fit into a pipe. Git answers while it reads,
 /// so that with more both sides could wait for each other.
-const ASKED: usize = 1_000;
+pub(super) const ASKED: usize = 1_000;
 
 /// The contents of blobs, with a call that says in which repository.
 pub(super) fn blobs(git: &Git, call: &Call, ids: &[&Oid]) -> Result<BTreeMap<Oid, Vec<u8>>, Error> {

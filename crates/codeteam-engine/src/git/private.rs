@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -289,6 +289,110 @@ impl PrivateDir {
         made
     }
 
+    /// The first file of the work tree whose bytes are not what `tree` names, where the index is `tree`;
+    /// an empty path if a tree itself is not. An object is not believed to be what its name says: whoever
+    /// can write to the repository can write anything under any name. Two processes, and one more for
+    /// each thousand files; a work tree that nobody has been in.
+    pub fn untrue(&self, tree: &Oid) -> Result<Option<PathBuf>, Error> {
+        let entries = self.index()?.unwrap_or_default();
+        let plain = |entry: &&IndexEntry| matches!(entry.mode, 0o100_644 | 0o100_755);
+        let files: Vec<&IndexEntry> = entries.iter().filter(plain).collect();
+        let links: Vec<&IndexEntry> = entries.iter().filter(|e| e.mode == 0o120_000).collect();
+        let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
+        let mut found = self.hashes(&paths)?;
+        // Git would hash what a link leads to.
+        let mut says = Vec::new();
+        for link in &links {
+            let path = self.work_tree.join(&link.path);
+            let read = std::fs::read_link(&path).map_err(|source| Error::Io {
+                operation: "read",
+                path,
+                source,
+            });
+            says.push(read?.into_os_string().into_vec());
+        }
+        let beside = self.git_dir.join("links");
+        let laid = lay_out(says.iter().map(Vec::as_slice), &beside);
+        let hashed = laid.and_then(|files| self.hashes(&files));
+        let _ = std::fs::remove_dir_all(&beside);
+        found.extend(hashed?);
+        let mut claimed = files.into_iter().chain(links).zip(&found);
+        if let Some((entry, _)) = claimed.find(|(entry, found)| hex(&entry.id) != found.as_str()) {
+            return Ok(Some(entry.path.clone()));
+        }
+        let mut listed = Vec::new();
+        for entry in &entries {
+            listed.extend_from_slice(format!("{:o} {}\t", entry.mode, hex(&entry.id)).as_bytes());
+            listed.extend_from_slice(entry.path.as_os_str().as_bytes());
+            listed.push(0);
+        }
+        Ok((self.tree_by(listed)? != *tree).then(PathBuf::new))
+    }
+
+    /// Whether the objects of a tree and of all folders in it are what their names say; those of files are
+    /// not looked at. Three processes.
+    pub fn is_true(&self, tree: &Oid) -> Result<bool, Error> {
+        let call = self.call().args(["ls-tree", "-r", "-z", "--full-tree"]);
+        let call = call.arg(tree);
+        let output = self.git.attempt(&call)?;
+        if output.status.success() {
+            return Ok(self.tree_by(output.stdout)? == *tree);
+        }
+        // Git itself looks at the first, and at no other.
+        if output.stderr.contains("hash mismatch") {
+            return Ok(false);
+        }
+        Err(call.failed(output))
+    }
+
+    /// The first of these contents that is not what its name says. One process for a thousand.
+    pub fn untrue_blob(&self, blobs: &BTreeMap<Oid, Vec<u8>>) -> Result<Option<Oid>, Error> {
+        let beside = self.git_dir.join("blobs");
+        let laid = lay_out(blobs.values().map(Vec::as_slice), &beside);
+        let found = laid.and_then(|files| self.hashes(&files));
+        let _ = std::fs::remove_dir_all(&beside);
+        let found = found?;
+        let mut claimed = blobs.keys().zip(&found);
+        let wrong = claimed.find(|(id, found)| id.as_str() != found.as_str());
+        Ok(wrong.map(|(id, _)| id.clone()))
+    }
+
+    /// The tree of entries as `ls-tree` or an index have them, by an index that has read no tree, so that
+    /// it remembers none. Two processes.
+    fn tree_by(&self, lines: Vec<u8>) -> Result<Oid, Error> {
+        let index = self.git_dir.join("index.true");
+        let call = || self.call().env("GIT_INDEX_FILE", &index);
+        let update = call().args(["update-index", "-z", "--add", "--index-info"]);
+        let made = self.git.run(&update.stdin(lines)).and_then(|_| {
+            let write = call().args(["write-tree", "--missing-ok"]);
+            oid(&self.git.run(&write)?).ok_or_else(|| write.unexpected("no object id"))
+        });
+        let _ = std::fs::remove_file(&index);
+        made
+    }
+
+    /// What git would call the contents of files, as they are.
+    fn hashes(&self, files: &[PathBuf]) -> Result<Vec<String>, Error> {
+        let mut all = Vec::with_capacity(files.len());
+        for files in files.chunks(objects::ASKED) {
+            let mut names = Vec::new();
+            for file in files {
+                names.extend(quoted(file.as_os_str().as_bytes()));
+                names.push(b'\n');
+            }
+            let call = self.call().work_tree(&self.work_tree);
+            let call = call.args(["hash-object", "--no-filters", "--stdin-paths"]);
+            let call = call.stdin(names);
+            let output = self.git.run(&call)?;
+            let before = all.len();
+            all.extend(String::from_utf8_lossy(&output).lines().map(str::to_owned));
+            if all.len() != before + files.len() {
+                return Err(call.unexpected("too few object ids"));
+            }
+        }
+        Ok(all)
+    }
+
     /// What the index tracks, or `None` if there is none, or a broken one.
     /// No process.
     ///
@@ -364,6 +468,48 @@ impl PrivateDir {
         }
         call.confined(Arc::clone(launcher), view)
     }
+}
+
+/// Files of these contents, in their order.
+fn lay_out<'a>(
+    contents: impl Iterator<Item = &'a [u8]>,
+    folder: &Path,
+) -> Result<Vec<PathBuf>, Error> {
+    let failed = |source| Error::Io {
+        operation: "write into",
+        path: folder.to_owned(),
+        source,
+    };
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    let mut files = Vec::new();
+    for (at, content) in contents.enumerate() {
+        let file = folder.join(at.to_string());
+        std::fs::write(&file, content).map_err(failed)?;
+        files.push(file);
+    }
+    Ok(files)
+}
+
+fn hex(id: &[u8]) -> String {
+    use std::fmt::Write as _;
+    id.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// A name on a line of its own, as git reads it.
+fn quoted(name: &[u8]) -> Vec<u8> {
+    let mut line = vec![b'"'];
+    for &byte in name {
+        if byte < b' ' || matches!(byte, b'"' | b'\\') {
+            line.extend(format!("\\{byte:03o}").into_bytes());
+        } else {
+            line.push(byte);
+        }
+    }
+    line.push(b'"');
+    line
 }
 
 /// The pathspec that leaves exactly this path out.

@@ -198,7 +198,35 @@ impl Repo {
         }
         let mut exclude = OsString::from("--exclude-from=");
         exclude.push(&patterns);
-        let named = self.untracked(&["--ignored".into(), exclude])?;
+        self.ignored_by(vec![exclude])
+    }
+
+    /// The same, by the `.worktreeinclude` of a tree.
+    pub fn includes_at(&self, tree: &Oid) -> Result<Vec<PathBuf>, Error> {
+        let patterns = self.cat_file(tree, Path::new(".worktreeinclude"))?;
+        let patterns = patterns.unwrap_or_default();
+        // As git reads such a file.
+        let patterns = patterns
+            .split(|&byte| byte == b'\n')
+            .map(<[u8]>::trim_ascii_end);
+        let patterns = patterns.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
+        let excludes: Vec<OsString> = patterns
+            .map(|line| {
+                let mut exclude = OsString::from("--exclude=");
+                exclude.push(path(line));
+                exclude
+            })
+            .collect();
+        if excludes.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.ignored_by(excludes)
+    }
+
+    /// The untracked files that match patterns and that git ignores.
+    fn ignored_by(&self, mut patterns: Vec<OsString>) -> Result<Vec<PathBuf>, Error> {
+        patterns.insert(0, "--ignored".into());
+        let named = self.untracked(&patterns)?;
         if named.is_empty() {
             return Ok(Vec::new());
         }

@@ -16,7 +16,7 @@ use crate::process::View;
 /// Shows the configured caches. One that the user does not have is left out.
 pub(super) fn show(view: &mut View, job: &Job, engine: &Engine) -> Result<(), Error> {
     let home = engine.env.home.as_deref();
-    for cache in &engine.config.sandbox.caches {
+    for cache in &job.grounds(engine)?.sandbox.caches {
         let found = absolute(&cache.path, home).and_then(|path| path.canonicalize().ok());
         let Some(path) = found else {
             continue;

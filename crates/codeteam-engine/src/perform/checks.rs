@@ -155,6 +155,7 @@ fn run(
     timeout_ms: u64,
 ) -> Result<Ended, Error> {
     let Look { job, context, .. } = look;
+    let sandbox = &job.grounds(context.engine)?.sandbox;
     let mut view = view::of(workspace, Access::Writable)?;
     caches::show(&mut view, job, context.engine)?;
     let shell = Shell {
@@ -163,7 +164,7 @@ fn run(
         view,
         launcher: &*job.launcher(context.engine)?,
         profile: Profile::Executor,
-        disk: Some(context.engine.disk(workspace)),
+        disk: Some(Engine::disk(workspace, sandbox)),
     };
     let (exit, output) = shell.run(job, &limits(timeout_ms), context)?;
     let how = how_it_ended(&exit, timeout_ms);

@@ -56,6 +56,23 @@ pub enum Halt {
         output: String,
         /// Hosts that it asked for and may not reach.
         refused: Vec<String>,
+        /// Whether the run keeps to what was configured when it began.
+        pinned: bool,
+    },
+    /// In a session: a file in no commit would decide what the checks find.
+    #[error(
+        "`{}`, which `.worktreeinclude` names, is not what it was when the run began, and is in no \
+         commit: the checks cannot use it", file.display()
+    )]
+    Included {
+        /// The file.
+        file: PathBuf,
+    },
+    /// In a session: the checks would see other bytes than the commit means.
+    #[error("the repository's object for {what} is not what its name says")]
+    FalseObject {
+        /// The file, or the tree.
+        what: String,
     },
     /// Nothing may run, because nothing can be confined.
     #[error("workers and gates cannot be confined here")]

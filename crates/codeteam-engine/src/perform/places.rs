@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use codeteam_core::frame::Tip;
 use codeteam_core::ids::Tree;
+use serde::Deserialize as _;
 
 use super::{Error, Halt, Job, What, oid};
+use crate::config::Grounds;
 use crate::engine::Engine;
 use crate::git;
 use crate::process::Launcher;
@@ -80,10 +82,16 @@ impl Job {
         let own = self.frame_workspace(engine)?;
         let workspace = self.open(engine, &name)?.borrowing(&own);
         let (wanted, base) = (oid(&tree.0)?, oid(&self.base.commit.0)?);
-        if !engine.config.verification.keep_worktree {
+        if !self.grounds(engine)?.keep_worktree {
             workspace.remove()?;
         }
         workspace.prepare(&wanted, &base, Ignored::Keep)?;
+        self.refuse_false(&workspace, &wanted)?;
+        // What the change is told by.
+        let from = oid(&self.base.tree.0)?;
+        if self.in_session && !workspace.is_true(&from)? {
+            return Err(false_folder(&from).into());
+        }
         Ok(workspace)
     }
 
@@ -97,11 +105,37 @@ impl Job {
         let name = format!("{}@trial", workspace_name(&self.id.frame));
         let own = self.frame_workspace(engine)?;
         let workspace = self.open(engine, &name)?.borrowing(&own).borrowing(gate);
-        if !engine.config.verification.keep_worktree {
+        if !self.grounds(engine)?.keep_worktree {
             workspace.remove()?;
         }
         workspace.prepare(tree, &oid(&self.base.commit.0)?, Ignored::Keep)?;
+        self.refuse_false(&workspace, tree)?;
         Ok(workspace)
+    }
+
+    /// Refuses a work tree for checks that is not what its tree's name means, where a session has had
+    /// the repository's objects to write to.
+    fn refuse_false(&self, workspace: &Workspace, tree: &git::Oid) -> Result<(), Error> {
+        if !self.in_session {
+            return Ok(());
+        }
+        Err(match workspace.untrue(tree)? {
+            None => return Ok(()),
+            Some(file) if file.as_os_str().is_empty() => false_folder(tree),
+            Some(file) => Halt::FalseObject {
+                what: format!("`{}`", file.display()),
+            },
+        }
+        .into())
+    }
+
+    /// What the run's gates go by beside their checks: what is configured, or was when a session began
+    /// it.
+    pub(super) fn grounds(&self, engine: &Engine) -> Result<Grounds, Error> {
+        match &self.basis {
+            None => Ok(engine.config.grounds()),
+            Some(basis) => Grounds::deserialize(&basis.config).map_err(Error::Grounds),
+        }
     }
 
     /// Whether nothing has been committed to the run's branch yet.
@@ -117,13 +151,20 @@ impl Job {
     }
 
     /// What confines what this job runs.
-    pub(super) fn launcher(&self, engine: &Engine) -> Result<Arc<dyn Launcher>, Halt> {
-        engine.launcher(self.sandbox).map_err(Halt::NoSandbox)
+    pub(super) fn launcher(&self, engine: &Engine) -> Result<Arc<dyn Launcher>, Error> {
+        let found = engine.launcher_by(self.sandbox, &self.grounds(engine)?.sandbox);
+        Ok(found.map_err(Halt::NoSandbox)?)
     }
 
     /// The mark of every process this job starts.
     pub(super) fn mark(&self, engine: &Engine) -> String {
         format!("{}/{}", engine.mark_of(&self.run), self.id.fence)
+    }
+}
+
+fn false_folder(tree: &git::Oid) -> Halt {
+    Halt::FalseObject {
+        what: format!("a folder of the tree {tree}"),
     }
 }
 

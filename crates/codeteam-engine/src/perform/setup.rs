@@ -8,7 +8,8 @@ use codeteam_sandbox::Access;
 
 use super::checks::{Shell, how_it_ended, summary};
 use super::{Context, Error, Halt, Job, caches, now, reach, view};
-use crate::config::Setup;
+use crate::config::{Grounds, Setup};
+use crate::engine::Engine;
 use crate::process::{Account, Limits, Profile, Status};
 use crate::workspace::Workspace;
 
@@ -18,16 +19,23 @@ const TIMEOUT_SECONDS: u64 = 30 * 60;
 /// Makes a worktree ready, if it is not. What was done is noted beside it, and forgotten when it is
 /// made anew.
 pub(super) fn ready(job: &Job, workspace: &Workspace, context: &Context<'_>) -> Result<(), Error> {
-    let config = &context.engine.config;
-    let wanted = key(config.setup.as_ref(), workspace)?;
+    let engine = context.engine;
+    let grounds = job.grounds(engine)?;
+    let wanted = key(grounds.setup.as_ref(), workspace)?;
     if workspace.is_set_up(&wanted)? {
         return Ok(());
     }
-    let files = context.engine.repo.worktree_includes()?;
-    let top_level = context.engine.repo.top_level();
-    workspace.include(top_level, &files)?;
-    if let Some(setup) = &config.setup {
-        run(job, setup, workspace, context)?;
+    let top_level = engine.repo.top_level();
+    match &job.basis {
+        None => workspace.include(top_level, &engine.repo.worktree_includes()?)?,
+        Some(basis) => {
+            if let Some(file) = workspace.include_recorded(top_level, &basis.included)? {
+                return Err(Halt::Included { file }.into());
+            }
+        }
+    }
+    if let Some(setup) = &grounds.setup {
+        run(job, setup, &grounds, workspace, context)?;
     }
     Ok(workspace.set_up(&wanted)?)
 }
@@ -35,6 +43,7 @@ pub(super) fn ready(job: &Job, workspace: &Workspace, context: &Context<'_>) -> 
 fn run(
     job: &Job,
     setup: &Setup,
+    grounds: &Grounds,
     workspace: &Workspace,
     context: &Context<'_>,
 ) -> Result<(), Error> {
@@ -43,7 +52,7 @@ fn run(
     let account = Account::default();
     let mut view = view::of(workspace, Access::Writable)?;
     caches::show(&mut view, job, engine)?;
-    let registries = &engine.config.sandbox.registries;
+    let registries = &grounds.sandbox.registries;
     view.network = Some(reach::network(engine, registries, account.clone())?);
     let seconds = setup.timeout_seconds.unwrap_or(TIMEOUT_SECONDS);
     let limits = Limits {
@@ -59,7 +68,7 @@ fn run(
         view,
         launcher: &*job.launcher(engine)?,
         profile: Profile::Setup,
-        disk: Some(engine.disk(workspace)),
+        disk: Some(Engine::disk(workspace, &grounds.sandbox)),
     };
     let (exit, output) = shell.run(job, &limits, context)?;
     let hosts = account.hosts();
@@ -83,6 +92,7 @@ fn run(
             command: setup.command.clone(),
             output: summary(&output.tail, &how_it_ended(&exit, seconds * 1_000)),
             refused,
+            pinned: job.basis.is_some(),
         })),
     }
 }

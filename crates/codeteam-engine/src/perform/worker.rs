@@ -381,7 +381,7 @@ impl<'a> Errand<'a> {
             cwd: workspace.tree_dir(),
             env: Engine::child_env(&job.mark(engine), env),
             view,
-            disk: Some(engine.disk(workspace)),
+            disk: Some(Engine::disk(workspace, &engine.config.sandbox)),
             brief: false,
         })
     }

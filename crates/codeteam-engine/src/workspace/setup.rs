@@ -1,11 +1,13 @@
 //! What a work tree has that git does not: files of the user's, and the results of setting it up.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 use super::{Error, Workspace, files};
+use crate::bodies;
 use crate::git::IndexEntry;
 
 impl Workspace {
@@ -22,17 +24,51 @@ impl Workspace {
     /// Copies files of the user's checkout into the work tree. They are never collected, whatever
     /// becomes of the rules by which git ignores them.
     pub fn include(&self, checkout: &Path, names: &[PathBuf]) -> Result<(), Error> {
+        self.note_included(names)?;
+        for name in names {
+            self.copy_in(&checkout.join(name), name)?;
+        }
+        Ok(())
+    }
+
+    /// The same for files that must hold what was recorded of them. One that does not is not there
+    /// afterwards, and is what is returned.
+    pub fn include_recorded(
+        &self,
+        checkout: &Path,
+        recorded: &BTreeMap<String, String>,
+    ) -> Result<Option<PathBuf>, Error> {
+        let names: Vec<PathBuf> = recorded.keys().map(PathBuf::from).collect();
+        self.note_included(&names)?;
+        for (name, hash) in names.into_iter().zip(recorded.values()) {
+            let target = self.tree_dir().join(&name);
+            // What the tree has at its place is judged with the tree.
+            let was_there = target.symlink_metadata().is_ok();
+            if was_there {
+                continue;
+            }
+            self.copy_in(&checkout.join(&name), &name)?;
+            // The copy, for the file itself may change meanwhile.
+            let found = match bodies::hash_of(&target) {
+                Err(error) if error.kind() == ErrorKind::NotFound => None,
+                found => Some(found.map_err(files::io("read", &target))?),
+            };
+            if found.as_ref() != Some(hash) {
+                files::remove_file(&target)?;
+                return Ok(Some(name));
+            }
+        }
+        Ok(None)
+    }
+
+    fn note_included(&self, names: &[PathBuf]) -> Result<(), Error> {
         let mut list = Vec::new();
         for name in names {
             list.extend_from_slice(name.as_os_str().as_bytes());
             list.push(0);
         }
         // First, so that there is no moment in which one could be collected.
-        files::replace(&self.directory.join("included"), &list)?;
-        for name in names {
-            self.copy_in(&checkout.join(name), name)?;
-        }
-        Ok(())
+        files::replace(&self.directory.join("included"), &list)
     }
 
     /// The tracked files, as the work tree was prepared or collected. No process, and nothing that a

@@ -204,6 +204,7 @@ fn gate(bench: &Bench, command: &str) -> String {
         timeout_ms: 60_000,
     };
     let job = Job {
+        basis: None,
         strategies: std::sync::Arc::default(),
         id,
         run: "run".into(),

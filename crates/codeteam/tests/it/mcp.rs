@@ -9,6 +9,7 @@ mod branches;
 mod client;
 mod deaths;
 mod example;
+mod gate;
 mod hostile;
 mod http;
 mod install;

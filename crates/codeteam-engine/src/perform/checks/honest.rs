@@ -75,6 +75,10 @@ impl Gate<'_> {
     pub(super) fn honest(&self, rule: Rule) -> Result<Found, Error> {
         let engine = self.look.context.engine;
         let change = self.look.change()?;
+        let grounds = self.look.job.grounds(engine)?;
+        let is_other = grounds.not_secret != engine.config.redaction.allow;
+        let own = is_other.then(|| engine.redactor_but(&grounds.not_secret));
+        let own = own.transpose().map_err(Box::new)?;
         let pinned = self.checks.iter().find_map(|check| match &check.what {
             CheckKind::Proved(proof) => Some(&proof.tests),
             _ => None,
@@ -85,10 +89,10 @@ impl Gate<'_> {
         let commands: Vec<String> = self.checks.iter().flat_map(|c| commands(&c.what)).collect();
         let subject = Subject {
             change,
-            tests: Tests(pinned.unwrap_or(&engine.config.verification.test_paths)),
+            tests: Tests(pinned.unwrap_or(&grounds.test_paths)),
             files: &self.about.files,
             commands: &commands,
-            redactor: &engine.redactor,
+            redactor: own.as_ref().unwrap_or(&engine.redactor),
             go_on: &go_on,
         };
         Ok(match rule {

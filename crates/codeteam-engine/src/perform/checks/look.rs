@@ -12,7 +12,7 @@ use codeteam_context::language::Language;
 use codeteam_core::ids::Tree;
 
 use crate::git::{Changed, Oid, Placed};
-use crate::perform::{Context, Error, Job, oid};
+use crate::perform::{Context, Error, Halt, Job, oid};
 use crate::verify::change::{LONGEST, MOST};
 use crate::verify::{Change, Found, Side, cycles};
 use crate::workspace::Workspace;
@@ -64,7 +64,8 @@ impl<'a> Look<'a> {
             return Ok(change);
         }
         let (base, tree) = self.ends()?;
-        let change = read(self.workspace, &base, &tree, self.files()?)?;
+        let is_doubted = self.job.in_session;
+        let change = read(self.workspace, &base, &tree, self.files()?, is_doubted)?;
         Ok(self.change.get_or_init(|| change))
     }
 
@@ -147,12 +148,13 @@ impl<'a> Look<'a> {
 
 /// The texts at both ends of a difference, and the lines that came and went. Nothing is read before it
 /// is known how long it is: what is too long, or more than is looked at in one change, is left alone and
-/// is said to be so.
+/// is said to be so. In a session no object is believed to be what its name says.
 fn read(
     workspace: &Workspace,
     base: &Oid,
     tree: &Oid,
     changed: &[Changed],
+    is_doubted: bool,
 ) -> Result<Change, Error> {
     let all: Vec<&Oid> = changed.iter().flat_map(ends).flatten().collect();
     let sizes = workspace.sizes(&all)?;
@@ -166,6 +168,12 @@ fn read(
         .collect();
     let wanted: Vec<&Oid> = read.iter().flat_map(|file| ends(file)).flatten().collect();
     let texts = workspace.blobs(&wanted)?;
+    if is_doubted && let Some(id) = workspace.untrue_blob(&texts)? {
+        let file = changed.iter().find(|file| ends(file).contains(&Some(&id)));
+        let file = file.map(|file| file.path.display().to_string());
+        let what = format!("`{}`", file.unwrap_or_default());
+        return Err(Halt::FalseObject { what }.into());
+    }
     let fits = |lengths: &[u64; 2]| lengths.iter().all(|length| *length <= LONGEST as u64);
     let lines = if lengths.iter().filter(|l| fits(l)).count() == read.len() {
         workspace.lines(base, tree, LONGEST)?

@@ -234,7 +234,7 @@ impl Gate<'_> {
                 break;
             }
         }
-        if !engine.config.verification.keep_worktree {
+        if !look.job.grounds(engine)?.keep_worktree {
             workspace.remove()?;
         }
         Ok(trial)

@@ -1,0 +1,35 @@
+//! What gates go by beside their checks. A run that a session begins keeps it as it was then: the files of
+//! the configuration are the session's to write.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Config, Sandbox, Setup};
+
+/// What gates go by beside their checks, which workflows carry themselves.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Grounds {
+    /// What makes a fresh worktree ready.
+    pub setup: Option<Setup>,
+    /// How they are confined, and what they are shown.
+    pub sandbox: Sandbox,
+    /// Whether they find what was built for earlier trees.
+    pub keep_worktree: bool,
+    /// Files of these patterns are tests.
+    pub test_paths: Vec<String>,
+    /// What looks like a secret and is none.
+    pub not_secret: Vec<String>,
+}
+
+impl Config {
+    /// What gates go by now.
+    pub(crate) fn grounds(&self) -> Grounds {
+        Grounds {
+            setup: self.setup.clone(),
+            sandbox: self.sandbox.clone(),
+            keep_worktree: self.verification.keep_worktree,
+            test_paths: self.verification.test_paths.clone(),
+            not_secret: self.redaction.allow.clone(),
+        }
+    }
+}
