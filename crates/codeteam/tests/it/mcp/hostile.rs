@@ -95,7 +95,7 @@ fn the_files_of_a_large_repository_are_not_held() {
     let read = begun["context"].as_array().unwrap();
     assert!(read.contains(&json!("notes/7.md")), "{begun}");
     let grown = memory(raw.child.id()).saturating_sub(before);
-    assert!(grown < 8 << 10, "{grown} kB for 14 MB of notes");
+    assert!(grown < 4 << 10, "{grown} kB for 14 MB of notes");
 }
 
 #[test]
