@@ -102,7 +102,7 @@ impl<'f> Sketches<'f> {
         let new = !unread.is_empty() || same.len() != known.len();
         // What is known already moves over: two of everything would be much.
         let mut known = known.into_iter().enumerate();
-        let same = same.into_iter().flat_map(|(at, place)| {
+        let same = same.into_iter().filter_map(|(at, place)| {
             let found = known.find(|(known, _)| Some(*known) == place);
             found.map(|(_, entry)| (at, entry))
         });

@@ -18,6 +18,9 @@ use crate::workspace::Workspace;
 /// A plain file that is read, not a link.
 const PLAIN: [u32; 2] = [0o100_644, 0o100_755];
 
+/// A file's path, and its text.
+type Text = (String, String);
+
 /// What a gate judges.
 pub(super) struct Look<'a> {
     pub(super) job: &'a Job,
@@ -75,7 +78,7 @@ impl<'a> Look<'a> {
     pub(super) fn texts(
         &self,
         wanted: impl Fn(&str) -> bool,
-    ) -> Result<(impl Iterator<Item = Result<(String, String), Error>>, usize), Error> {
+    ) -> Result<(impl Iterator<Item = Result<Text, Error>>, usize), Error> {
         let all = self.workspace.files_of(&oid(&self.tree.0)?)?.into_iter();
         let all: Vec<_> = all
             .filter_map(|file| Some((file.path.to_str()?.to_owned(), file.id, file.bytes)))
