@@ -2,6 +2,8 @@
 
 use std::{fmt, io};
 
+use serde::{Deserialize, Serialize};
+
 /// A file's name and size.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct File {
@@ -13,16 +15,35 @@ pub struct File {
     pub stamp: Option<Stamp>,
 }
 
-/// What the system says of a file's content. Two equal stamps mean the same content, if the younger
-/// of the file's times is safely past.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Stamp {
-    /// When its content was changed last, in nanoseconds.
-    pub modified: i128,
-    /// When anything of it was changed last, in nanoseconds.
-    pub changed: i128,
-    /// Which file it is on its disk.
-    pub inode: u64,
+/// What is said of a file's content without reading it. Two equal stamps of one path mean the same
+/// content, if they are settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Stamp {
+    /// By a file system.
+    Touched {
+        /// When its content was changed last, in nanoseconds.
+        modified: i128,
+        /// When anything of it was changed last, in nanoseconds.
+        changed: i128,
+        /// Which file it is on its disk.
+        inode: u64,
+    },
+    /// By git: the id of the content itself.
+    Content([u8; 32]),
+}
+
+impl Stamp {
+    /// Whether it says for sure what the content is, if it is looked at now, in nanoseconds. Clocks of
+    /// file systems go in steps: a stamp that is young may stay the same over a change.
+    pub(crate) fn is_settled(&self, now: i128) -> bool {
+        const YOUNG: i128 = 2_000_000_000;
+        match self {
+            Self::Touched {
+                modified, changed, ..
+            } => *modified.max(changed) < now - YOUNG,
+            Self::Content(_) => true,
+        }
+    }
 }
 
 /// What was found when a file was read.

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use crate::files::{Files, Stamp};
 use crate::language::Language;
-use crate::outline::Outline;
+use crate::outline::{Import, Outline};
 
 use self::names::Names;
 use self::record::Record;
@@ -124,6 +124,11 @@ impl Index {
     /// What is in a file.
     pub fn outline(&self, file: usize) -> &Outline {
         self.sources[file].record.outline(&self.names)
+    }
+
+    /// What a file imports. Asked of all files, this holds far less than all outlines would.
+    pub fn imports(&self, file: usize) -> Vec<Import> {
+        self.sources[file].record.imports()
     }
 
     /// The number of the file at a path.

@@ -36,7 +36,7 @@ pub use diff::{Change, Changed, Diff};
 pub use error::Error;
 pub use index::IndexEntry;
 pub use merge::{Merged, MergedInto, Strategy};
-pub use objects::{ObjectFormat, Oid, TreeFile};
+pub use objects::{ObjectFormat, Oid, Reader, TreeFile};
 pub use private::{Placed, PrivateDir, Scope};
 pub use push::Remote;
 pub use refs::{Expected, reference};

@@ -21,6 +21,7 @@ mod launch;
 mod lines;
 mod mark;
 mod network;
+mod own;
 mod streams;
 mod supervise;
 
@@ -44,6 +45,7 @@ pub(crate) use launch::{Output, Spawned, mark_only};
 pub(crate) use mark::own as own_mark;
 pub use mark::{MARK, sweep};
 pub use network::{Account, Network};
+pub use own::own;
 pub use supervise::run;
 
 /// Why a command could not be run to its end. A command that fails, is killed

@@ -20,7 +20,7 @@ use codeteam_core::input::{Decision, Input};
 use codeteam_core::session::{Turn, examine, turn};
 use codeteam_core::{Effect, Event, Run};
 
-pub use self::brief::{Brief, brief};
+pub use self::brief::{Brief, CHOOSE, brief, chosen};
 pub use self::checkout::{
     Brought, advance, alone, bring, commits_since, prepare, start, unsubmitted, was_taken_back,
 };

@@ -39,7 +39,9 @@ pub use error::Error;
 pub(crate) use files::remove_tree;
 pub use snapshot::{Removed, Snapshot, empty_trash, restore};
 
-use crate::git::{self, Changed, Diff, IndexEntry, Oid, Placed, PrivateDir, Repo, Scope, TreeFile};
+use crate::git::{
+    self, Changed, Diff, IndexEntry, Oid, Placed, PrivateDir, Reader, Repo, Scope, TreeFile,
+};
 use crate::process::Launcher;
 use state::State;
 
@@ -322,6 +324,11 @@ impl Workspace {
     /// The contents of blobs, those that are there. One process for a thousand.
     pub fn blobs(&self, ids: &[&Oid]) -> Result<BTreeMap<Oid, Vec<u8>>, Error> {
         Ok(self.collector.blobs(ids)?)
+    }
+
+    /// Reads blobs one by one. One process for all, when the first is asked for.
+    pub fn reader(&self) -> Reader {
+        self.collector.reader()
     }
 
     /// Makes a tree like another, but for some files. It is kept among the workspace's own objects;

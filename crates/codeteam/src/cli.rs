@@ -1,6 +1,7 @@
 //! The command line: raw arguments here, one file per command below.
 
 mod agent;
+mod choose_files;
 mod completions;
 mod config;
 mod decide;
@@ -233,6 +234,9 @@ enum Command {
     /// Take one answer as an MCP server, for a worker that codeteam starts.
     #[command(hide = true)]
     SubmitServer(submit_server::Args),
+    /// Choose the files that matter for an attempt, for the `mcp` that started this.
+    #[command(hide = true)]
+    ChooseFiles(choose_files::Args),
     /// Look at what a confined command sees, for `doctor`.
     #[command(hide = true)]
     SandboxLook(sandbox::LookArgs),
@@ -290,6 +294,7 @@ pub(crate) fn dispatch(args: Args) -> Result<Exit, Problem> {
         Command::SandboxLook(args) => sandbox::look(args),
         Command::SandboxKnock(args) => sandbox::knock(args),
         Command::Mcp(args) => mcp::main(&args, scene),
+        Command::ChooseFiles(args) => choose_files::main(&args, &scene),
         Command::Find(args) => find::main(&args, &scene),
         Command::Map(args) => map::main(&args, &scene),
         Command::Worker(args) => worker::main(&args, &scene),

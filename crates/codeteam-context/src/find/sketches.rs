@@ -11,18 +11,15 @@ use serde::{Deserialize, Serialize};
 
 use super::{Candidate, Closer, Look, Sketch, sketch};
 use crate::cache;
-use crate::files::{Content, Files, Stamp};
+use crate::files::{Content, File, Files, Stamp};
 use crate::imports;
 use crate::language::Language;
 use crate::outline::outline;
 
 /// What changes when a sketch of the same content becomes another.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// The file in the folder of the cache.
 const NAME: &str = "sketches";
-/// A stamp that is younger than this when it is taken, in nanoseconds, may stay the same over a
-/// change: clocks of file systems go in steps.
-const SETTLED: i128 = 2_000_000_000;
 
 /// The sketches of a tree's text files; and a second look at those for which it is asked for.
 pub struct Sketches<'f> {
@@ -33,20 +30,13 @@ pub struct Sketches<'f> {
     new: AtomicBool,
 }
 
-/// A stamp, as it is kept: modified, changed, inode.
-type Kept = (i128, i128, u64);
-
-fn kept(stamp: Stamp) -> Kept {
-    (stamp.modified, stamp.changed, stamp.inode)
-}
-
 /// A file, and its sketch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Entry {
     path: String,
     bytes: u64,
     /// By what it is known not to have changed; none if it was too young.
-    stamp: Option<Kept>,
+    stamp: Option<Stamp>,
     /// None if it is no text.
     sketch: Option<Sketch>,
     closer: Later,
@@ -87,25 +77,39 @@ impl<'f> Sketches<'f> {
         let place = cache.map(|folder| folder.join(NAME));
         let known = place.as_ref().and_then(|place| cache::load(place, VERSION));
         let known: Vec<Entry> = known.unwrap_or_default();
+        let list = files.list();
+        let wanted = (0..list.len()).filter(|at| !is_generated(&list[*at].path));
+        let (same, unread): (Vec<_>, Vec<_>) = wanted
+            .map(|at| (at, same(&known, &list[at])))
+            .partition(|(_, same)| same.is_some());
+        let count = list.len();
+        let done = AtomicUsize::new(count - unread.len());
         let taking = Taking {
             files,
             now,
-            by_path: known.iter().map(|it| (it.path.as_str(), it)).collect(),
             by_hash: known
                 .iter()
+                .filter(|_| !unread.is_empty())
                 .filter_map(|it| Some((it.sketch.as_ref()?.hash, it)))
                 .collect(),
-            changed: AtomicBool::new(false),
         };
-        let count = files.list().len();
-        let done = AtomicUsize::new(0);
-        let entries = in_parallel(count, |at| {
-            let entry = taking.one(at);
+        let read = in_parallel(unread.len(), |at| {
+            let entry = taking.one(unread[at].0);
             progress(done.fetch_add(1, Ordering::Relaxed) + 1, count);
             entry
         });
-        let entries: Vec<Entry> = entries.into_iter().flatten().collect();
-        let new = taking.changed.into_inner() || entries.len() != known.len();
+        progress(count, count);
+        let new = !unread.is_empty() || same.len() != known.len();
+        // What is known already moves over: two of everything would be much.
+        let mut known = known.into_iter().enumerate();
+        let same = same.into_iter().filter_map(|(at, place)| {
+            let found = known.find(|(known, _)| Some(*known) == place);
+            found.map(|(_, entry)| (at, entry))
+        });
+        let read = unread.iter().map(|(at, _)| *at).zip(read);
+        let mut entries: Vec<(usize, Entry)> = same.chain(read).collect();
+        entries.sort_unstable_by_key(|(at, _)| *at);
+        let entries = entries.into_iter().map(|(_, entry)| entry).collect();
         Self {
             files,
             entries,
@@ -155,12 +159,13 @@ impl Look for Sketches<'_> {
 
     fn closer(&self, path: &str) -> Option<&Closer> {
         let language = Language::of(path)?;
-        let entry = self.entry(path)?;
-        Some(entry.closer.0.get_or_init(|| {
+        let closer = &self.entry(path)?.closer.0;
+        if closer.get().is_none() {
+            let text = self.read(path)?;
             self.new.store(true, Ordering::Relaxed);
-            let text = self.read(path).unwrap_or_default();
-            Closer::of(outline(&text, language))
-        }))
+            closer.get_or_init(|| Closer::of(outline(&text, language)));
+        }
+        closer.get()
     }
 
     fn text(&self, path: &str) -> Option<String> {
@@ -168,50 +173,49 @@ impl Look for Sketches<'_> {
     }
 }
 
+/// Where a file is among those that are known, in the order of their paths, if it has not changed.
+fn same(known: &[Entry], file: &File) -> Option<usize> {
+    let at = known
+        .binary_search_by(|known| known.path.cmp(&file.path))
+        .ok()?;
+    let same = file.stamp.is_some() && known[at].stamp == file.stamp;
+    (same && known[at].bytes == file.bytes).then_some(at)
+}
+
 /// Sketches being taken.
 struct Taking<'a> {
     files: &'a dyn Files,
     now: i128,
-    by_path: HashMap<&'a str, &'a Entry>,
     by_hash: HashMap<[u8; 16], &'a Entry>,
-    changed: AtomicBool,
 }
 
 impl Taking<'_> {
-    fn one(&self, at: usize) -> Option<Entry> {
+    fn one(&self, at: usize) -> Entry {
         let file = &self.files.list()[at];
-        if is_generated(&file.path) {
-            return None;
-        }
-        if let Some(known) = self.by_path.get(file.path.as_str())
-            && file.stamp.is_some()
-            && known.stamp == file.stamp.map(kept)
-            && known.bytes == file.bytes
-        {
-            return Some((*known).clone());
-        }
-        self.changed.store(true, Ordering::Relaxed);
-        let settled = |stamp: &Stamp| stamp.modified.max(stamp.changed) + SETTLED < self.now;
-        let (sketch, closer) = self.read(at);
-        Some(Entry {
+        let content = self.files.read(at);
+        // What could not be read now may be read another time.
+        let was_read = !matches!(content, Content::Gone | Content::Unreadable(_));
+        let settled = |stamp: &Stamp| was_read && stamp.is_settled(self.now);
+        let (sketch, closer) = match content {
+            Content::Text(text) => self.look(&file.path, &text),
+            _ => Default::default(),
+        };
+        Entry {
             path: file.path.clone(),
             bytes: file.bytes,
-            stamp: file.stamp.filter(settled).map(kept),
+            stamp: file.stamp.filter(settled),
             sketch,
             closer,
-        })
+        }
     }
 
     /// The sketch of a file that is not known by its stamp.
-    fn read(&self, at: usize) -> (Option<Sketch>, Later) {
-        let Content::Text(text) = self.files.read(at) else {
-            return Default::default();
-        };
-        let language = Language::of(&self.files.list()[at].path);
-        let same = self.by_hash.get(&sketch::hash(&text));
+    fn look(&self, path: &str, text: &str) -> (Option<Sketch>, Later) {
+        let language = Language::of(path);
+        let same = self.by_hash.get(&sketch::hash(text));
         match same.filter(|same| Language::of(&same.path) == language) {
             Some(same) => (same.sketch.clone(), same.closer.clone()),
-            None => (Some(Sketch::of(&text)), Later::default()),
+            None => (Some(Sketch::of(text)), Later::default()),
         }
     }
 }

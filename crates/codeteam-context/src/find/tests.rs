@@ -3,10 +3,12 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use expect_test::{Expect, expect};
 
 use super::*;
+use crate::files::{Content, File, Files, Stamp};
 use crate::tree::{self, Tree};
 
 /// The files of the project.
@@ -323,6 +325,77 @@ fn a_cache_changes_nothing() {
     assert_eq!(find(folder.path(), &commits(), "zebra", cache), after);
     fs::write(kept, "damaged").unwrap();
     assert_eq!(find(folder.path(), &commits(), "zebra", cache), after);
+}
+
+/// Files that are known by what is in them, as those of git are; some cannot be read.
+struct Known {
+    list: Vec<File>,
+    broken: bool,
+    reads: AtomicUsize,
+}
+
+impl Known {
+    fn new(contents: &[(&str, u8)], broken: bool) -> Self {
+        let list = contents.iter().map(|(path, content)| File {
+            path: (*path).to_owned(),
+            bytes: 1,
+            stamp: Some(Stamp::Content([*content; 32])),
+        });
+        Self {
+            list: list.collect(),
+            broken,
+            reads: AtomicUsize::new(0),
+        }
+    }
+
+    /// The files that are found by a word, and how many were read for it.
+    fn found(&self, text: &str, cache: &Path) -> (Vec<String>, usize) {
+        self.reads.store(0, Ordering::Relaxed);
+        let sketches = Sketches::take(self, Some(cache));
+        let corpus = Corpus {
+            files: sketches.candidates().collect(),
+            ..Corpus::default()
+        };
+        let found = rank(text, &corpus, &Options::default());
+        sketches.save().unwrap();
+        let found = found.into_iter().map(|found| found.path).collect();
+        (found, self.reads.load(Ordering::Relaxed))
+    }
+}
+
+impl Files for Known {
+    fn list(&self) -> &[File] {
+        &self.list
+    }
+
+    fn read(&self, at: usize) -> Content {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        match self.list[at].stamp {
+            Some(Stamp::Content([content, ..])) if !self.broken => {
+                Content::Text(format!("zebra{}\n", char::from(content)))
+            }
+            _ => Content::Unreadable(std::io::Error::other("no")),
+        }
+    }
+}
+
+#[test]
+fn a_content_that_is_known_is_not_read_again() {
+    let cache = tempfile::tempdir().unwrap();
+    let cache = cache.path();
+    let found = |path: &str, reads| (vec![path.to_owned()], reads);
+    // What could not be read is no other content.
+    let broken = Known::new(&[("one", b'a'), ("two", b'b')], true);
+    assert_eq!(broken.found("zebraa", cache), (Vec::new(), 2));
+    let files = Known::new(&[("one", b'a'), ("two", b'b')], false);
+    assert_eq!(files.found("zebraa", cache), found("one", 2));
+    assert_eq!(files.found("zebrab", cache), found("two", 0));
+    let files = Known::new(&[("0", b'd'), ("one", b'c'), ("two", b'b')], false);
+    assert_eq!(files.found("zebrac", cache), found("one", 2));
+    assert_eq!(files.found("zebrab", cache), found("two", 0));
+    let fewer = Known::new(&[("two", b'b')], false);
+    assert_eq!(fewer.found("zebrab", cache), found("two", 0));
+    assert_eq!(fewer.found("zebrac", cache), (Vec::new(), 0));
 }
 
 #[test]

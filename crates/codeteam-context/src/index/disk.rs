@@ -18,7 +18,7 @@ use crate::files::Stamp;
 use crate::language::Language;
 
 /// Counts up when an outline of the same content would be another.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// What of an index is on the disk.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ pub(super) struct Stored {
 struct Listed {
     path: String,
     bytes: u64,
-    stamp: Option<(i128, i128, u64)>,
+    stamp: Option<Stamp>,
     at: u32,
 }
 
@@ -181,9 +181,7 @@ impl Listed {
         Self {
             path: source.path.clone(),
             bytes: source.bytes,
-            stamp: source
-                .stamp
-                .map(|stamp| (stamp.modified, stamp.changed, stamp.inode)),
+            stamp: source.stamp,
             at: source.at,
         }
     }
@@ -192,22 +190,15 @@ impl Listed {
         Some(Source {
             path: self.path.clone(),
             bytes: self.bytes,
-            stamp: self.stamp.map(|(modified, changed, inode)| Stamp {
-                modified,
-                changed,
-                inode,
-            }),
+            stamp: self.stamp,
             record: Arc::clone(records.get(self.at as usize)?),
             at: self.at,
         })
     }
 
     fn is(&self, source: &Source) -> bool {
-        let stamp = source
-            .stamp
-            .map(|stamp| (stamp.modified, stamp.changed, stamp.inode));
         self.at == source.at
-            && self.stamp == stamp
+            && self.stamp == source.stamp
             && self.bytes == source.bytes
             && self.path == source.path
     }

@@ -47,8 +47,7 @@ impl Record {
     /// The outline in full.
     pub(super) fn outline(&self, names: &Names) -> &Outline {
         self.outline.get_or_init(|| {
-            let (definitions, imports): (Vec<Definition>, Vec<Import>) =
-                postcard::from_bytes(&self.packed).unwrap_or_default();
+            let (definitions, imports) = self.unpacked();
             let references = self.references.iter().map(|(name, count)| Reference {
                 name: names.get(*name).to_owned(),
                 count: *count,
@@ -60,13 +59,28 @@ impl Record {
             }
         })
     }
+
+    /// What is imported, unpacked for this once.
+    pub(super) fn imports(&self) -> Vec<Import> {
+        match self.outline.get() {
+            Some(outline) => outline.imports.clone(),
+            None => self.unpacked().1,
+        }
+    }
+
+    fn unpacked(&self) -> (Vec<Definition>, Vec<Import>) {
+        postcard::from_bytes(&self.packed).unwrap_or_default()
+    }
 }
 
-/// What was read of a file whose content was not known.
+/// What was read of a file whose content was not known. All of a tree may be held at once: what is
+/// packed is not held besides.
 pub(super) struct Read {
     pub(super) hash: Hash,
     pub(super) language: Language,
-    outline: Outline,
+    /// Definitions that have no numbers yet, and their names.
+    definitions: Vec<(String, Defined)>,
+    references: Vec<Reference>,
     packed: Vec<u8>,
 }
 
@@ -78,23 +92,19 @@ impl Read {
             hash,
             language,
             packed: packed.unwrap_or_default(),
-            outline,
+            definitions: definitions(outline.definitions),
+            references: outline.references,
         }
     }
 
     /// With the numbers of its names.
     pub(super) fn numbered(self, names: &mut Names) -> Record {
-        let definitions = self.outline.definitions.iter().map(|definition| Defined {
-            name: names.add(&definition.name),
-            kind: definition.kind,
-            public: definition.public,
-            local: definition.inside.is_some_and(|inside| {
-                let inside = &self.outline.definitions[inside as usize];
-                matches!(inside.kind, Kind::Function | Kind::Method)
-            }),
+        let definitions = self.definitions.into_iter().map(|(name, defined)| Defined {
+            name: names.add(&name),
+            ..defined
         });
         let definitions = definitions.collect();
-        let references = self.outline.references.iter();
+        let references = self.references.iter();
         let references = references
             .map(|reference| (names.add(&reference.name), reference.count))
             .collect();
@@ -107,4 +117,22 @@ impl Read {
             outline: OnceLock::new(),
         }
     }
+}
+
+fn definitions(all: Vec<Definition>) -> Vec<(String, Defined)> {
+    let kinds: Vec<Kind> = all.iter().map(|definition| definition.kind).collect();
+    let defined = |definition: &Definition| Defined {
+        name: 0,
+        kind: definition.kind,
+        public: definition.public,
+        local: definition
+            .inside
+            .is_some_and(|inside| matches!(kinds[inside as usize], Kind::Function | Kind::Method)),
+    };
+    let all = all.into_iter();
+    all.map(|definition| {
+        let defined = defined(&definition);
+        (definition.name, defined)
+    })
+    .collect()
 }

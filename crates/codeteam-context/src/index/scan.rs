@@ -11,10 +11,6 @@ use super::{Index, Progress, Work};
 use crate::files::{Content, File, Files, Stamp};
 use crate::language::Language;
 
-/// A file whose stamp is not older than this when it is read may still change without the stamp
-/// telling: clocks of file systems are coarse.
-const YOUNG: i128 = 2_000_000_000;
-
 /// What a scan found, in the order of the paths.
 pub(super) struct Scanned {
     pub(super) sources: Vec<Entry>,
@@ -49,7 +45,7 @@ impl Scanned {
 
 /// Compares files with an index, and reads those that may differ.
 pub(super) fn scan(index: &Index, files: &dyn Files, progress: Progress<'_>) -> Scanned {
-    let oldest = now() - YOUNG;
+    let now = now();
     let mut sources: Vec<Option<Entry>> = Vec::new();
     let mut unread = Vec::new();
     let mut known = index.sources.iter().peekable();
@@ -72,9 +68,7 @@ pub(super) fn scan(index: &Index, files: &dyn Files, progress: Progress<'_>) -> 
     let outlines = read(index, files, &unread, progress);
     for ((place, at, _), outline) in unread.iter().zip(outlines) {
         let file = &files.list()[*at];
-        let stamp = file
-            .stamp
-            .filter(|stamp| stamp.modified.max(stamp.changed) < oldest);
+        let stamp = file.stamp.filter(|stamp| stamp.is_settled(now));
         sources[*place] = outline.map(|outline| entry(file, stamp, outline));
     }
     Scanned {

@@ -205,7 +205,7 @@ pub(super) fn found(raw: Vec<u8>, bytes: u64, stat: &Stat) -> Found {
     let path = names::shown(&raw);
     let nanos = |seconds, nanos| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
     #[allow(clippy::useless_conversion, reason = "these differ by machine")]
-    let stamp = Stamp {
+    let stamp = Stamp::Touched {
         modified: nanos(
             i64::from(stat.st_mtime),
             i64::try_from(stat.st_mtime_nsec).unwrap_or(0),

@@ -79,14 +79,12 @@ impl<'a> Sight<'a> {
     fn graph(&self) -> &Graph {
         self.graph.get_or_init(|| {
             let index = self.index();
+            let imports: Vec<_> = (0..index.len()).map(|at| index.imports(at)).collect();
             // All of them: manifests say what is a package.
             let files = self.files.list().iter();
             let sources = files.map(|file| Source {
                 path: &file.path,
-                imports: match index.file(&file.path) {
-                    Some(at) => &index.outline(at).imports,
-                    None => &[],
-                },
+                imports: index.file(&file.path).map_or(&[], |at| &imports[at]),
             });
             let sources: Vec<Source<'_>> = sources.collect();
             Graph::of(&sources, &imports::reader(self.files))

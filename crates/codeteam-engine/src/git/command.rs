@@ -17,11 +17,11 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::{self, BufReader, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 
 use super::{Error, ObjectFormat};
@@ -138,6 +138,37 @@ impl std::fmt::Debug for Confined {
 struct Started {
     child: Child,
     hold: Option<Box<dyn Hold>>,
+}
+
+/// A git process that answers what it is asked, for as long as this is kept.
+#[derive(Debug)]
+pub(super) struct Talk {
+    child: Child,
+    asks: Option<ChildStdin>,
+    pub(super) answers: BufReader<ChildStdout>,
+}
+
+impl Talk {
+    pub(super) fn ask(&mut self, question: &[u8]) -> io::Result<()> {
+        match &mut self.asks {
+            Some(asks) => asks.write_all(question),
+            None => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    /// Asks no more: what comes next would not be the answer.
+    pub(super) fn give_up(&mut self) {
+        self.asks = None;
+    }
+}
+
+impl Drop for Talk {
+    fn drop(&mut self) {
+        // It ends when nobody asks any more.
+        self.asks = None;
+        let _ = io::copy(&mut self.answers, &mut io::sink());
+        let _ = self.child.wait();
+    }
 }
 
 /// What a git process left behind.
@@ -262,7 +293,7 @@ impl Call {
         }
     }
 
-    fn spawn_error(&self) -> impl Fn(io::Error) -> Error + '_ {
+    pub(super) fn spawn_error(&self) -> impl Fn(io::Error) -> Error + '_ {
         |source| Error::Spawn {
             argv: self.argv(),
             source,
@@ -302,6 +333,21 @@ impl Git {
     pub(super) fn attempt(&self, call: &Call) -> Result<Output, Error> {
         let started = self.spawn(call, None)?;
         collect(started).map_err(call.spawn_error())
+    }
+
+    /// Starts a call that answers while it is asked.
+    pub(super) fn talk(&self, call: &Call) -> Result<Talk, Error> {
+        let mut command = self.command(call);
+        // Nobody reads what it complains about, which must not fill a pipe.
+        command.stdin(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().map_err(call.spawn_error())?;
+        let answers = child.stdout.take();
+        let answers = answers.ok_or_else(|| call.unexpected("no output"))?;
+        Ok(Talk {
+            asks: child.stdin.take(),
+            child,
+            answers: BufReader::new(answers),
+        })
     }
 
     /// Runs a call as the user's own shell would: with all of their environment and configuration, and

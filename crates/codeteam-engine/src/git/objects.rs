@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt;
+use std::io::{self, BufRead as _, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
-use super::command::{Call, Git};
+use super::command::{Call, Git, Talk};
 use super::{Diff, Error, Repo, diff};
 
 /// The id of a git object: 40 or 64 lower-case hexadecimal digits.
@@ -20,6 +22,19 @@ impl Oid {
             .bytes()
             .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         (digits && matches!(text.len(), 40 | 64)).then(|| Oid(text.to_owned()))
+    }
+
+    /// The id as bytes, with zeros after a short one.
+    pub fn bytes(&self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        let digit = |byte: u8| match byte {
+            b'0'..=b'9' => byte - b'0',
+            _ => byte - b'a' + 10,
+        };
+        for (byte, pair) in bytes.iter_mut().zip(self.0.as_bytes().chunks(2)) {
+            *byte = pair.iter().fold(0, |sum, it| sum << 4 | digit(*it));
+        }
+        bytes
     }
 
     /// The id as text.
@@ -148,6 +163,11 @@ impl Repo {
         blobs(&self.git, &self.plumbing(), ids)
     }
 
+    /// Reads blobs one by one. One process for all, when the first is asked for.
+    pub fn reader(&self) -> Reader {
+        Reader::new(&self.git, self.plumbing())
+    }
+
     /// The content of a blob. One process.
     pub fn blob(&self, id: &Oid) -> Result<Vec<u8>, Error> {
         let call = self.plumbing().args(["cat-file", "blob"]).arg(id);
@@ -212,6 +232,61 @@ pub(super) fn blobs(git: &Git, call: &Call, ids: &[&Oid]) -> Result<BTreeMap<Oid
         objects(&output, &mut found).ok_or_else(|| call.unexpected("a garbled object"))?;
     }
     Ok(found)
+}
+
+/// Reads blobs one by one, so that nobody needs to hold many.
+#[derive(Debug)]
+pub struct Reader {
+    git: Git,
+    call: Call,
+    talk: Mutex<Option<Talk>>,
+}
+
+impl Reader {
+    /// With a call that says in which repository.
+    pub(super) fn new(git: &Git, call: Call) -> Self {
+        Self {
+            git: git.clone(),
+            call: call.args(["cat-file", "--batch"]),
+            talk: Mutex::default(),
+        }
+    }
+
+    /// The content of a blob, if it is there. After an error there are only errors.
+    pub fn read(&self, id: &Oid) -> Result<Option<Vec<u8>>, Error> {
+        let mut talk = self.talk.lock().unwrap_or_else(PoisonError::into_inner);
+        let talk = match &mut *talk {
+            Some(talk) => talk,
+            none => none.insert(self.git.talk(&self.call)?),
+        };
+        let answer = answer(talk, id);
+        if answer.is_err() {
+            talk.give_up();
+        }
+        answer.map_err(self.call.spawn_error())
+    }
+}
+
+fn answer(talk: &mut Talk, id: &Oid) -> io::Result<Option<Vec<u8>>> {
+    talk.ask(format!("{id}\n").as_bytes())?;
+    let mut head = String::new();
+    talk.answers.read_line(&mut head)?;
+    let garbled = || io::Error::other("a garbled object");
+    let mut words = head.trim_end().split(' ');
+    let (_, kind) = (words.next(), words.next().ok_or_else(garbled)?);
+    let Some(length) = words.next() else {
+        // `<id> missing` has nothing after it.
+        return Ok(None);
+    };
+    let length: usize = length.parse().map_err(|_| garbled())?;
+    let mut content = vec![0; length];
+    talk.answers.read_exact(&mut content)?;
+    let mut end = [0];
+    talk.answers.read_exact(&mut end)?;
+    match end {
+        [b'\n'] => Ok((kind == "blob").then_some(content)),
+        _ => Err(garbled()),
+    }
 }
 
 /// The lengths of blobs, those that are there, with a call that says in which repository.

@@ -17,7 +17,8 @@ use codeteam_sandbox::Access;
 use super::command::{Call, Git};
 use super::repo::{OWN_DIRECTORY, oid};
 use super::{
-    Changed, Diff, Error, IndexEntry, ObjectFormat, Oid, Repo, TreeFile, diff, index, objects,
+    Changed, Diff, Error, IndexEntry, ObjectFormat, Oid, Reader, Repo, TreeFile, diff, index,
+    objects,
 };
 use crate::process::{Launcher, View};
 
@@ -253,6 +254,11 @@ impl PrivateDir {
     /// The contents of blobs, those that are there. One process for a thousand.
     pub fn blobs(&self, ids: &[&Oid]) -> Result<BTreeMap<Oid, Vec<u8>>, Error> {
         objects::blobs(&self.git, &self.call(), ids)
+    }
+
+    /// Reads blobs one by one. One process for all, when the first is asked for.
+    pub fn reader(&self) -> Reader {
+        Reader::new(&self.git, self.call())
     }
 
     /// A tree like another, but for some files: each with its mode and content, or gone. Three

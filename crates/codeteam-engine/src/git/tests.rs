@@ -427,3 +427,34 @@ fn what_a_dead_process_has_left_of_a_look_is_removed_by_the_next() {
         assert!(left(name), "{name}");
     }
 }
+
+#[test]
+fn blobs_are_read_one_by_one() {
+    let fixture = Fixture::new();
+    fixture.write("empty", "");
+    fixture.write("long", &"line\n".repeat(100_000));
+    fixture.commit_all("Second");
+    let (repo, head) = fixture.open();
+    let files = repo.all_files_of(&head.tree).unwrap();
+    let all: Vec<&Oid> = files.iter().map(|file| &file.id).collect();
+    let expected = repo.blobs(&all).unwrap();
+    let reader = repo.reader();
+    for id in all.iter().chain(&all) {
+        assert_eq!(reader.read(id).unwrap().as_ref(), expected.get(id));
+    }
+    // What is none, or is not there, does not shift the next.
+    let gone = Oid::parse(&"1".repeat(40)).unwrap();
+    assert_eq!(reader.read(&head.tree).unwrap(), None);
+    assert_eq!(reader.read(&gone).unwrap(), None);
+    assert_eq!(reader.read(all[0]).unwrap().as_ref(), expected.get(all[0]));
+    std::fs::remove_dir_all(fixture.main().join(".git")).unwrap();
+    assert!(repo.reader().read(all[0]).is_err());
+}
+
+#[test]
+fn an_id_is_the_same_in_bytes() {
+    let id = Oid::parse(&format!("0f{}a7", "0".repeat(36))).unwrap();
+    let mut bytes = [0; 32];
+    (bytes[0], bytes[19]) = (0x0f, 0xa7);
+    assert_eq!(id.bytes(), bytes);
+}

@@ -1,13 +1,15 @@
 //! What a session is told beside its assignment.
 
 use codeteam_core::Run;
-use codeteam_core::assignment::Assignment;
+use codeteam_core::assignment::{Assignment, assignment};
+use codeteam_core::ids::{AttemptId, RunId};
 
 use crate::context::strategies::Strategies;
 use crate::context::{self, About, Asked, Objects, Place, Sight};
 use crate::engine::{Engine, Error};
 use crate::find;
 use crate::git::{self, Oid};
+use crate::process;
 use crate::prompt::{self, Templates};
 
 /// No more files than this are named to a session.
@@ -22,8 +24,39 @@ pub struct Brief {
     pub context: Vec<String>,
 }
 
-/// What a session is told of an assignment beside what the assignment itself says.
+/// The command by which codeteam has itself choose files, with the run and the attempt.
+pub const CHOOSE: &str = "choose-files";
+
+/// What a session is told of an assignment beside what the assignment itself says. The files are
+/// chosen in another process: it takes much memory for a moment, and who lives beside a session should
+/// have little. What cannot be done there is done here.
 pub fn brief(engine: &Engine, run: &Run, assignment: &Assignment) -> Result<Brief, Error> {
+    let templates = Templates::pinned(&run.templates);
+    Ok(Brief {
+        instructions: prompt::instructions(assignment, &templates, &engine.redactor)?,
+        context: match apart(engine, run, &assignment.id) {
+            Some(names) => names,
+            None => choose(engine, run, assignment)?,
+        },
+    })
+}
+
+fn apart(engine: &Engine, run: &Run, id: &AttemptId) -> Option<Vec<String>> {
+    let id = serde_json::to_string(id).ok()?;
+    let args = [CHOOSE, run.id.as_str(), &id];
+    let printed = process::own(&engine.codeteam, args, engine.repo.top_level());
+    serde_json::from_slice(&printed.ok()??).ok()
+}
+
+/// The files that matter for an attempt that is due, the most important first; `None` if it is not.
+pub fn chosen(engine: &Engine, run: &str, attempt: &str) -> Result<Option<Vec<String>>, Error> {
+    let run = engine.load(&RunId(run.to_owned()))?;
+    let id = serde_json::from_str(attempt).ok();
+    let told = id.and_then(|id: AttemptId| assignment(&run, &id));
+    told.map(|told| choose(engine, &run, &told)).transpose()
+}
+
+fn choose(engine: &Engine, run: &Run, assignment: &Assignment) -> Result<Vec<String>, Error> {
     let templates = Templates::pinned(&run.templates);
     let redactor = &engine.redactor;
     let unknown = |rev: &str| git::Error::UnknownRevision {
@@ -65,8 +98,5 @@ pub fn brief(engine: &Engine, run: &Run, assignment: &Assignment) -> Result<Brie
         outputs: Vec::new(),
         budget: 0,
     };
-    Ok(Brief {
-        instructions: prompt::instructions(assignment, &templates, redactor)?,
-        context: context::named(&asked, NAMES)?,
-    })
+    Ok(context::named(&asked, NAMES)?)
 }

@@ -67,7 +67,7 @@ impl Made {
 
     fn stamp(&mut self) -> Stamp {
         self.clock += 1;
-        Stamp {
+        Stamp::Touched {
             modified: i128::from(self.clock),
             changed: i128::from(self.clock),
             inode: self.clock,
@@ -108,7 +108,10 @@ impl Made {
     pub(crate) fn touch_later(&mut self, path: &str) {
         let at = self.place(path).unwrap();
         let stamp = self.list[at].stamp.as_mut().unwrap();
-        stamp.modified = i128::MAX;
+        let Stamp::Touched { modified, .. } = stamp else {
+            unreachable!("these are files");
+        };
+        *modified = i128::MAX;
     }
 
     pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {

@@ -112,9 +112,12 @@ impl Gate<'_> {
                     return Ok(Found::default());
                 }
                 let (tests, left_out) = self.look.texts(|path| subject.tests.has(path))?;
-                let all = tests.iter();
-                let all = all.map(|(path, text)| (path.as_str(), text.as_str()));
+                let mut failed = None;
+                let all = tests.map_while(|test| test.map_err(|error| failed = Some(error)).ok());
                 let mut found = hard_coded(&pairs, all, &go_on);
+                if let Some(error) = failed {
+                    return Err(error);
+                }
                 if left_out > 0 {
                     let said = format!("too long to be compared with: {left_out} of the tests");
                     found.unproved.get_or_insert(said);

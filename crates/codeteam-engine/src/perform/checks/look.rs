@@ -2,16 +2,14 @@
 //! have run in. What costs something is found out when a check asks for it, and once.
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
-use std::sync::OnceLock;
 
-use codeteam_context::files::{Content, File, Files};
+use codeteam_context::files::{Content, File, Files, Stamp};
 use codeteam_context::imports::{self, Graph, Source};
 use codeteam_context::index::Index;
 use codeteam_context::language::Language;
 use codeteam_core::ids::Tree;
 
-use crate::git::{Changed, Oid, Placed};
+use crate::git::{Changed, Oid, Placed, Reader};
 use crate::perform::{Context, Error, Halt, Job, oid};
 use crate::verify::change::{LONGEST, MOST};
 use crate::verify::{Change, Found, Side, cycles};
@@ -19,6 +17,9 @@ use crate::workspace::Workspace;
 
 /// A plain file that is read, not a link.
 const PLAIN: [u32; 2] = [0o100_644, 0o100_755];
+
+/// A file's path, and its text.
+type Text = (String, String);
 
 /// What a gate judges.
 pub(super) struct Look<'a> {
@@ -73,12 +74,12 @@ impl<'a> Look<'a> {
         Ok((oid(&self.job.base.tree.0)?, oid(&self.tree.0)?))
     }
 
-    /// The texts of the tree's files of a kind, those that can be read, by their paths.
-    /// And how many are left out, because there is too much of them.
+    /// The texts of the tree's files of a kind, those that can be read, by their paths: each is read
+    /// when it is asked for. And how many are left out, because there is too much of them.
     pub(super) fn texts(
         &self,
         wanted: impl Fn(&str) -> bool,
-    ) -> Result<(Vec<(String, String)>, usize), Error> {
+    ) -> Result<(impl Iterator<Item = Result<Text, Error>>, usize), Error> {
         let all = self.workspace.files_of(&oid(&self.tree.0)?)?.into_iter();
         let all: Vec<_> = all
             .filter_map(|file| Some((file.path.to_str()?.to_owned(), file.id, file.bytes)))
@@ -92,13 +93,17 @@ impl<'a> Look<'a> {
             .zip(short)
             .filter_map(|((path, id, _), short)| short.then_some((path, id)))
             .collect();
-        let ids: Vec<&Oid> = files.iter().map(|(_, id)| id).collect();
-        let found = self.workspace.blobs(&ids)?;
-        let texts = files.into_iter().filter_map(|(path, id)| {
-            let text = Side::of(found.get(&id).map(Vec::as_slice));
-            Some((path, text.text()?.to_owned()))
-        });
-        Ok((texts.collect(), left_out))
+        let reader = self.workspace.reader();
+        let texts = files
+            .into_iter()
+            .filter_map(move |(path, id)| match reader.read(&id) {
+                Ok(bytes) => match Side::of(bytes.as_deref()) {
+                    Side::Text(text) | Side::Bytes(text) => Some(Ok((path, text))),
+                    Side::Absent | Side::Long | Side::Other => None,
+                },
+                Err(error) => Some(Err(error.into())),
+            });
+        Ok((texts, left_out))
     }
 
     /// The rings of imports that the change has made.
@@ -112,17 +117,18 @@ impl<'a> Look<'a> {
         let cache = engine.env.context_cache(engine.repo.top_level());
         // By itself: the other one goes by when files were touched.
         let cache = cache.map(|folder| folder.join("judged"));
+        // Nothing else of their outlines is held.
         let index = Index::build(&files, cache.as_deref(), &|_, _| {});
-        let imports_of = |path: &str| match index.file(path) {
-            Some(at) => index.outline(at).imports.as_slice(),
-            None => &[],
-        };
+        let imports = |file: &File| index.file(&file.path).map(|at| index.imports(at));
+        let imports: Vec<_> = files.files.iter().map(imports).collect();
+        drop(index);
         let after: Vec<Source<'_>> = files
             .files
             .iter()
-            .map(|file| Source {
+            .zip(&imports)
+            .map(|(file, imports)| Source {
                 path: &file.path,
-                imports: imports_of(&file.path),
+                imports: imports.as_deref().unwrap_or_default(),
             })
             .collect();
         let unchanged = after
@@ -239,22 +245,21 @@ fn ends(file: &Changed) -> [Option<&Oid>; 2] {
 }
 
 /// The files of a tree, of which those can be read that import something or say where imports lead.
-struct Sources<'a> {
-    workspace: &'a Workspace,
+struct Sources {
     files: Vec<File>,
     ids: Vec<Oid>,
-    texts: OnceLock<BTreeMap<Oid, Vec<u8>>>,
+    texts: Reader,
 }
 
-impl<'a> Sources<'a> {
-    fn of(workspace: &'a Workspace, tree: &Oid) -> Result<Self, Error> {
+impl Sources {
+    fn of(workspace: &Workspace, tree: &Oid) -> Result<Self, Error> {
         let all = workspace.files_of(tree)?.into_iter();
         let mut all: Vec<(File, Oid)> = all
             .filter_map(|file| {
                 let listed = File {
                     path: file.path.to_str()?.to_owned(),
                     bytes: file.bytes,
-                    stamp: None,
+                    stamp: Some(Stamp::Content(file.id.bytes())),
                 };
                 Some((listed, file.id))
             })
@@ -262,20 +267,9 @@ impl<'a> Sources<'a> {
         all.sort_by(|(a, _), (b, _)| a.path.cmp(&b.path));
         let (files, ids) = all.into_iter().unzip();
         Ok(Self {
-            workspace,
             files,
             ids,
-            texts: OnceLock::new(),
-        })
-    }
-
-    fn texts(&self) -> &BTreeMap<Oid, Vec<u8>> {
-        self.texts.get_or_init(|| {
-            let all = self.files.iter().zip(&self.ids);
-            let wanted = all.filter(|(file, _)| is_read(file)).map(|(_, id)| id);
-            let wanted: Vec<&Oid> = wanted.collect();
-            // What cannot be read imports nothing.
-            self.workspace.blobs(&wanted).unwrap_or_default()
+            texts: workspace.reader(),
         })
     }
 }
@@ -289,19 +283,26 @@ fn is_read(file: &File) -> bool {
     is_manifest || (Language::of(path).is_some() && file.bytes < LONGEST as u64)
 }
 
-impl Files for Sources<'_> {
+impl Files for Sources {
     fn list(&self) -> &[File] {
         &self.files
     }
 
     fn read(&self, at: usize) -> Content {
-        let Some(id) = self.ids.get(at) else {
+        let (Some(file), Some(id)) = (self.files.get(at), self.ids.get(at)) else {
             return Content::Gone;
         };
-        match self.texts().get(id).map(|bytes| Side::of(Some(bytes))) {
-            Some(Side::Text(text)) => Content::Text(text),
-            Some(_) => Content::Binary,
-            None => Content::TooLarge,
+        if !is_read(file) {
+            return Content::TooLarge;
+        }
+        // What cannot be read imports nothing.
+        match self.texts.read(id) {
+            Ok(Some(bytes)) => match Side::of(Some(&bytes)) {
+                Side::Text(text) => Content::Text(text),
+                _ => Content::Binary,
+            },
+            Ok(None) => Content::Gone,
+            Err(error) => Content::Unreadable(std::io::Error::other(error)),
         }
     }
 }

@@ -136,9 +136,9 @@ fn joins(c: char) -> bool {
 }
 
 /// Compares what the code answers with what these tests ask, as long as there is time.
-pub fn hard_coded<'t>(
+pub fn hard_coded<S: AsRef<str>>(
     pairs: &Pairs,
-    tests: impl Iterator<Item = (&'t str, &'t str)>,
+    tests: impl Iterator<Item = (S, S)>,
     go_on: &dyn Fn() -> bool,
 ) -> Found {
     let mut found = Found {
@@ -153,6 +153,7 @@ pub fn hard_coded<'t>(
         .map(|pair| pair.answer.as_str())
         .collect();
     for (path, text) in tests {
+        let (path, text) = (path.as_ref(), text.as_ref());
         if !go_on() {
             found.unproved = Some(unlooked(path));
             break;

@@ -295,7 +295,7 @@ fn who_runs_out_of_time_says_so() {
     }
     let pairs = Pairs::of(&subject);
     assert!(!pairs.is_empty());
-    let found = hard_coded(&pairs, std::iter::empty(), &|| true);
+    let found = hard_coded(&pairs, std::iter::empty::<(&str, &str)>(), &|| true);
     assert!(found.unproved.is_some(), "{found:?}");
 }
 

@@ -79,6 +79,25 @@ fn lines_that_are_no_messages_are_answered_with_errors() {
     assert!(!project.path(".codeteam/state.db").exists());
 }
 
+/// What is in a repository is chosen from by another process: this one stays small beside a session.
+#[test]
+fn the_files_of_a_large_repository_are_not_held() {
+    let project = project();
+    for file in 0..64 {
+        let words = (0..40_000).map(|word| format!("w{} ", (word * 7 + file) % 5_000));
+        project.write(&format!("notes/{file}.md"), &words.collect::<String>());
+    }
+    project.commit("Notes");
+    let mut raw = Raw::new(&project);
+    raw.call("get_status", json!({}));
+    let before = memory(raw.child.id());
+    let begun = raw.call("start_task", json!({"task": "Say more in notes/7.md"}));
+    let read = begun["context"].as_array().unwrap();
+    assert!(read.contains(&json!("notes/7.md")), "{begun}");
+    let grown = memory(raw.child.id()).saturating_sub(before);
+    assert!(grown < 4 << 10, "{grown} kB for 14 MB of notes");
+}
+
 #[test]
 fn huge_arguments_are_refused_without_being_kept() {
     let project = project();

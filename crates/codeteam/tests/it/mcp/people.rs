@@ -132,12 +132,16 @@ fn a_person_outside_may_take_what_the_checks_refuse_and_that_is_told() {
     assert!(told.contains("qa") && told.contains("later"), "{told}");
     let done = client.submit(super::approval());
     assert_eq!(done.kind(), "task_complete", "{done:?}");
-    assert!(done.text.contains("took it over `tests`."), "{}", done.text);
-    assert_eq!(done.value["accepted_over"], json!(["tests"]));
+    assert!(
+        done.text.contains("took it over `tests`, `qa`."),
+        "{}",
+        done.text
+    );
+    assert_eq!(done.value["accepted_over"], json!(["tests", "qa"]));
     let summary = format!("{}/summary.md", done.value["run_path"].as_str().unwrap());
     let summary = project.read(&summary);
     let by = done.value["accepted_by"].as_str().unwrap();
-    let told = format!("## Result: ✅ SUCCESS — {by} took it over `tests`\n");
+    let told = format!("## Result: ✅ SUCCESS — {by} took it over `tests`, `qa`\n");
     assert!(summary.contains(&told), "{summary}");
     assert!(!done.text.contains("every gate"), "{}", done.text);
     let branch = done.value["git_branch"].as_str().unwrap();
