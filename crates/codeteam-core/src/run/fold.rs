@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use self::attempts::{judge, judged_round, receive, record_vote, remember, settle};
 use self::frames::{end_frame, enter, open_frame, reopen, resume_frame};
-use self::people::{against, answered, decide_on, record_decision};
+use self::people::{answered, decide_on, record_decision};
 use self::tasks::{change_task, forget_dropped, rebuild_schedules, set_plan};
 use super::{Outstanding, Run, TaskRecord};
 use crate::budget::{Budget, Usage};
@@ -64,7 +64,7 @@ pub fn apply(run: &mut Run, event: &Event) {
             // Nobody need mend what a person takes as it is.
             f.feedback.clear();
             f.log.said(by, "accept", note);
-            let over = against(f);
+            let over = f.against();
             decide_on(f, "accept", note, by, (false, false), over);
         }),
         Event::FrameOpened { frame, item, base } => open_frame(run, frame, item, base),

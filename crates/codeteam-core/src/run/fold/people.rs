@@ -27,14 +27,9 @@ pub(super) fn record_decision(f: &mut Frame, event: &Event) {
     // How to go on says nothing of the change as it is: nothing is accepted by it.
     let over = match question.kind {
         QuestionKind::Rebound | QuestionKind::Exhausted | QuestionKind::Interrupted => Vec::new(),
-        _ => against(f),
+        _ => f.against(),
     };
     decide_on(f, answer, note, by, (*rejects, change.is_some()), over);
-}
-
-/// What speaks against a frame's change.
-pub(super) fn against(f: &Frame) -> Vec<String> {
-    f.against()
 }
 
 /// Records what a person said of a frame's change, whether it sent it back or came with a change of
