@@ -24,6 +24,9 @@ use crate::workspace::remove_tree;
 /// The variable that names a file with what requests to a cloud are signed with.
 const CREDENTIALS: &str = "GOOGLE_APPLICATION_CREDENTIALS";
 
+/// Where a program that is given no `TMPDIR` puts temporary files.
+const DEFAULT_TEMPORARY: &str = "/tmp";
+
 /// What one worker is given for one attempt. To be [ended](Reach::end) however the attempt does.
 #[derive(Debug)]
 pub struct Reach {
@@ -122,7 +125,32 @@ impl Reach {
             let place = place.unwrap_or(login);
             reach.env.push((name.into(), place.into()));
         }
+        if worker.dialect == dialect::Name::Codex {
+            reach.keep_codex_out_of_temporary_files(&engine.env)?;
+        }
         Ok(reach)
+    }
+
+    /// Codex installs its helper programs, the one that applies patches among them, into its own
+    /// folder, and refuses to where that lies below the temporary directory: then it cannot write a
+    /// file and says so only on its standard error. Give it a temporary directory elsewhere.
+    fn keep_codex_out_of_temporary_files(&mut self, env: &Env) -> Result<(), Error> {
+        let moved = self.env.iter().find(|(name, _)| name == "CODEX_HOME");
+        let home = moved.map(|(_, home)| Path::new(home));
+        let Some(home) = home.or(env.home.as_deref()) else {
+            return Ok(());
+        };
+        if !home.starts_with(DEFAULT_TEMPORARY) {
+            return Ok(());
+        }
+        let temporary = self.directory.join("tmp");
+        std::fs::create_dir_all(&temporary).map_err(|source| Error::Io {
+            doing: "create",
+            path: temporary.clone(),
+            source,
+        })?;
+        self.env.push(("TMPDIR".into(), temporary.into()));
+        Ok(())
     }
 
     fn open(&mut self, cli: &'static Cli, worker: &Worker, engine: &Engine) -> Result<(), Error> {
@@ -233,7 +261,10 @@ impl Reach {
     /// a person should know. A login that cannot be given back stays where it is: what the worker
     /// has done is worth no less for it, and it is tried again when the run ends.
     pub fn end(self) -> Option<String> {
-        let loan = self.loan?;
+        let Some(loan) = self.loan else {
+            let _ = remove_tree(&self.directory);
+            return None;
+        };
         let cli = loan.cli();
         let name = cli.name;
         match loan.give_back() {

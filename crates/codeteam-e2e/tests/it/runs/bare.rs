@@ -7,7 +7,7 @@ use super::samples::{RIGHT, alone, writes};
 
 #[track_caller]
 fn works(worker: &str, protocol: Protocol, header: &str, value: &str) {
-    let project = Project::lasting(Scenario::new().play(writes(Play::new())));
+    let project = Project::new(Scenario::new().play(writes(Play::new())));
     let args = ["--worker", worker, "--no-sandbox"];
     project.goal(&alone("", ""), &args).expect(0);
     assert_eq!(project.made("add.sh"), RIGHT.trim_end());
