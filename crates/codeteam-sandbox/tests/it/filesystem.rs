@@ -58,9 +58,15 @@ fn secrets_cannot_be_read() {
 fn the_hosts_own_secrets_are_not_there() {
     let host = Host::new();
     let home = std::env::home_dir().unwrap();
+    // A home that the work tree lies in exists inside, because the work tree has the path it has on
+    // the host, but nothing is in it except the way there. So look for what every home holds.
     let attack = format!(
-        "for path in /etc/shadow /etc/gshadow /etc/ssl/private /etc/sudoers /root /var/lib /sys \
-         /run/docker.sock /run/dbus /boot {home}/.ssh {home}/.profile {home}/.bashrc {spec}; do ls -d $path 2>/dev/null; done; true",
+        "for path in /etc/shadow /etc/gshadow /etc/ssl/private /etc/sudoers /var/lib /sys \
+         /run/docker.sock /run/dbus /boot '{spec}'; do ls -d \"$path\" 2>/dev/null; done
+         for home in /root '{home}'; do
+             for name in .ssh .profile .bashrc .cargo .config .cache .local; do ls -d \"$home/$name\" 2>/dev/null; done
+             ls -A \"$home\" 2>/dev/null | head -n 2 | tail -n +2
+         done; true",
         home = home.display(),
         spec = host.path("spec").display(),
     );

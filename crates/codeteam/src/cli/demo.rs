@@ -40,9 +40,11 @@ pub(crate) fn main(args: &Args, mut scene: Scene) -> Result<Exit, Problem> {
     // Worktrees live beside the sample, so that removing one folder removes it all.
     scene.env.state_home = Some(folder.join("state"));
     scene.folder.clone_from(&sample);
+    let program = drive::shell_word(&scene.codeteam.to_string_lossy());
+    let place = drive::shell_word(&sample.to_string_lossy());
     scene.calls = Calls {
-        codeteam: format!("{} -C {}", scene.codeteam.display(), sample.display()),
-        git: format!("git -C {}", sample.display()),
+        codeteam: format!("{program} -C {place}"),
+        git: format!("git -C {place}"),
     };
     let style = Style::detect();
     if scene.detail >= Detail::Normal {

@@ -285,7 +285,7 @@ fn done(scene: &Scene, engine: &Engine, run: &Run) {
             }
         }
         Some(Delivered::Patch { file }) => {
-            let file = quoted(file);
+            let file = shell_word(file);
             say(&format!("  patch   {file}"));
             say(&format!("  look    {git} apply --stat {file}"));
             say(&format!("  apply   {git} apply --index {file}"));
@@ -436,7 +436,10 @@ pub(crate) fn ask(style: Style, run: &Run, question: &Question) {
         if editing.as_ref() == Some(answer) {
             say(&format!("  edit    codeteam edit {}{which}", run.id));
         } else {
-            say(&format!("  answer  {command} {}{which}", quoted(answer)));
+            say(&format!(
+                "  answer  {command} {}{which}",
+                shell_word(answer)
+            ));
         }
     }
     say("          (`-m \"…\"` says more to the next worker)");
@@ -453,8 +456,8 @@ pub(crate) fn open_questions(run: &Run) -> Vec<&Question> {
         .collect()
 }
 
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
+/// A word as it can be pasted into a shell.
+pub(crate) fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
     if !word.is_empty() && !word.starts_with('-') && word.chars().all(plain) {
         word.to_owned()

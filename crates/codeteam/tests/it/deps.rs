@@ -54,7 +54,7 @@ fn project() -> Project {
 /// Answers the questions of `deps` on a terminal.
 fn answered(project: &Project, answers: &str) -> Done {
     let binary = env!("CARGO_BIN_EXE_codeteam");
-    let line = format!("printf '{answers}' | script -qec '{binary} deps plan.yml' /dev/null");
+    let line = format!("printf '{answers}' | script -qec '\"{binary}\" deps plan.yml' /dev/null");
     project.paste(&line)
 }
 

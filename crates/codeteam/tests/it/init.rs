@@ -344,7 +344,7 @@ fn on_a_terminal_it_asks() {
     let project = project();
     let binary = env!("CARGO_BIN_EXE_codeteam");
     let ask = |answer: &str| {
-        let line = format!("printf '{answer}' | script -qec '{binary} init' /dev/null");
+        let line = format!("printf '{answer}' | script -qec '\"{binary}\" init' /dev/null");
         project.paste(&line)
     };
     let no = ask("n\\n");
