@@ -27,6 +27,8 @@ pub struct Given<'a> {
     pub map: &'a dyn Fn(usize) -> String,
     /// Whether the worker sees nothing of the project but this.
     pub blind: bool,
+    /// Whether the task itself names its files; if not, those it is likely to be about stand in for them.
+    pub names_targets: bool,
 }
 
 /// What was read.
@@ -53,7 +55,7 @@ pub fn assemble(
 ) -> Assembled {
     let mut assembled = Assembled::default();
     for part in &choice.parts {
-        let items = match &part.body {
+        let mut items: Vec<Item> = match &part.body {
             Body::Files(picks) => {
                 let read = picks
                     .iter()
@@ -63,10 +65,16 @@ pub fn assemble(
             Body::Special => assembled.special(&part.name, choice, given, project, redactor),
         };
         let need = match part.name.as_str() {
-            TARGET if given.blind => Need::Whole,
+            TARGET if given.blind && given.names_targets => Need::Whole,
             strategy::DIFF if given.blind => Need::Shortened,
             _ => Need::Wanted,
         };
+        if given.blind && part.name == TARGET {
+            // Whoever writes a file anew must have it whole, or not at all.
+            for item in &mut items {
+                item.short = Short::No;
+            }
+        }
         if !items.is_empty() {
             assembled.parts.push(Part {
                 name: part.name.clone(),

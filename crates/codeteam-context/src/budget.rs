@@ -184,13 +184,7 @@ fn weigh(name: &str, text: &str) -> usize {
 
 /// Makes parts fit into a budget. `fixed` is what is there in any case, with its sizes.
 pub fn fit(parts: Vec<Part>, fixed: &[(&str, usize)], budget: usize) -> Result<Fitted, CannotFit> {
-    let mut weighed: Vec<(String, Need, Vec<Weighed>)> = parts
-        .into_iter()
-        .map(|part| {
-            let items = part.items.into_iter().map(Weighed::new).collect();
-            (part.name, part.need, items)
-        })
-        .collect();
+    let mut weighed = weigh_parts(parts);
     let fixed_size: usize = fixed.iter().map(|(_, size)| size).sum();
     let items = weighed.iter().flat_map(|(_, _, items)| items);
     let mut total = fixed_size + items.map(|item| item.tokens).sum::<usize>();
@@ -208,6 +202,30 @@ pub fn fit(parts: Vec<Part>, fixed: &[(&str, usize)], budget: usize) -> Result<F
         parts: parts.collect(),
         tokens: total,
     })
+}
+
+/// What is needed in any case and nothing else, as short as it can be, whether that fits or not.
+pub fn least(parts: Vec<Part>, fixed: &[(&str, usize)]) -> Fitted {
+    let mut weighed = weigh_parts(parts);
+    let fixed: usize = fixed.iter().map(|(_, size)| size).sum();
+    let items = weighed.iter().flat_map(|(_, _, items)| items);
+    let mut total = fixed + items.map(|item| item.tokens).sum::<usize>();
+    shrink(&mut weighed, 0, &mut total);
+    let parts = weighed
+        .into_iter()
+        .map(|(name, _, items)| settled(name, items));
+    Fitted {
+        parts: parts.collect(),
+        tokens: total,
+    }
+}
+
+fn weigh_parts(parts: Vec<Part>) -> Vec<(String, Need, Vec<Weighed>)> {
+    let weigh = |part: Part| {
+        let items = part.items.into_iter().map(Weighed::new).collect();
+        (part.name, part.need, items)
+    };
+    parts.into_iter().map(weigh).collect()
 }
 
 /// Shortens and leaves out, from the end, until it fits or no more can be done.

@@ -80,6 +80,10 @@ pub const VARIABLES: &[Variable] = &[
         meaning: "the files that the task names; without any, those that its words lead to",
     },
     Variable {
+        name: "$MENTIONED",
+        meaning: "the files that the brief for this work names",
+    },
+    Variable {
         name: "$TARGET_IMPORTS",
         meaning: "the files that those import",
     },

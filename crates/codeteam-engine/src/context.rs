@@ -1,8 +1,8 @@
 //! What a role is shown of the project: chosen by a strategy, made to fit, put into its prompt.
 //!
 //! **No worker speaks to its reviewer through a document.** `AGENTS.md` is read from git's objects,
-//! as it was before the task began; `.codeteam/context` is read from the user's checkout, which no
-//! worker writes.
+//! as it was before the task began; `.codeteam/context` is read from the user's checkout, and the
+//! user's own `context` folder from their configuration: no worker writes either.
 //!
 //! **Everything that is shown counts.** What there is in any case (the role, the task, what was
 //! answered) is measured first; the rest is shortened and left out until all of it is within the
@@ -10,6 +10,7 @@
 
 mod documents;
 pub(crate) mod exact;
+mod mentions;
 mod objects;
 mod sight;
 pub mod strategies;
@@ -20,7 +21,7 @@ pub(crate) use self::sight::{About, Sight};
 pub use self::told::Error;
 pub(crate) use self::told::{Asked, Told, named, told};
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use codeteam_core::assignment::Assignment;
 
@@ -34,6 +35,8 @@ pub(crate) struct Place<'a> {
     pub(crate) base: &'a Oid,
     /// `.codeteam`.
     pub(crate) folder: &'a Path,
+    /// The user's own folder, if there is one: its `context` is for all projects.
+    pub(crate) user_folder: Option<PathBuf>,
     /// A folder of the repository with more of them, for all who work in it.
     pub(crate) notes: Option<&'static str>,
 }

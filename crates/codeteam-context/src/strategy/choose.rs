@@ -39,6 +39,8 @@ pub trait Project {
 pub struct Matter<'a> {
     /// The files that the task names; `folder/` is all that is in it.
     pub targets: &'a [String],
+    /// The files that the brief for this work names.
+    pub mentioned: &'a [String],
     /// The files that what is shown keeps near to; all if there are none.
     pub scope: &'a [String],
     /// The files that the change touches.
@@ -292,6 +294,9 @@ impl<'a> Chooser<'a> {
                 let near = self.near(self.targets(), |path| self.project.importers_of(path, 1));
                 whole(near).collect()
             }
+            "$MENTIONED" => whole(self.matter.mentioned.to_vec())
+                .filter(|(path, _)| self.by_path.contains_key(path.as_str()))
+                .collect(),
             "$TARGET_TESTS" => whole(self.tests()).collect(),
             "$CHANGED" => whole(self.matter.changed.to_vec())
                 .filter(|(path, _)| self.by_path.contains_key(path.as_str()))
@@ -355,7 +360,7 @@ impl<'a> Chooser<'a> {
                 targets.extend(inside);
             }
         }
-        if self.matter.targets.is_empty() && !self.matter.blind {
+        if self.matter.targets.is_empty() {
             return self.project.relevant(STAND_INS);
         }
         targets

@@ -1,5 +1,5 @@
 //! The documents of the project: the nearest `AGENTS.md`, `.codeteam/context/*.md`, and those of a
-//! folder that the project's layout has for it.
+//! folder that the project's layout has for it; and those that the user has for all projects.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -27,8 +27,11 @@ const MAX_NAME: usize = 4_096;
 const MAX_FILES: usize = 100;
 
 const NAME: &str = "AGENTS.md";
+/// How the user's own documents are called, wherever their folder is.
+const USERS: &str = "~/.config/codeteam/context";
 
-/// Reads them all: the tree's first, then the project's, each in the order of their names.
+/// Reads them all: the tree's first, then the project's, then the user's, each in the order of their
+/// names.
 pub(super) fn read(
     assignment: &Assignment,
     place: &Place<'_>,
@@ -73,6 +76,18 @@ pub(super) fn read(
         let name = format!("{shown}/{name}");
         let is_own = inside::stays(&path, repository).is_ok();
         match beginning(&path).filter(|_| is_own) {
+            Some((bytes, length)) => add(name, &bytes, length, &mut room, attached),
+            None => attached.unshown.push(name),
+        }
+    }
+    let users = place.user_folder.as_deref();
+    for path in users
+        .into_iter()
+        .flat_map(|folder| documents_in(&folder.join("context")))
+    {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name = format!("{USERS}/{name}");
+        match beginning(&path) {
             Some((bytes, length)) => add(name, &bytes, length, &mut room, attached),
             None => attached.unshown.push(name),
         }

@@ -12,7 +12,7 @@ use codeteam_core::context::{Packed, PackedPart};
 use codeteam_core::role::{Kind, Mode};
 
 use super::strategies::Strategies;
-use super::{Place, documents, exact};
+use super::{Place, documents, exact, mentions};
 use crate::git;
 use crate::prompt::{self, Attached, Document, Prompt, ShownFile, ShownPart, Templates, variables};
 
@@ -31,8 +31,6 @@ const FIRST: [&str; 4] = [
 ];
 /// How much of a prompt may be the files that its template puts in by name.
 const RELEVANT_SHARE: usize = 2;
-/// How often it is tried to fit what turns out a little longer in its place than by itself.
-const TRIES: usize = 8;
 
 /// What a prompt is made of.
 pub(crate) struct Asked<'a> {
@@ -119,21 +117,26 @@ pub(crate) fn told(asked: &Asked<'_>) -> Result<Told, Error> {
         ("task", tokens::count(&bare.user)),
     ];
     let parts = std::mem::take(&mut assembled.parts);
-    // Something is a little longer in its place than by itself: headings, what is said of the rest.
+    // A text is a little longer in its place than by itself: it gets a heading, and what is left out is
+    // named. Each time that makes it too long, less room is given, by twice as much as the time before.
     let mut room = budget;
-    let mut tries = 0;
+    let mut spare = 0;
     loop {
-        let fitted = budget::fit(parts.clone(), &sizes, room)?;
+        // What is needed in any case cannot be had for less; nothing else is shown then.
+        let (fitted, is_least) = match budget::fit(parts.clone(), &sizes, room) {
+            Ok(fitted) => (fitted, room == 0),
+            Err(error) if spare == 0 => return Err(error.into()),
+            Err(_) => (budget::least(parts.clone(), &sizes), true),
+        };
         let attached = attached(asked, &fixed, &fitted, &assembled, &lengths);
         let prompt = render(&attached)?;
         let size = prompt.tokens();
-        tries += 1;
         let over = size.saturating_sub(budget);
         if over == 0 {
             let packed = packed(asked, &fitted, &assembled, size);
             return Ok(Told { prompt, packed });
         }
-        if tries == TRIES || room <= over {
+        if is_least {
             let [(system, of_system), (task, of_task)] = sizes;
             let rest = size.saturating_sub(of_system + of_task);
             let parts = [(system, of_system), (task, of_task), ("the rest", rest)];
@@ -144,7 +147,8 @@ pub(crate) fn told(asked: &Asked<'_>) -> Result<Told, Error> {
             }
             .into());
         }
-        room -= over;
+        spare = over.max(spare * 2);
+        room = room.saturating_sub(spare);
     }
 }
 
@@ -169,7 +173,7 @@ fn named_variables(
         let target = strategy::Strategy {
             parts: vec![strategy::Part {
                 name: strategy::TARGET.to_owned(),
-                include: vec!["$TARGET".to_owned()],
+                include: vec!["$TARGET".to_owned(), "$MENTIONED".to_owned()],
                 ..strategy::Part::default()
             }],
             ..strategy::Strategy::default()
@@ -179,7 +183,8 @@ fn named_variables(
             hidden: &asked.assignment.exclude,
             ..Wishes::default()
         };
-        let chosen = choose(&wishes, &matter(asked), asked.project)?;
+        let mentioned = mentioned(asked);
+        let chosen = choose(&wishes, &matter(asked, &mentioned), asked.project)?;
         let assembled = assemble(&chosen, &given(asked), asked.project, asked.redactor);
         let mut parts = assembled.parts;
         for part in &mut parts {
@@ -197,11 +202,23 @@ fn named_variables(
     Ok(())
 }
 
-fn matter<'a>(asked: &'a Asked<'_>) -> Matter<'a> {
+/// The files that the brief for this work names.
+fn mentioned(asked: &Asked<'_>) -> Vec<String> {
+    let brief = asked.assignment.brief.as_deref().unwrap_or_default();
+    mentions::find(brief, asked.project.files().list())
+}
+
+/// The files that the task names.
+fn targets<'a>(asked: &'a Asked<'_>) -> &'a [String] {
+    let task = asked.assignment.task.as_ref();
+    task.map(|task| task.files.as_slice()).unwrap_or_default()
+}
+
+fn matter<'a>(asked: &'a Asked<'_>, mentioned: &'a [String]) -> Matter<'a> {
     let assignment = asked.assignment;
-    let task = assignment.task.as_ref();
     Matter {
-        targets: task.map(|task| task.files.as_slice()).unwrap_or_default(),
+        targets: targets(asked),
+        mentioned,
         scope: &assignment.scope,
         changed: assignment
             .change
@@ -218,6 +235,7 @@ fn given<'a>(asked: &'a Asked<'_>) -> Given<'a> {
         changes: asked.changes.as_deref(),
         map: asked.map,
         blind: asked.assignment.means.mode == Mode::Edits,
+        names_targets: !targets(asked).is_empty(),
     }
 }
 
@@ -287,7 +305,8 @@ fn chosen(asked: &Asked<'_>) -> Result<strategy::Choice, Error> {
         hidden: &assignment.exclude,
         git_diff: context.git_diff,
     };
-    let mut chosen = choose(&wishes, &matter(asked), asked.project)?;
+    let mentioned = mentioned(asked);
+    let mut chosen = choose(&wishes, &matter(asked, &mentioned), asked.project)?;
     if judges && chosen.parts.iter().all(|part| part.name != strategy::DIFF) {
         let diff = strategy::Chosen {
             name: strategy::DIFF.to_owned(),

@@ -83,6 +83,7 @@ impl Project {
                 repo: &self.repo,
                 base: tree,
                 folder: &self.folder,
+                user_folder: self.env.user_folder(),
                 notes: self.config.layout.map(|_| layout::NOTES),
             },
             project: &sight,
@@ -221,6 +222,80 @@ mod tests {
             "{user}"
         );
         assert!(!user.contains("root:"), "{user}");
+    }
+
+    #[test]
+    fn the_users_own_documents_are_told_in_every_project() {
+        let fixture = Fixture::new();
+        fixture.write(".codeteam/context/a.md", "The project's.");
+        let folder = fixture.home().join("codeteam/context");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("defaults.md"), "The user's.").unwrap();
+        let coder = role(&serde_json::json!({ "name": "coder", "kind": "implementer" }));
+        let user = project(&fixture)
+            .preview(&coder, preview(&[]))
+            .unwrap()
+            .user;
+        let places = [
+            "The project's.",
+            "~/.config/codeteam/context/defaults.md",
+            "The user's.",
+        ];
+        let places = places.map(|text| user.find(text).unwrap_or_else(|| panic!("{text}: {user}")));
+        assert!(places.is_sorted(), "{user}");
+    }
+
+    #[test]
+    fn a_context_that_is_a_little_too_long_is_shortened() {
+        let fixture = Fixture::new();
+        for n in 0..12 {
+            let lines: Vec<String> = (0..6 + n * 3)
+                .map(|line| {
+                    format!("def greet_{n}_{line}(name):\n    return 'hello {n} ' + name\n")
+                })
+                .collect();
+            fixture.write(&format!("greet/part_{n}.py"), &lines.join("\n"));
+        }
+        fixture.commit_all("files");
+        let mut project = project(&fixture);
+        // What fits once fits with any more room: nothing is a matter of a few tokens.
+        let mut fitted = false;
+        for budget in (600..1_400).step_by(3) {
+            project.config.limits.max_token_budget = Some(budget);
+            let coder = role(&serde_json::json!({
+                "name": "coder", "kind": "implementer",
+                "context": { "strategy": "implementer_targeted", "budget": budget },
+            }));
+            let told = project.preview(&coder, preview(&["greet/part_1.py", "greet/part_7.py"]));
+            match told {
+                Ok(prompt) => {
+                    assert!(prompt.tokens() as u64 <= budget, "{budget}");
+                    fitted = true;
+                }
+                Err(error) => assert!(!fitted, "{budget}: {error}"),
+            }
+        }
+        assert!(fitted);
+    }
+
+    #[test]
+    fn whoever_answers_with_whole_files_sees_them_whole_without_a_task_too() {
+        let fixture = Fixture::new();
+        let body = "def slugify(text):\n    return '-'.join(text.lower().split())\n";
+        fixture.write("textkit/slug.py", body);
+        fixture.write("textkit/other.py", "def other():\n    return 1\n");
+        fixture.commit_all("files");
+        let coder = role(&serde_json::json!({
+            "name": "executor", "kind": "implementer", "means": { "mode": "edits" },
+            "context": { "strategy": "implementer_targeted" },
+        }));
+        let asked = Preview {
+            goal: "slugify must drop punctuation".to_owned(),
+            ..Preview::default()
+        };
+        let user = project(&fixture).preview(&coder, asked).unwrap().user;
+        assert!(user.contains(body), "{user}");
+        assert!(!user.contains("slug.py (not all of it)"), "{user}");
     }
 
     #[test]

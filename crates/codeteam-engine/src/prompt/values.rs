@@ -209,6 +209,7 @@ fn named((part, names): &(String, Vec<String>)) -> Value {
 fn title(part: &str) -> String {
     let known = match part {
         "target" => "Files that the task is about",
+        "brief" => "Files that the brief names",
         "imports" => "What they import",
         "importers" => "What imports them",
         "tests" => "Tests that go with them",

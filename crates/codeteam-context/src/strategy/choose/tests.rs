@@ -411,3 +411,29 @@ fn what_means_nothing_is_said() {
         "`$TARGTE` is no pattern of files: there is no such variable"
     );
 }
+
+#[test]
+fn files_that_the_brief_names_are_shown_after_those_of_the_task() {
+    let (targets, mentioned) = (
+        texts(&["src/main.py"]),
+        texts(&["docs/auth.md", "src/gone.py"]),
+    );
+    let matter = Matter {
+        targets: &targets,
+        mentioned: &mentioned,
+        ..Matter::default()
+    };
+    let strategy = Strategy {
+        parts: vec![part("target", &["$TARGET"]), part("brief", &["$MENTIONED"])],
+        ..Strategy::default()
+    };
+    let wishes = Wishes {
+        strategy: Some(&strategy),
+        ..Wishes::default()
+    };
+    let chosen = choose(&wishes, &matter, &sample()).unwrap();
+    assert_eq!(
+        shown(&chosen),
+        ["target: src/main.py", "brief: docs/auth.md"]
+    );
+}
