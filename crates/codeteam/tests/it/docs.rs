@@ -91,7 +91,7 @@ fn the_reference_has_every_key() {
                 let _ = write!(meaning, " *Built in: `{value}`.*");
             }
             if key.is_later {
-                meaning.push_str(" *Not yet in force.*");
+                meaning.push_str(" *No effect yet.*");
             }
             let takes = key.takes.replace('|', "\\|");
             let _ = writeln!(table, "| `{}` | {takes} | {meaning} |", key.path);
@@ -220,7 +220,7 @@ fn the_workflows_in_the_guide_can_be_used() {
         .run(&["workflow", "graph", "short"])
         .expect(0)
         .stdout;
-    assert!(drawn.contains("after 3 rejections → rebound"), "{drawn}");
+    assert!(drawn.contains("after 2 rejections → rebound"), "{drawn}");
     project.run(&["config", "validate"]).expect(0);
 }
 
