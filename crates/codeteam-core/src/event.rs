@@ -219,6 +219,9 @@ pub enum Event {
         /// Whether the change was undone.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         reverts: bool,
+        /// Whether the rounds before no longer count as stagnant.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        ends_stagnation: bool,
         /// The tree and the change that the person has made of it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         change: Option<Box<(Tree, FrameChange)>>,

@@ -1,5 +1,5 @@
 //! Findings: what reviewers and checks hold against a frame's tree, and whether the rounds
-//! converge.
+//! stagnate.
 //!
 //! A finding has an id from the moment it is opened. Reviewers answer for it by id in the next
 //! round; saying the same thing again does not open a second one.
@@ -166,15 +166,16 @@ impl Findings {
         self.opened_per_round.clear();
     }
 
-    /// Whether going on is likely to end: false once three rounds in a row have each opened at
-    /// least as many new findings as the round before. Reviews that keep finding as much as ever
-    /// are a matter for a person, not for a twenty-seventh round.
-    pub fn converges(&self) -> bool {
-        let rounds = &self.opened_per_round;
-        let Some([a, b, c]) = rounds.last_chunk::<3>() else {
-            return true;
+    /// Whether the last rounds stagnate: each of so many in a row has opened at least as many new
+    /// findings as the one before. Reviews that keep finding as much as ever are a matter for a person,
+    /// not for a twenty-seventh round.
+    pub fn stagnate(&self, rounds: u32) -> bool {
+        let rounds = usize::try_from(rounds).unwrap_or(usize::MAX).max(2);
+        let Some(start) = self.opened_per_round.len().checked_sub(rounds) else {
+            return false;
         };
-        !(*a > 0 && b >= a && c >= b)
+        let last = &self.opened_per_round[start..];
+        last[0] > 0 && last.is_sorted()
     }
 }
 
@@ -250,15 +251,17 @@ mod tests {
     }
 
     #[test]
-    fn rounds_that_open_as_much_as_ever_do_not_converge() {
+    fn rounds_that_open_as_much_as_ever_stagnate() {
         let mut findings = Findings::default();
         for opened in [5, 3, 3] {
             findings.close_round(opened);
         }
-        assert!(findings.converges());
+        assert!(!findings.stagnate(3));
+        assert!(findings.stagnate(2));
         findings.close_round(4);
-        assert!(!findings.converges());
+        assert!(findings.stagnate(3));
+        assert!(!findings.stagnate(4), "the first of them found more");
         findings.close_round(0);
-        assert!(findings.converges());
+        assert!(!findings.stagnate(3));
     }
 }

@@ -251,9 +251,9 @@ pub struct Session {
 }
 
 impl Session {
-    /// After so many attempts a worker starts afresh: a long memory is an expensive one, and what
-    /// counts is in the assignment.
-    pub const MAX_TURNS: u32 = 3;
+    /// So often in a row a worker may go on in the session of its last attempt; then it starts afresh: a
+    /// long memory is an expensive one, and what counts is in the assignment.
+    pub const MAX_CONTINUATIONS: u32 = 2;
 }
 
 /// What a slot does.
@@ -542,7 +542,9 @@ impl Frame {
     pub fn session(&self, role: &Role, slot: &Slot) -> Option<&Session> {
         let session = self.sessions.get(&(slot.id.step.clone(), slot.id.slot))?;
         let same = slot.worker.as_ref() == Some(&session.worker);
-        (role.means.continues && same && session.turns < Session::MAX_TURNS).then_some(session)
+        let most = role.means.max_continuations;
+        let most = most.unwrap_or(Session::MAX_CONTINUATIONS);
+        (role.means.continues && same && session.turns <= most).then_some(session)
     }
 
     /// The bodies that belong to the feedback.

@@ -24,6 +24,7 @@ pub mod event;
 pub mod failure;
 pub mod feedback;
 pub mod findings;
+pub mod format_version;
 pub mod frame;
 pub mod hands;
 pub mod ids;

@@ -23,6 +23,7 @@ pub enum Document {
 enum Tells {
     Of(Document),
     RoleOrWorkflow,
+    ConfigOrWorkflow,
     Algorithm,
     PhaseOutput,
 }
@@ -54,7 +55,7 @@ const TELLS: &[(&str, Tells)] = &[
     ("agents", Tells::Of(Document::Config)),
     ("git", Tells::Of(Document::Config)),
     ("sandbox", Tells::Of(Document::Config)),
-    ("rules", Tells::Of(Document::Config)),
+    ("rules", Tells::ConfigOrWorkflow),
     ("output", Tells::Of(Document::Config)),
     ("continuity", Tells::Of(Document::Config)),
     ("verifier_instances", Tells::Of(Document::Config)),
@@ -80,6 +81,7 @@ impl Document {
         match tells {
             Tells::Of(document) => self == document,
             Tells::RoleOrWorkflow => matches!(self, Self::Role | Self::Workflow),
+            Tells::ConfigOrWorkflow => matches!(self, Self::Config | Self::Workflow),
             Tells::Algorithm | Tells::PhaseOutput => false,
         }
     }
@@ -94,8 +96,9 @@ impl Document {
             let Some((key, _)) = entries.iter().find(|(key, _)| key.name == *name) else {
                 continue;
             };
-            // `extends` says nothing more where something else does.
-            if told.contains(tells) || (*tells == Tells::RoleOrWorkflow && !told.is_empty()) {
+            // What two kinds of file have says nothing more where something else does.
+            let is_vague = matches!(tells, Tells::RoleOrWorkflow | Tells::ConfigOrWorkflow);
+            if told.contains(tells) || (is_vague && !told.is_empty()) {
                 continue;
             }
             told.push(*tells);
@@ -116,7 +119,7 @@ impl Document {
             Tells::Of(Self::Workflow) => {
                 "this is a workflow: put it into `.codeteam/workflows/NAME.yml`"
             }
-            Tells::Of(Self::Config) => {
+            Tells::Of(Self::Config) | Tells::ConfigOrWorkflow => {
                 "this is a configuration: put it into `.codeteam/config.yml`"
             }
             Tells::RoleOrWorkflow => {

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::book::unknown;
-pub use self::book::{Book, Layer, Resolved};
+pub use self::book::{Book, Layer, Resolved, RoleSource};
 pub use self::file::{Gate, OnGateFail, RoleFile};
 use crate::ids::{RoleName, WorkerName};
 use crate::submission::Form;
@@ -179,6 +179,9 @@ pub struct Means {
     /// Whether the next attempt may go on in the session of the last one.
     #[serde(skip_serializing_if = "is_false")]
     pub continues: bool,
+    /// How often in a row a session may be gone on with, if not as often as usual.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_continuations: Option<u32>,
     /// Whether a plan is made before anything is done, where the worker can.
     #[serde(skip_serializing_if = "is_false")]
     pub use_planner: bool,
@@ -255,7 +258,7 @@ pub struct Role {
     /// What it is shown of the repository.
     #[serde(default, skip_serializing_if = "is_default")]
     pub context: Context,
-    /// In hundredths, the score below which a result is not good enough.
+    /// In hundredths, a score that no rule has ever used. Runs of earlier versions have it in their logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quality_threshold: Option<u8>,
     /// The attitude it is to take, in a word or two; empty if none is asked for.
@@ -279,10 +282,6 @@ impl Role {
         step: &BTreeMap<String, serde_json::Value>,
     ) -> BTreeMap<String, serde_json::Value> {
         let mut config = self.config.clone();
-        if let Some(hundredths) = self.quality_threshold {
-            let share = f64::from(hundredths) / 100.0;
-            config.insert("quality_threshold".to_owned(), share.into());
-        }
         config.extend(step.clone());
         config
     }

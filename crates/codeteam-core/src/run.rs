@@ -136,6 +136,7 @@ impl Default for Run {
             steps: BTreeMap::new(),
             max_steps: None,
             max_rounds: None,
+            max_stagnant_rounds: None,
             on_exhausted: crate::workflow::Exhausted::default(),
             severity_floor: crate::findings::Severity::default(),
             settings: BTreeMap::new(),

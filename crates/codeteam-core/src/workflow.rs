@@ -45,12 +45,37 @@ pub struct Workflow {
     pub max_steps: Option<u32>,
     /// How many rejections a frame may take.
     pub max_rounds: Option<u32>,
+    /// How many rounds in a row may each find at least as much that is new as the one before.
+    #[serde(
+        default = "stagnant_rounds",
+        skip_serializing_if = "is_usual_stagnation"
+    )]
+    pub max_stagnant_rounds: Option<u32>,
     /// What happens when rounds, steps or tries are used up and the step has no way out.
     pub on_exhausted: Exhausted,
     /// Findings below this do not hold a change up; they become follow-ups.
     pub severity_floor: Severity,
     /// Switches that `when` can ask for.
     pub settings: BTreeMap<String, bool>,
+}
+
+/// How many stagnant rounds end a workflow that has no bound of rounds, and one that was pinned before
+/// a workflow could say.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "it is the default of an optional field"
+)]
+pub(crate) fn stagnant_rounds() -> Option<u32> {
+    Some(3)
+}
+
+#[expect(
+    clippy::ref_option,
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde wants a reference"
+)]
+fn is_usual_stagnation(rounds: &Option<u32>) -> bool {
+    *rounds == stagnant_rounds()
 }
 
 /// The setting that lets a role say which task comes first.

@@ -215,7 +215,7 @@ fn is_analyst(run: &Run, id: &AttemptId) -> bool {
 
 /// The folder of a run's files.
 pub fn folder(engine: &Engine, run: &Run) -> PathBuf {
-    engine.folder.join("runs").join(run.id.as_str())
+    engine.runs_folder().join(run.id.as_str())
 }
 
 /// Whether the workflow wants what workers are told and say as files.
@@ -236,7 +236,7 @@ pub fn audit(
     bytes: &[u8],
 ) -> Result<(), Error> {
     let name = format!("{}.{}", id.to_string().replace(['/', ':', '#'], "-"), what);
-    let folder = engine.folder.join("runs").join(run.as_str()).join("audit");
+    let folder = engine.runs_folder().join(run.as_str()).join("audit");
     replace(&folder.join(name), bytes)
 }
 

@@ -9,6 +9,7 @@ mod sandbox;
 mod schema;
 mod sections;
 mod shown;
+mod values;
 mod workers;
 
 pub use self::grounds::Grounds;
@@ -16,9 +17,8 @@ pub use self::layers::{Layers, Origins};
 pub use self::sandbox::{Cache, CacheMode, Host, Sandbox, Setup, absolute};
 pub use self::schema::{Schema, schema};
 pub use self::sections::{
-    Adaptive, Agent, ApprovalAction, ApprovalGate, Command, Continuity, ContinuityMode, Git,
-    GitMode, Honesty, Judging, Layout, Limits, Llm, Metrics, Needs, Output, Package, ProofMode,
-    Proving, Redaction, Verification,
+    Adaptive, Agent, Command, Continuity, ContinuityMode, Git, GitMode, Honesty, Judging, Layout,
+    Limits, Llm, Metrics, Output, Package, ProofMode, Proving, Redaction, Verification,
 };
 pub use self::shown::concealed;
 pub use self::workers::{Price, Worker};
@@ -31,7 +31,7 @@ use codeteam_core::message::Format;
 use codeteam_core::retry;
 use codeteam_core::role::Role;
 use codeteam_core::workflow::{
-    AsksBefore, Check, CheckKind, FileRetry, Metric, Proof, Rule, Surroundings,
+    AsksBefore, Check, CheckKind, Compiled, FileRetry, Metric, Proof, Rule, Surroundings,
 };
 use codeteam_core::yaml::{Fault, Node, Problems, Sources};
 use schemars::JsonSchema;
@@ -74,7 +74,7 @@ pub struct Config {
     /// Roles, and changes to roles.
     #[serde(skip)]
     pub roles: Option<Node>,
-    /// What is said and not yet in force.
+    /// What is said and has no effect yet.
     #[serde(skip)]
     pub notes: Vec<String>,
     /// Where all of it was read.
@@ -115,12 +115,8 @@ pub struct Config {
     pub continuity: Continuity,
     /// Retry policies by name; `default` is for steps that name none.
     pub policies: BTreeMap<String, FileRetry>,
-    /// When a person must approve, by the risk of a change.
-    pub approval_gates: BTreeMap<String, ApprovalGate>,
     /// The packages of a repository of several.
     pub projects: Vec<Package>,
-    /// Which packages need which others first.
-    pub cross_project_dependencies: BTreeMap<String, Needs>,
     /// Whether workers are chosen by how they did before.
     pub adaptive: Option<Adaptive>,
     /// How workers and gates are confined.
@@ -301,6 +297,9 @@ impl Config {
                 }
             }
         }
+        for (key, message, hint) in self.wrong_values() {
+            refuse(node, key, message, hint);
+        }
         if self.mcp_servers.contains_key(SUBMIT_SERVER) {
             let message = format!("`mcp_servers.{SUBMIT_SERVER}` is codeteam's own name");
             refuse(
@@ -362,6 +361,7 @@ impl Config {
             timeout_ms: limits.step_timeout_seconds.map(|s| s.saturating_mul(1_000)),
             retry: Some(usual.policy(&below)),
             max_steps: limits.workflow_max_steps,
+            max_parallel_tasks: limits.max_parallel_tasks,
             tests: self.verification.test_paths.clone(),
             security_role: self.security_role.clone(),
             asks_before: self.git.asks_before(),
@@ -392,6 +392,9 @@ impl Config {
         if continuity.allow_continuation == Some(false) {
             role.means.continues = false;
         }
+        if role.means.continues {
+            role.means.max_continuations = continuity.max_continuation_turns;
+        }
         let speaks_claude = role
             .workers
             .first()
@@ -399,6 +402,17 @@ impl Config {
         if speaks_claude {
             role.means.provider = role.means.provider.or(self.llm.provider);
         }
+    }
+
+    /// What is told to every role of a workflow: its own rules, then those of the configuration.
+    pub fn rules_of(&self, compiled: &Compiled) -> Vec<String> {
+        let mut rules: Vec<String> = Vec::new();
+        for rule in compiled.rules.iter().chain(&self.rules) {
+            if !rules.contains(rule) {
+                rules.push(rule.clone());
+            }
+        }
+        rules
     }
 
     /// How many tokens a role's prompt may be.

@@ -15,7 +15,7 @@ mod quota;
 mod scripted;
 #[cfg(test)]
 mod tests;
-mod tools;
+pub(crate) mod tools;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -16,6 +16,7 @@ pub use self::known::Untouched;
 pub use self::places::{IGNORE, make_folder, refuse_links};
 use self::places::{state_folder, workspaces_root};
 pub use self::preview::Preview;
+pub(crate) use self::project::library as project_library;
 pub use self::project::{Cast, Prepared, Project};
 
 use std::collections::BTreeMap;
@@ -30,7 +31,7 @@ use codeteam_core::input::Decision;
 use codeteam_core::plan::{self, Plan};
 use codeteam_core::role::Kind;
 use codeteam_core::schedule::Status;
-use codeteam_core::workflow::{Check, CheckKind, Step, StepKind};
+use codeteam_core::workflow::{Check, CheckKind, Over, Step, StepKind};
 use codeteam_core::{Event, Run, budget};
 
 use codeteam_context::redact::Redactor;
@@ -120,6 +121,61 @@ impl Engine {
         let is_checked = steps
             .any(|step| matches!(&step.kind, StepKind::Gate { checks } if checks.iter().any(own)));
         self.config.own_checks().is_empty() && !is_checked
+    }
+
+    /// What is configured here and has no effect on a run: keys of what is still to come, keys that its
+    /// workflow has no use for, and role files that cannot be read and that it does not need.
+    pub fn warnings(&self, started: &RunStarted) -> Vec<String> {
+        let mut warnings = self.config.notes.clone();
+        let steps = || started.workflow.steps.values();
+        let one_by_one = |step: &&Step| {
+            matches!(
+                &step.kind,
+                StepKind::Each {
+                    over: Over::Task,
+                    cap: 1,
+                    ..
+                }
+            )
+        };
+        if self
+            .config
+            .limits
+            .max_parallel_tasks
+            .is_some_and(|most| most > 1)
+            && let Some(step) = steps().find(one_by_one)
+        {
+            warnings.push(format!(
+                "`limits.max_parallel_tasks` has no effect here: `{}` takes one task after the other",
+                step.id
+            ));
+        }
+        let flow = self.config.flow.as_ref();
+        let rebound = flow.and_then(|flow| flow.get("rebound"));
+        if rebound.is_some() && steps().all(|step| step.rebound.is_none()) {
+            warnings.push(
+                "`workflow.rebound` has no effect here: no step of this workflow offers another approach"
+                    .to_owned(),
+            );
+        }
+        let library =
+            project::library(&self.config, &self.env, &self.folder, self.repo.top_level());
+        let broken = library.broken_roles(&self.config).into_iter();
+        warnings.extend(broken.map(|(name, problem)| {
+            format!(
+                "the role `{name}` cannot be used, and this run does without it: {problem} \
+                 (`codeteam role validate` says more)"
+            )
+        }));
+        warnings
+    }
+
+    /// Where the stories of runs are written.
+    pub fn runs_folder(&self) -> PathBuf {
+        match &self.config.output.runs_dir {
+            Some(folder) => self.repo.top_level().join(folder),
+            None => self.folder.join("runs"),
+        }
     }
 
     /// Opens a project for runs, and makes `.codeteam` if it is missing.

@@ -109,6 +109,12 @@ pub enum Failpoint {
 }
 
 impl Env {
+    /// The user's own folder of configuration, roles, workflows and documents, whether it exists or not.
+    pub fn user_folder(&self) -> Option<PathBuf> {
+        let home = self.config_home.as_ref();
+        home.map(|home| home.join("codeteam"))
+    }
+
     /// Reads the environment.
     #[expect(clippy::disallowed_methods, reason = "this is the module that may")]
     pub fn read() -> Self {

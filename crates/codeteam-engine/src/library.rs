@@ -1,8 +1,8 @@
 //! All roles and workflows there are: those that ship with codeteam, the user's, the project's.
 //!
-//! Roles are `roles/NAME.yml` (or `roles/WORKFLOW/NAME.yml`), or a folder `agents/NAME` with
-//! `prompt.md` and, if wanted, `agent.yaml`. Workflows are `workflows/NAME.yml`. A file that cannot
-//! be read is no reason to refuse what does not need it.
+//! Roles are `roles/NAME.yml` (or `roles/WORKFLOW/NAME.yml`), or a folder `agents/NAME` (or
+//! `agents/WORKFLOW/NAME`) with `prompt.md` and, if wanted, `agent.yaml`. Workflows are
+//! `workflows/NAME.yml`. A file that cannot be read is no reason to refuse what does not need it.
 
 mod check;
 
@@ -12,9 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use codeteam_core::role::{Book, Layer, Resolved};
-use codeteam_core::workflow::{self, Compiled, Surroundings};
-use codeteam_core::yaml::{self, Fault, Node, Place, Problem, Problems, Sources, nearest};
+use codeteam_core::role::{Book, Kind, Layer, Resolved};
+use codeteam_core::workflow::{self, Compiled, SETTINGS, Surroundings};
+use codeteam_core::yaml::{self, Fault, Node, Place, Problem, Problems, Sources, Value, nearest};
 
 use crate::built_in;
 use crate::config::Config;
@@ -147,34 +147,39 @@ impl Library {
 
     /// The folder form: a prompt, and what else there is to say.
     fn agents(&mut self, layer: Layer, folder: &Path, inside: Option<&Path>) {
-        for agent in entries(&folder.join("agents")) {
-            if !agent.is_dir() {
-                continue;
-            }
+        let folders = |path: &Path| entries(path).into_iter().filter(|path| path.is_dir());
+        for agent in folders(&folder.join("agents")) {
             let name = file_name(&agent);
-            for file in ["agent.yaml", "agent.yml"] {
-                let path = agent.join(file);
-                if path.exists() {
-                    self.role_file(layer, &name, &path, inside);
-                }
+            self.agent(layer, &name, &agent, inside);
+            for own in folders(&agent) {
+                self.agent(layer, &format!("{name}/{}", file_name(&own)), &own, inside);
             }
-            let path = agent.join("prompt.md");
-            match read(&path, inside) {
-                Ok(Some(text)) => {
-                    let file = path.display().to_string();
-                    let source = self.sources.add(&file, &text);
-                    let place = Place {
-                        source,
-                        line: 1,
-                        column: 1,
-                    };
-                    self.book
-                        .add_prompt(layer, &name, place, &without_comment(&text));
-                    self.note(layer, &name, file);
-                }
-                Ok(None) => {}
-                Err(problem) => self.break_role(&name, &path, problem),
+        }
+    }
+
+    fn agent(&mut self, layer: Layer, name: &str, agent: &Path, inside: Option<&Path>) {
+        for file in ["agent.yaml", "agent.yml"] {
+            let path = agent.join(file);
+            if path.exists() {
+                self.role_file(layer, name, &path, inside);
             }
+        }
+        let path = agent.join("prompt.md");
+        match read(&path, inside) {
+            Ok(Some(text)) => {
+                let file = path.display().to_string();
+                let source = self.sources.add(&file, &text);
+                let place = Place {
+                    source,
+                    line: 1,
+                    column: 1,
+                };
+                let prompt = without_comment(&text);
+                self.book.add_prompt(layer, name, place, &prompt);
+                self.note(layer, name, file);
+            }
+            Ok(None) => {}
+            Err(problem) => self.break_role(layer, name, &path, problem),
         }
     }
 
@@ -182,14 +187,14 @@ impl Library {
         match read(path, inside) {
             Ok(Some(text)) => self.role(layer, name, &path.display().to_string(), &text),
             Ok(None) => {}
-            Err(problem) => self.break_role(name, path, problem),
+            Err(problem) => self.break_role(layer, name, path, problem),
         }
     }
 
     fn role(&mut self, layer: Layer, name: &str, file: &str, text: &str) {
         match yaml::read(&mut self.sources, file, text) {
             Ok(node) => self.book.add(layer, name, node),
-            Err(fault) => self.broken.entry(name.to_owned()).or_default().push(fault),
+            Err(fault) => self.add_fault(layer, name, fault),
         }
         self.note(layer, name, file.to_owned());
     }
@@ -199,14 +204,48 @@ impl Library {
         files.insert(0, (layer, file));
     }
 
-    fn break_role(&mut self, name: &str, path: &Path, problem: String) {
+    fn add_fault(&mut self, layer: Layer, name: &str, fault: Fault) {
+        self.book.add_broken(layer, name, fault.clone());
+        self.broken.entry(name.to_owned()).or_default().push(fault);
+    }
+
+    fn break_role(&mut self, layer: Layer, name: &str, path: &Path, problem: String) {
         let source = self.sources.add(&path.display().to_string(), "");
         let place = Place {
             source,
             ..Place::NONE
         };
-        let faults = self.broken.entry(name.to_owned()).or_default();
-        faults.push(Fault::at(place, problem));
+        self.add_fault(layer, name, Fault::at(place, problem));
+        self.note(layer, name, path.display().to_string());
+    }
+
+    /// Lets roles that do not say their kind have it from the sequences that name them: that of the
+    /// configuration, and those of the workflows that people have written.
+    pub fn learn_kinds(&mut self, flow: Option<&Node>) {
+        let mut flows: Vec<Node> = flow.cloned().into_iter().collect();
+        for (_, folder, inside) in self.folders() {
+            for (_, path) in yaml_files(&folder.join("workflows"), "") {
+                let text = read(&path, inside.as_deref()).ok().flatten();
+                let text = text.unwrap_or_default();
+                flows.extend(yaml::read(&mut Sources::default(), "", &text));
+            }
+        }
+        for flow in flows {
+            let flow = flow.get("workflow").unwrap_or(&flow);
+            for member in flow
+                .get("sequence")
+                .and_then(Node::as_list)
+                .unwrap_or_default()
+            {
+                let role = member.get("role").and_then(Node::as_text);
+                let kind = member.get("type").or_else(|| member.get("kind"));
+                let kind = kind.and_then(Node::as_text);
+                let kind = kind.and_then(|word| Kind::ALL.into_iter().find(|k| k.as_str() == word));
+                if let (Some(role), Some(kind)) = (role, kind) {
+                    self.book.add_kind(role, kind);
+                }
+            }
+        }
     }
 
     /// Why there is no role of a name, also not among a workflow's own; nothing if there is one.
@@ -272,6 +311,25 @@ impl Library {
         }
         let resolved = self.book.resolve(name);
         Ok(resolved.map_err(|faults| self.sources.problems(faults))?)
+    }
+
+    /// The workflows that use each role, by the full name of every role that has a say in what they call
+    /// by a name. Workflows that cannot be compiled are passed over: `workflow validate` tells of them.
+    pub fn users(&mut self, surroundings: &Surroundings) -> BTreeMap<String, BTreeSet<String>> {
+        let mut users: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let names: Vec<String> = self.workflows().into_iter().map(|one| one.name).collect();
+        for name in names {
+            let Ok(compiled) = self.compile(&name, surroundings.clone()) else {
+                continue;
+            };
+            for role in compiled.roles.keys() {
+                let sources = compiled.sources.get(role).into_iter().flatten();
+                for (full, _) in sources {
+                    users.entry(full.clone()).or_default().insert(name.clone());
+                }
+            }
+        }
+        users
     }
 
     /// Whether there is a workflow of this name.
@@ -407,11 +465,62 @@ impl Library {
             return self.compile_named(name, surroundings, trusts);
         }
         let mut node = node.clone();
-        let own = ["steps", "sequence", "extends", "template"];
-        if own.iter().all(|key| node.get(key).is_none()) {
-            node.set("extends", Node::text(Config::usual_workflow()));
+        let mut ignored = None;
+        if !names_its_steps(&node) {
+            let usual = Config::usual_workflow();
+            if node.get("rebound").is_some() && !self.offers_rebound(&usual, &surroundings)? {
+                node.take("rebound");
+                ignored = Some(format!(
+                    "`workflow.rebound` changes sessions alone: no step of `{usual}` offers another approach"
+                ));
+            }
+            node.set("extends", Node::text(usual));
         }
-        self.build_from(CONFIGURED, node, surroundings, trusts)
+        let mut compiled = self.build_from(CONFIGURED, node, surroundings, trusts)?;
+        compiled.notes.extend(ignored);
+        Ok(compiled)
+    }
+
+    /// Whether a step of a workflow offers another approach after a number of rejections.
+    fn offers_rebound(&mut self, name: &str, surroundings: &Surroundings) -> Result<bool, Error> {
+        let compiled = self.compile(name, surroundings.clone())?;
+        let mut steps = compiled.workflow.steps.values();
+        Ok(steps.any(|step| step.rebound.is_some()))
+    }
+
+    /// Compiles the workflow that leads a session: one that the configuration writes out or names by
+    /// `extends`; else `base`, with what the configuration changes in whatever workflow. What it changes
+    /// of single steps belongs to the workflow of runs.
+    pub fn compile_for_session(
+        &mut self,
+        flow: Option<&Node>,
+        base: &str,
+        surroundings: Surroundings,
+    ) -> Result<Compiled, Error> {
+        let Some(node) = flow.filter(|node| node.as_map().is_some()) else {
+            return self.compile(base, surroundings);
+        };
+        if names_its_steps(node) {
+            return self.compile_configured(flow, surroundings);
+        }
+        let mut changes = node.clone();
+        for (key, _) in node.as_map().unwrap_or_default() {
+            if !ANY_WORKFLOW.contains(&key.name.as_str()) {
+                changes.take(&key.name);
+            }
+        }
+        if let Some(Value::Map(settings)) = changes.get_mut("settings").map(|node| &mut node.value)
+        {
+            let known = |name: &str| SETTINGS.iter().any(|setting| setting.name == name);
+            settings.retain(|(key, _)| known(&key.name));
+        }
+        if changes.as_map().is_none_or(<[_]>::is_empty) {
+            return self.compile(base, surroundings);
+        }
+        let said_in = self.sources.file(node.place).unwrap_or_default();
+        let trusts = self.is_trusted(said_in);
+        changes.set("extends", Node::text(base));
+        self.build_from(CONFIGURED, changes, surroundings, trusts)
     }
 
     /// Compiles a workflow that is part of the configuration.
@@ -456,6 +565,30 @@ impl Library {
         let broken = |faults: Vec<Fault>| self.sources.problems(faults);
         Ok(built.map_err(broken)?)
     }
+}
+
+/// What a configuration may say of any workflow, whatever its steps are.
+const ANY_WORKFLOW: [&str; 13] = [
+    "version",
+    "limits",
+    "max_iterations",
+    "max_rounds",
+    "on_max_iterations",
+    "on_exhausted",
+    "rebound",
+    "severity_floor",
+    "settings",
+    "roles",
+    "rules",
+    "policies",
+    "description",
+];
+
+/// Whether what the configuration says of the workflow has its own steps, or names the workflow whose
+/// steps they are.
+fn names_its_steps(flow: &Node) -> bool {
+    let own = ["steps", "sequence", "extends", "template"];
+    own.iter().any(|key| flow.get(key).is_some())
 }
 
 /// Whether a name is that of a file.

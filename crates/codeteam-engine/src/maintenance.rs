@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::config::{Config, Origins};
 use crate::driver::housekeeping::{close, workspaces_in};
-use crate::engine::{Engine, Error};
+use crate::engine::{Engine, Error, project_library};
 use crate::env::Env;
 use crate::git::{Oid, Repo};
 use crate::perform::{clear_attempts, with_causes};
@@ -232,11 +232,46 @@ impl Check {
     }
 }
 
-/// Looks at a project: its configuration, its log, the place for worktrees.
+/// Role files that cannot be used. A run that needs one refuses; any other does without it.
+fn look_at_roles(config: &Config, env: &Env, folder: &Path, root: &Path) -> Vec<Check> {
+    let library = project_library(config, env, folder, root);
+    let broken = library.broken_roles(config).into_iter();
+    let check = |(name, problem): (String, String)| Check {
+        remedy: Some(
+            "mend the file; `codeteam role validate` says everything that is wrong".to_owned(),
+        ),
+        ..Check::note("roles", format!("`{name}` cannot be used: {problem}"))
+    };
+    broken.map(check).collect()
+}
+
+/// Folders in which other tools keep what codeteam keeps in its own: whoever has one may think it is read.
+fn look_at_other_folders(root: &Path) -> Vec<Check> {
+    let there = [".team", ".supervisor"].into_iter();
+    let there = there.filter(|name| root.join(name).is_dir());
+    let check = |name: &str| Check {
+        remedy: Some(format!(
+            "copy what you want to keep from `{name}` into `.codeteam`: `config.yaml`, `agents/`, `roles/` and \
+             `context/` have the same form; `codeteam config validate` says what differs"
+        )),
+        ..Check::note(
+            "config",
+            format!("`{name}` is there, and codeteam does not read it"),
+        )
+    };
+    there.map(check).collect()
+}
+
+/// Looks at a project: its configuration, its roles, its log, the place for worktrees.
 pub fn examine(repo: &Repo, env: &Env) -> Vec<Check> {
     let folder = repo.top_level().join(".codeteam");
     let mut checks = Vec::new();
-    checks.push(match Config::load(&Origins::of(env, &folder)) {
+    let config = Config::load(&Origins::of(env, &folder));
+    checks.extend(look_at_other_folders(repo.top_level()));
+    if let Ok(config) = &config {
+        checks.extend(look_at_roles(config, env, &folder, repo.top_level()));
+    }
+    checks.push(match config {
         Err(error) => Check::bad("config", with_causes(&error), "mend the file"),
         Ok(config) if config.own_checks().is_empty() => Check {
             remedy: Some(

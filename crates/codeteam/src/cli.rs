@@ -38,6 +38,7 @@ use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
 use codeteam_engine::Engine;
+use codeteam_engine::config::Config;
 use codeteam_engine::engine::Project;
 use codeteam_engine::env::Env;
 
@@ -359,6 +360,14 @@ impl Scene {
             codeteam,
             calls: Calls::default(),
         })
+    }
+
+    /// How much of a run is shown: what the command line says, else what is configured.
+    pub(crate) fn detail_of(&self, config: &Config) -> Detail {
+        match (self.detail, config.output.verbose) {
+            (Detail::Normal, Some(true)) => Detail::Verbose,
+            (detail, _) => detail,
+        }
     }
 
     /// The project, which need not have had a run; nothing is made.

@@ -174,6 +174,11 @@ impl From<EngineError> for Problem {
             EngineError::Redaction(_) => Self::user(error.to_string())
                 .caused_by(&error)
                 .hint("`redaction: { allow: [...] }` takes regular expressions"),
+            EngineError::UnknownTool { .. } => Problem::user(error.to_string()).hint(
+                "`allowed_tools` takes `read`, `write`, `edit`, `run`, `search`, `list`, `web`, and what \
+                 workers call these; tools of your own come from an MCP server that the role names under \
+                 `mcp_servers`",
+            ),
             EngineError::UnknownServer(_, ref known) => {
                 let hint = if known.is_empty() {
                     "name it under `mcp_servers:` in the configuration".to_owned()

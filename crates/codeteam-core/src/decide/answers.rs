@@ -119,6 +119,8 @@ impl Decider {
             resets,
             rejects,
             reverts: chosen.as_ref().is_some_and(|chosen| chosen.reverts),
+            // A person who says to go on has seen what the rounds found so far.
+            ends_stagnation: question.kind == QuestionKind::Rebound && !resets,
             change: change.cloned().map(Box::new),
             over,
         });

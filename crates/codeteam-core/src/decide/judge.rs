@@ -295,7 +295,9 @@ impl Decider {
             let told = format!("it was rejected in {rounds} rounds{since}: {why}");
             return self.exhausted(path, &told);
         }
-        if !frame.findings.converges() {
+        if let Some(most) = self.run.workflow.max_stagnant_rounds
+            && frame.findings.stagnate(most)
+        {
             return self.exhausted(path, "each round finds as much as the one before");
         }
         self.go(path, &back, Entry::Rejected);

@@ -78,11 +78,60 @@ struct FileTask {
     status: Option<Status>,
 }
 
+/// Keys by which others describe a task, and what to write instead.
+const FOREIGN: &[(&str, &str)] = &[
+    ("mission_id", "write it as `id`"),
+    (
+        "goal",
+        "write it as `title`, and more of it as `description`",
+    ),
+    ("success_criteria", "write them as `acceptance`, a list"),
+    (
+        "requirements",
+        "write them as `acceptance`, a list, or into the `description`",
+    ),
+    (
+        "priority",
+        "leave it out: tasks start as their `dependencies` allow, and otherwise in the order of the list",
+    ),
+    (
+        "assigned_role",
+        "leave it out: the workflow says who does the work, `--role developer=team/writer` for a whole run",
+    ),
+];
+
+/// What is wrong with tasks that are described in others' words.
+fn foreign_keys(plan: &Node) -> Vec<Fault> {
+    let list = |node: &Node, key: &str| -> Vec<Node> {
+        let list = node.get(key).and_then(Node::as_list);
+        list.unwrap_or_default().to_vec()
+    };
+    let mut tasks = list(plan, "tasks");
+    for phase in list(plan, "phases") {
+        tasks.extend(list(&phase, "tasks"));
+        tasks.extend(list(&phase, "components"));
+    }
+    let mut faults = Vec::new();
+    for task in &tasks {
+        for (key, _) in task.as_map().unwrap_or_default() {
+            if let Some((name, advice)) = FOREIGN.iter().find(|(name, _)| *name == key.name) {
+                let message = format!("a task has no `{name}`");
+                faults.push(Fault::at(key.place, message).hint(*advice));
+            }
+        }
+    }
+    faults
+}
+
 /// Reads and checks a plan file.
 pub fn from_yaml(file: &str, text: &str, max_tasks: usize) -> Result<Loaded, Problems> {
     let mut sources = Sources::default();
     let node = read(&mut sources, file, text).map_err(|fault| sources.problems([fault]))?;
     let node = unwrapped(node).map_err(|faults| sources.problems(faults))?;
+    let foreign = foreign_keys(&node);
+    if !foreign.is_empty() {
+        return Err(sources.problems(foreign));
+    }
     let raw: File = typed(&node).map_err(|faults| sources.problems(faults))?;
     let mut lines: BTreeMap<String, Place> = BTreeMap::new();
     let mut loaded = Loaded {
@@ -258,6 +307,20 @@ fn flow_list<T: AsRef<str>>(items: &[T]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tasks_in_others_words_get_advice() {
+        let text =
+            "phases:\n  - id: a\n    tasks:\n      - { mission_id: m, goal: g, priority: HIGH }\n";
+        let error = from_yaml("plan.yml", text, 100).unwrap_err().to_string();
+        for said in [
+            "plan.yml:4:11: a task has no `mission_id` (write it as `id`)",
+            "a task has no `goal` (write it as `title`",
+            "a task has no `priority` (leave it out",
+        ] {
+            assert!(error.contains(said), "{error}");
+        }
+    }
 
     #[test]
     fn the_seeds_plan_loads_and_survives_a_round_trip() {

@@ -1,13 +1,21 @@
 //! All roles there are, in layers, and how one builds on another.
 //!
 //! A role builds on the one it `extends`. One that says neither `extends` nor its `kind` builds on
-//! the role of its own name in the layer below; so a file of a few lines changes a built-in role.
+//! the next source of the same role; so a file of a few lines changes a built-in role.
+//!
+//! What a workflow calls `coder` has several sources, in this order: the workflow's own `roles`; then
+//! layer by layer, the project's, the user's and the built-in ones, and in each layer first the role of
+//! that workflow (`adversarial/coder`), then the shared one (`coder`). So the `coder` of a project is the
+//! coder of every workflow, and `adversarial/coder` is one for that workflow alone. A shared role that
+//! takes the place of a workflow's own keeps its `contract` and `mode`, unless it says others: they are
+//! the form in which the workflow expects the answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::file::{Gate, RoleFile};
 use super::{Kind, Role};
+use crate::format_version::version_fault;
 use crate::ids::is_plain;
 use crate::misplaced::Document;
 use crate::yaml::{Fault, Node, Place, Scalar, Value, meant, merge, typed_by_key};
@@ -45,6 +53,8 @@ impl Layer {
 pub struct Book {
     /// By name; the entries of one name by layer. Shared, so that a clone costs little.
     entries: BTreeMap<String, BTreeMap<Layer, Arc<Entry>>>,
+    /// The kinds that sequences give to roles which do not say theirs, by the roles' names.
+    kinds: BTreeMap<String, Kind>,
 }
 
 #[derive(Clone, Debug)]
@@ -52,7 +62,22 @@ struct Entry {
     node: Node,
     /// The prompt has a file of its own, which stands in place of any it builds on.
     own_prompt: bool,
+    /// Why its file cannot be read, if it cannot.
+    faults: Vec<Fault>,
 }
+
+impl Entry {
+    fn new(node: Node) -> Self {
+        Self {
+            node,
+            own_prompt: false,
+            faults: Vec::new(),
+        }
+    }
+}
+
+/// Where something is said of a role: under which full name, and in which layer.
+pub type RoleSource = (String, Layer);
 
 /// A role with everything it builds on.
 #[derive(Clone, Debug)]
@@ -65,8 +90,10 @@ pub struct Resolved {
     pub strengths: Vec<String>,
     /// All that is said of it, with places.
     pub node: Node,
+    /// What is nearest of all that is said of it.
+    pub top: RoleSource,
     /// The roles it builds on, nearest first, with their layers.
-    pub chain: Vec<(String, Layer)>,
+    pub chain: Vec<RoleSource>,
 }
 
 impl Book {
@@ -79,23 +106,31 @@ impl Book {
                 node: merge(known.node, node),
                 ..known
             },
-            None => Entry {
-                node,
-                own_prompt: false,
-            },
+            None => Entry::new(node),
         };
         layers.insert(layer, Arc::new(entry));
+    }
+
+    /// Adds a role whose file cannot be read: whatever would build on it is refused with this reason.
+    pub fn add_broken(&mut self, layer: Layer, name: &str, fault: Fault) {
+        let layers = self.entries.entry(name.to_owned()).or_default();
+        let entry = layers
+            .entry(layer)
+            .or_insert_with(|| Arc::new(Entry::new(Node::empty(fault.place))));
+        Arc::make_mut(entry).faults.push(fault);
+    }
+
+    /// Gives a role a kind in case nothing else does.
+    pub fn add_kind(&mut self, name: &str, kind: Kind) {
+        self.kinds.entry(name.to_owned()).or_insert(kind);
     }
 
     /// Adds a prompt that has a file of its own.
     pub fn add_prompt(&mut self, layer: Layer, name: &str, place: Place, prompt: &str) {
         let layers = self.entries.entry(name.to_owned()).or_default();
-        let entry = layers.entry(layer).or_insert_with(|| {
-            Arc::new(Entry {
-                node: Node::empty(place),
-                own_prompt: false,
-            })
-        });
+        let entry = layers
+            .entry(layer)
+            .or_insert_with(|| Arc::new(Entry::new(Node::empty(place))));
         let entry = Arc::make_mut(entry);
         let text = Value::Scalar(Scalar::text(prompt));
         entry.node.set("prompt", Node::at(place, text));
@@ -135,16 +170,40 @@ impl Book {
         self.entries.contains_key(name)
     }
 
-    /// The full name of what a workflow calls by a name: its own first, then the shared ones.
-    pub fn find(&self, scopes: &[String], name: &str) -> Option<String> {
-        let own = scopes.iter().map(|scope| format!("{scope}/{name}"));
-        // What a workflow says of its roles itself is nearest.
-        let inline = self.entries.get(name);
-        if inline.is_some_and(|layers| layers.contains_key(&Layer::Workflow)) {
-            return Some(name.to_owned());
+    /// The sources of what a workflow calls by a name, the nearest first: see the head of this file.
+    /// `scopes` are the names of the workflow and of those it extends.
+    pub fn sources(&self, scopes: &[String], name: &str) -> Vec<RoleSource> {
+        const SHARED: [Layer; 3] = [Layer::Project, Layer::User, Layer::BuiltIn];
+        let mut found = Vec::new();
+        let mut add = |full: String, layer: Layer| {
+            if self
+                .entries
+                .get(&full)
+                .is_some_and(|layers| layers.contains_key(&layer))
+            {
+                found.push((full, layer));
+            }
+        };
+        add(name.to_owned(), Layer::Workflow);
+        for layer in SHARED {
+            for scope in scopes {
+                add(format!("{scope}/{name}"), layer);
+            }
+            add(name.to_owned(), layer);
         }
-        own.chain([name.to_owned()])
-            .find(|name| self.entries.contains_key(name))
+        found
+    }
+
+    /// The sources of a role that is named in full, by a person or by `extends`: only those of that
+    /// name, and below them the shared role that it is a form of.
+    fn sources_of(&self, full: &str) -> Vec<RoleSource> {
+        let short = full.rsplit_once('/').map(|(_, short)| short);
+        let names = [Some(full), short].into_iter().flatten();
+        let sources = names.flat_map(|name| {
+            let layers = self.entries.get(name).into_iter().flatten();
+            layers.rev().map(|(layer, _)| (name.to_owned(), *layer))
+        });
+        sources.collect()
     }
 
     /// The nearest name to one that is unknown, as a hint.
@@ -157,19 +216,75 @@ impl Book {
         Some(format!("did you mean `{near}`?"))
     }
 
-    /// A role by its full name, with everything it builds on.
+    /// A role by its full name, with everything it builds on: as the workflow of its folder has it.
     pub fn resolve(&self, name: &str) -> Result<Resolved, Vec<Fault>> {
+        match name.rsplit_once('/') {
+            Some((scope, short)) => self.resolve_called(&[scope.to_owned()], short, name),
+            None => self.resolve_called(&[], name, name),
+        }
+    }
+
+    /// What a workflow calls by a name, with everything it builds on; nothing if there is no such role.
+    pub fn resolve_in(
+        &self,
+        scopes: &[String],
+        name: &str,
+    ) -> Option<Result<Resolved, Vec<Fault>>> {
+        let (full, _) = self.sources(scopes, name).into_iter().next()?;
+        Some(self.resolve_called(scopes, name, &full))
+    }
+
+    /// Puts the sources of a role together. `full` is what the role is called in messages.
+    fn resolve_called(
+        &self,
+        scopes: &[String],
+        name: &str,
+        full: &str,
+    ) -> Result<Resolved, Vec<Fault>> {
+        let sources = self.sources(scopes, name);
         let mut chain = Vec::new();
-        let node = self.merged(name, Layer::Workflow, Place::NONE, &mut chain)?;
+        let mut node = self.merged(full, &sources, Place::NONE, &mut chain)?;
+        self.keep_form(&sources, &mut node);
+        if node.get("kind").is_none()
+            && let Some(kind) = self.kinds.get(name)
+        {
+            node.set("kind", Node::text(kind.as_str()));
+        }
         let file: RoleFile = typed_by_key(&node)?;
-        let kind = Self::check(name, &node, &file)?;
+        let kind = Self::check(full, &node, &file)?;
+        let chain_below = chain.split_off(1);
         Ok(Resolved {
             gates: file.gates.clone(),
             strengths: file.strengths.clone(),
-            role: file.role(name, kind),
+            role: file.role(full, kind),
             node,
-            chain: chain.split_off(1.min(chain.len())),
+            top: chain.remove(0),
+            chain: chain_below,
         })
+    }
+
+    /// A shared role in the place of a workflow's own answers in the form that the workflow expects.
+    fn keep_form(&self, sources: &[RoleSource], node: &mut Node) {
+        let own = sources.iter().position(|(name, _)| name.contains('/'));
+        let Some(own) = own.filter(|at| *at > 0) else {
+            return;
+        };
+        let (name, _) = &sources[own];
+        let Ok(own) = self.merged(name, &sources[own..], Place::NONE, &mut Vec::new()) else {
+            return;
+        };
+        let same_kind = match node.get("kind").and_then(Node::as_text) {
+            Some(kind) => own.get("kind").and_then(Node::as_text) == Some(kind),
+            None => true,
+        };
+        for key in ["contract", "mode"] {
+            if let Some(said) = own
+                .get(key)
+                .filter(|_| same_kind && node.get(key).is_none())
+            {
+                node.set(key, said.clone());
+            }
+        }
     }
 
     fn check(name: &str, node: &Node, file: &RoleFile) -> Result<Kind, Vec<Fault>> {
@@ -184,12 +299,6 @@ impl Book {
             let message = format!("the role `{name}` calls itself `{said}`");
             let hint = "leave `name` out, or give the file that name";
             faults.push(Fault::at(place("name"), message).hint(hint));
-        }
-        if let Some(share) = file.quality_threshold
-            && !(0.0..=1.0).contains(&share)
-        {
-            let message = format!("`quality_threshold` is {share}, not between 0 and 1");
-            faults.push(Fault::at(place("quality_threshold"), message));
         }
         if file.prompt.as_deref().is_some_and(|p| p.len() > 200_000) {
             let message = format!("the prompt of `{name}` is longer than 200,000 bytes");
@@ -206,25 +315,29 @@ impl Book {
         Err(faults)
     }
 
-    /// What all files say of a role together, looking from a layer down.
+    /// What the sources of a role say together, the first over the others.
     fn merged(
         &self,
         name: &str,
-        from: Layer,
+        sources: &[RoleSource],
         named_at: Place,
-        chain: &mut Vec<(String, Layer)>,
+        chain: &mut Vec<RoleSource>,
     ) -> Result<Node, Vec<Fault>> {
-        let layers = self.entries.get(name);
-        let found = layers.and_then(|layers| layers.range(..=from).next_back());
-        let Some((&layer, entry)) = found else {
+        let found = sources.split_first().and_then(|(link, rest)| {
+            let entry = self.entries.get(&link.0)?.get(&link.1)?;
+            Some((link, rest, entry))
+        });
+        let Some((link, rest, entry)) = found else {
             let fault = Fault::at(named_at, format!("there is no role `{name}`"));
             return Err(vec![fault.maybe(self.meant(&[], name))]);
         };
-        let link = (name.to_owned(), layer);
+        if !entry.faults.is_empty() {
+            return Err(entry.faults.clone());
+        }
         let faulty = |message: String| Err(vec![Fault::at(named_at, message)]);
-        if chain.contains(&link) {
+        if chain.contains(link) {
             let names: Vec<String> = chain.iter().map(|(n, _)| format!("`{n}`")).collect();
-            let round = format!("{} → `{name}`", names.join(" → "));
+            let round = format!("{} → `{}`", names.join(" → "), link.0);
             return faulty(format!("the roles extend each other in a circle: {round}"));
         }
         if chain.len() >= MAX_DEPTH {
@@ -232,7 +345,7 @@ impl Book {
                 "`{name}` is the end of more than {MAX_DEPTH} roles that extend each other"
             ));
         }
-        chain.push(link);
+        chain.push(link.clone());
         let mut own = entry.node.clone();
         advise(&own)?;
         let extends = own.take("extends");
@@ -242,45 +355,49 @@ impl Book {
                     let message = format!("expected the name of a role, found {}", node.kind());
                     return Err(vec![Fault::at(node.place, message)]);
                 };
-                let parent = self.parent(name, parent);
-                let from = if parent == name {
-                    match below(layer) {
-                        Some(lower) if self.has(name, lower) => lower,
-                        _ => {
-                            let message = format!("`{name}` extends itself");
-                            let hint = "no layer below has a role of this name";
-                            return Err(vec![Fault::at(node.place, message).hint(hint)]);
-                        }
-                    }
-                } else {
-                    Layer::Workflow
-                };
-                Some(self.merged(&parent, from, node.place, chain)?)
+                Some(self.parent(link, rest, parent, node.place, chain)?)
             }
-            None => match below(layer) {
-                Some(lower) if own.get("kind").is_none() && self.has(name, lower) => {
-                    Some(self.merged(name, lower, own.place, chain)?)
-                }
-                _ => None,
-            },
+            None if own.get("kind").is_none() && !rest.is_empty() => {
+                Some(self.merged(name, rest, own.place, chain)?)
+            }
+            None => None,
         };
         let replaces = entry.own_prompt || extends.is_none();
         Ok(put_together(below, own, replaces))
     }
 
-    /// `extends: coder` in `adversarial/…` means a role of the same folder, if there is one.
-    fn parent(&self, name: &str, parent: &str) -> String {
-        let folder = name.rsplit_once('/').map(|(folder, _)| folder);
-        let near = folder.map(|folder| format!("{folder}/{parent}"));
-        match near {
-            Some(near) if near != name && self.entries.contains_key(&near) => near,
-            _ => parent.to_owned(),
+    /// What a role builds on that it names by `extends`. Its own name, in short or in full, means its
+    /// next source; another name means a role of the same folder if there is one, else a shared one.
+    fn parent(
+        &self,
+        (own, _): &RoleSource,
+        rest: &[RoleSource],
+        parent: &str,
+        named_at: Place,
+        chain: &mut Vec<RoleSource>,
+    ) -> Result<Node, Vec<Fault>> {
+        let (folder, short) = match own.rsplit_once('/') {
+            Some((folder, short)) => (Some(folder), short),
+            None => (None, own.as_str()),
+        };
+        if parent == own || parent == short {
+            // `extends: adversarial/coder` in a role of that name means only what is called so.
+            let rest: Vec<RoleSource> = rest
+                .iter()
+                .filter(|source| parent != own || folder.is_none() || source.0 == *own)
+                .cloned()
+                .collect();
+            if rest.is_empty() {
+                let message = format!("`{own}` extends itself");
+                let hint = "no layer below has a role of this name";
+                return Err(vec![Fault::at(named_at, message).hint(hint)]);
+            }
+            return self.merged(own, &rest, named_at, chain);
         }
-    }
-
-    fn has(&self, name: &str, from: Layer) -> bool {
-        let layers = self.entries.get(name);
-        layers.is_some_and(|layers| layers.range(..=from).next_back().is_some())
+        let near = folder.map(|folder| format!("{folder}/{parent}"));
+        let near = near.filter(|near| self.entries.contains_key(near));
+        let full = near.unwrap_or_else(|| parent.to_owned());
+        self.merged(&full, &self.sources_of(&full), named_at, chain)
     }
 
     /// Everything that is wrong with any role.
@@ -317,15 +434,6 @@ fn in_own_words(node: &mut Node) {
     }
 }
 
-fn below(layer: Layer) -> Option<Layer> {
-    match layer {
-        Layer::Workflow => Some(Layer::Project),
-        Layer::Project => Some(Layer::User),
-        Layer::User => Some(Layer::BuiltIn),
-        Layer::BuiltIn => None,
-    }
-}
-
 /// A role over the one it builds on. Prompts are put one after the other, unless the upper one
 /// stands in place of the lower.
 fn put_together(below: Option<Node>, mut own: Node, replaces: bool) -> Node {
@@ -356,8 +464,9 @@ fn advise(node: &Node) -> Result<(), Vec<Fault>> {
             "leave them out: codeteam knows how to call each CLI",
         ),
         (
-            "version",
-            "leave it out: a role is versioned with the project",
+            "quality_threshold",
+            "leave it out: no score is compared with it yet; say in the prompt what is good enough, and \
+             let a gatekeeper reject the rest",
         ),
         ("author", "leave it out: git knows who wrote it"),
         ("dependencies", "name what it builds on with `extends`"),
@@ -383,7 +492,8 @@ fn advise(node: &Node) -> Result<(), Vec<Fault>> {
         let message = format!("expected a role, found {}", node.kind());
         return Err(vec![Fault::at(node.place, message)]);
     }
-    let misplaced = Document::Role.misplaced(node);
+    let mut misplaced = Document::Role.misplaced(node);
+    misplaced.extend(version_fault(node));
     if !misplaced.is_empty() {
         return Err(misplaced);
     }

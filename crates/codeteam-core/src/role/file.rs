@@ -18,6 +18,8 @@ const GATE_TIMEOUT_SECONDS: u64 = 600;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RoleFile {
+    /// The version of the format, which is 1.
+    pub version: Option<f64>,
     /// The name, if it is to be said; it is the file's.
     pub name: Option<String>,
     /// What the role is, in a line.
@@ -68,8 +70,6 @@ pub struct RoleFile {
     pub continues: Option<bool>,
     /// Whether a plan is made before anything is done, where the worker can.
     pub use_planner: Option<bool>,
-    /// The score, from 0 to 1, below which a result is not good enough.
-    pub quality_threshold: Option<f64>,
     /// What one attempt may cost at most, in millionths of a US dollar.
     pub max_cost_microusd: Option<u64>,
     /// What one attempt may cost at most, in US dollars.
@@ -187,6 +187,7 @@ impl RoleFile {
                 mcp_servers: self.mcp_servers,
                 max_turns: self.max_turns,
                 continues: self.continues.unwrap_or_default(),
+                max_continuations: None,
                 use_planner: self.use_planner.unwrap_or_default(),
                 provider: self.provider,
                 root: None,
@@ -194,22 +195,13 @@ impl RoleFile {
             },
             description: self.description.unwrap_or_default(),
             context,
-            quality_threshold: self.quality_threshold.map(hundredths),
+            quality_threshold: None,
             stance: self.stance.unwrap_or_default(),
             config: self.config,
             template: self.template,
             log_tokens: None,
         }
     }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the value is clamped to what fits"
-)]
-fn hundredths(share: f64) -> u8 {
-    (share.clamp(0.0, 1.0) * 100.0).round() as u8
 }
 
 #[expect(

@@ -10,11 +10,11 @@ use super::file::{
 };
 use super::shape::{self, Find};
 use super::{
-    Answer, AsksBefore, Check, Exhausted, RoleStep, Step, StepKind, Target, Workflow, check,
+    Answer, AsksBefore, Check, Exhausted, Over, RoleStep, Step, StepKind, Target, Workflow, check,
 };
 use crate::ids::{RoleName, StepId, is_plain};
 use crate::retry;
-use crate::role::{Book, Kind, Layer, Resolved, Role};
+use crate::role::{Book, Kind, Layer, Resolved, Role, RoleSource};
 use crate::yaml::{Either, Fault, Node, Place, Placed, Problems, Sources, meant, read, typed};
 
 /// How long an attempt may take if nothing says otherwise.
@@ -33,6 +33,10 @@ pub struct Compiled {
     pub description: String,
     /// Its roles.
     pub roles: BTreeMap<RoleName, Role>,
+    /// Where each of its roles is said, the nearest source first, by what the workflow calls it.
+    pub sources: BTreeMap<RoleName, Vec<RoleSource>>,
+    /// What is told to every role.
+    pub rules: Vec<String>,
     /// What a person should know about how the file was understood.
     pub notes: Vec<String>,
 }
@@ -56,6 +60,8 @@ pub struct Surroundings {
     pub retry: Option<retry::Policy>,
     /// How many steps a frame may enter if the workflow does not say.
     pub max_steps: Option<u32>,
+    /// How many tasks are worked on side by side, in place of what the workflow says.
+    pub max_parallel_tasks: Option<usize>,
     /// Files of these patterns are tests.
     pub tests: Vec<String>,
     /// Who judges where the setting `security_review` asks for it.
@@ -113,6 +119,7 @@ pub fn build(
         lines: BTreeMap::new(),
         exits_at,
         roles: BTreeMap::new(),
+        sources: BTreeMap::new(),
         faults: Vec::new(),
         notes: Vec::new(),
     };
@@ -135,7 +142,7 @@ fn places_of_exits(owner: &Node, places: &mut check::ExitPlaces) {
 }
 
 pub(super) struct Compiler<'a> {
-    pub(super) surroundings: &'a Surroundings,
+    pub(super) surroundings: &'a mut Surroundings,
     scopes: Vec<String>,
     /// Roles by what the workflow calls them.
     named: BTreeMap<String, Option<Resolved>>,
@@ -145,6 +152,7 @@ pub(super) struct Compiler<'a> {
     lines: BTreeMap<StepId, Place>,
     exits_at: check::ExitPlaces,
     roles: BTreeMap<RoleName, Role>,
+    sources: BTreeMap<RoleName, Vec<RoleSource>>,
     pub(super) faults: Vec<Fault>,
     pub(super) notes: Vec<String>,
 }
@@ -183,12 +191,15 @@ impl Compiler<'_> {
             }
         };
         let max_steps = self.surroundings.max_steps.unwrap_or(MAX_STEPS);
+        let max_rounds = file.limits.max_rounds.resolve(file.max_iterations);
+        let stagnant = max_rounds.is_none().then(super::stagnant_rounds).flatten();
         let workflow = Workflow {
             name: given(&file.name),
             start: StepId(start.value.clone()),
             steps: std::mem::take(&mut self.steps),
             max_steps: file.limits.max_steps.resolve(Some(max_steps)),
-            max_rounds: file.limits.max_rounds.resolve(file.max_iterations),
+            max_rounds,
+            max_stagnant_rounds: file.limits.max_stagnant_rounds.resolve(stagnant),
             on_exhausted: file.on_exhausted.unwrap_or(match file.on_max_iterations {
                 Some(super::file::OnMaxIterations::Escalate) => Exhausted::Ask,
                 Some(super::file::OnMaxIterations::Fail) | None => Exhausted::Fail,
@@ -223,6 +234,8 @@ impl Compiler<'_> {
             workflow,
             description: file.description,
             roles: std::mem::take(&mut self.roles),
+            sources: std::mem::take(&mut self.sources),
+            rules: file.rules.unwrap_or_default(),
             notes: std::mem::take(&mut self.notes),
         })
     }
@@ -239,20 +252,25 @@ impl Compiler<'_> {
         let book = &self.surroundings.book;
         let played = self.surroundings.cast.get(&name.value);
         let called = played.unwrap_or(&name.value);
-        let resolved = match book.find(&self.scopes, called) {
+        let resolved = match book.resolve_in(&self.scopes, called) {
             None => Err(vec![crate::role::unknown(
                 book,
                 &self.scopes,
                 called,
                 name.place,
             )]),
-            Some(full) => book.resolve(&full).map(|mut resolved| {
+            Some(resolved) => resolved.map(|mut resolved| {
                 resolved.role.name = RoleName(called.replace('/', "-"));
                 resolved
             }),
         };
         let resolved = match resolved {
-            Ok(resolved) => Some(resolved),
+            Ok(resolved) => {
+                let mut sources = vec![resolved.top.clone()];
+                sources.extend(resolved.chain.iter().cloned());
+                self.sources.insert(resolved.role.name.clone(), sources);
+                Some(resolved)
+            }
             Err(faults) => {
                 self.faults.extend(faults);
                 None
@@ -462,10 +480,22 @@ impl Compiler<'_> {
             Some(name) => Some(self.chooser(name)?),
             None => None,
         };
+        let said = raw.cap.unwrap_or(1).max(1);
+        let cap = match (self.surroundings.max_parallel_tasks, raw.cap) {
+            (Some(most), Some(1)) if over == Over::Task && most > 1 => {
+                self.notes.push(format!(
+                    "`{id}` takes one task after the other (`cap: 1`), whatever \
+                     `limits.max_parallel_tasks` says"
+                ));
+                1
+            }
+            (Some(most), _) if over == Over::Task => most.max(1),
+            _ => said,
+        };
         Some(StepKind::Each {
             over,
             start: StepId(start),
-            cap: raw.cap.unwrap_or(1).max(1),
+            cap,
             halt: raw.on_task_failure == OnTaskFailure::Halt,
             choose,
         })

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::num::NonZeroU32;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -37,8 +38,8 @@ pub struct WorkflowFile {
     pub(super) max_iterations: Option<u32>,
     /// What happens then: `escalate` asks a person, `fail` fails. The same as `on_exhausted`.
     pub(super) on_max_iterations: Option<OnMaxIterations>,
-    /// What happens when rounds, steps or tries are used up: `ask` a person, or `fail`, which is
-    /// meant if nothing is said.
+    /// What happens when rounds, steps or tries are used up: `ask` a person, or `fail`. If left out,
+    /// a sequence asks, and any other workflow fails.
     pub(super) on_exhausted: Option<Exhausted>,
     /// Findings below this do not hold a change up; they become follow-ups. `major` if left out.
     pub(super) severity_floor: Severity,
@@ -48,8 +49,12 @@ pub struct WorkflowFile {
     pub(super) roles: BTreeMap<String, RoleFile>,
     /// The short form: roles in their order.
     pub(super) sequence: Vec<Placed<Either<SequenceEntry>>>,
-    /// In a sequence: when to offer that the designer looks again.
+    /// When to offer that the designer looks again: in a sequence after 3 rejections if left out.
+    /// Beside `extends`, for every step that makes such an offer.
     pub(super) rebound: Option<FileRebound>,
+    /// What is told to every role of this workflow, before the `rules` of the configuration. A sequence
+    /// that says none has five.
+    pub(super) rules: Option<Vec<String>>,
     /// The steps by name.
     pub(super) steps: Entries<FileStep>,
     /// Checks by name, for gates and hooks.
@@ -69,11 +74,16 @@ pub struct WorkflowFile {
 /// Bounds for one frame.
 #[derive(Deserialize, JsonSchema, Default)]
 #[serde(deny_unknown_fields, default)]
+#[expect(clippy::struct_field_names, reason = "they are keys of a file")]
 pub(crate) struct FileLimits {
     /// How often a frame may enter steps, all together; `limits.workflow_max_steps` if left out.
     pub(super) max_steps: Bound,
     /// How many rejections a frame may take; no bound if left out.
     pub(super) max_rounds: Bound,
+    /// How many rounds in a row may each find at least as much that is new as the one before. Then it
+    /// is as if `max_rounds` were reached. If left out, 3 where there is no `max_rounds`, and no bound
+    /// where there is one.
+    pub(super) max_stagnant_rounds: Bound,
 }
 
 /// A number, or no bound at all.
@@ -164,7 +174,7 @@ pub(crate) struct SequenceEntry {
 pub(crate) struct FileRebound {
     /// After this many rejections.
     #[serde(alias = "after")]
-    pub(super) after_failures: u32,
+    pub(super) after_failures: NonZeroU32,
 }
 
 /// A step: one of `role`, `roles`, `gate`, `person`, `each`, `commit`, `publish`, and where it leads.
@@ -201,7 +211,8 @@ pub(crate) struct FileStep {
     pub(super) each: Option<Over>,
     /// The first step of the sub-graph.
     pub(super) start: Option<String>,
-    /// How many tasks at a time; 1 if left out.
+    /// How many tasks at a time. `limits.max_parallel_tasks` of the configuration stands in its place,
+    /// but for `cap: 1`, which means one after the other. 1 if nobody says.
     pub(super) cap: Option<usize>,
     /// The role that is asked which task comes first, where several could and the setting
     /// `situation` is on.

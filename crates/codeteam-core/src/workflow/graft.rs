@@ -443,7 +443,8 @@ fn step_mut<'a>(graph: &'a mut Node, name: &str) -> Option<&'a mut Node> {
     found.map(|(_, step)| step)
 }
 
-fn each_step(graph: &mut Node, f: &mut dyn FnMut(&mut Node)) {
+/// Every step of a graph, those of sub-graphs too.
+pub(super) fn each_step(graph: &mut Node, f: &mut dyn FnMut(&mut Node)) {
     for (_, step) in graph.as_map_mut().into_iter().flatten() {
         f(step);
         if let Some(inner) = step.get_mut("steps") {

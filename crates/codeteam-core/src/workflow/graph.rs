@@ -341,6 +341,12 @@ fn limits(workflow: &Workflow) -> String {
         }
     };
     let rounds = workflow.max_rounds.map(|n| format!("{n} rounds"));
+    // Where rounds have no bound this one is always there; it is told where somebody has asked for it.
+    let stagnant = workflow.max_stagnant_rounds.filter(|_| rounds.is_some());
+    let rounds = match (rounds, stagnant) {
+        (Some(rounds), Some(n)) => Some(format!("{rounds} ({n} in a row that find no less)")),
+        (rounds, _) => rounds,
+    };
     let steps = workflow.max_steps.map(|n| format!("{n} steps"));
     let known: Vec<String> = rounds.into_iter().chain(steps).collect();
     if known.is_empty() {

@@ -1,9 +1,11 @@
 //! What a workflow is made of before it is compiled: what it extends, what it changes there, which
 //! steps it leaves out. Works on trees, so that every part keeps the place it was written at.
 
+use super::file::FileRebound;
 use super::graft::{self, Said, graft, leave_out};
+use crate::format_version::version_fault;
 use crate::misplaced::Document;
-use crate::yaml::{Fault, Node, merge};
+use crate::yaml::{Fault, Node, Scalar, Value, merge, typed};
 
 /// How long a chain of `extends` may be.
 const MAX_DEPTH: usize = 8;
@@ -32,7 +34,8 @@ fn chained(
     chain: &mut Vec<String>,
 ) -> Result<Shape, Vec<Fault>> {
     let mut own = unwrapped(node)?;
-    let misplaced = Document::Workflow.misplaced(&own);
+    let mut misplaced = Document::Workflow.misplaced(&own);
+    misplaced.extend(version_fault(&own));
     if !misplaced.is_empty() {
         return Err(misplaced);
     }
@@ -105,8 +108,98 @@ fn unwrapped(mut node: Node) -> Result<Node, Vec<Fault>> {
     Ok(merge(node, inner))
 }
 
+/// Keys that say the same thing, as paths.
+const SYNONYMS: [&[&[&str]]; 2] = [
+    &[
+        &["max_iterations"],
+        &["max_rounds"],
+        &["limits", "max_rounds"],
+    ],
+    &[&["on_max_iterations"], &["on_exhausted"]],
+];
+/// What follows from a bound of rounds unless it is said beside it.
+const STAGNANT_ROUNDS: &[&str] = &["limits", "max_stagnant_rounds"];
+
+/// What a file says by one word takes back what the workflow below says by another.
+fn replace_synonyms(below: &mut Node, own: &Node) -> Result<(), Vec<Fault>> {
+    for (group, words) in SYNONYMS.iter().enumerate() {
+        let said: Vec<(&[&str], &Node)> = words
+            .iter()
+            .filter_map(|path| Some((*path, node_at(own, path)?)))
+            .collect();
+        if let [(first, _), (second, node), ..] = said.as_slice() {
+            let message = format!(
+                "`{}` and `{}` say the same thing",
+                first.join("."),
+                second.join(".")
+            );
+            return Err(vec![Fault::at(node.place, message).hint("keep one")]);
+        }
+        let [(word, _)] = said.as_slice() else {
+            continue;
+        };
+        for other in words.iter().filter(|other| *other != word) {
+            take_at(below, other);
+        }
+        if group == 0 && node_at(own, STAGNANT_ROUNDS).is_none() {
+            take_at(below, STAGNANT_ROUNDS);
+        }
+    }
+    Ok(())
+}
+
+fn node_at<'a>(node: &'a Node, path: &[&str]) -> Option<&'a Node> {
+    path.iter().try_fold(node, |node, key| node.get(key))
+}
+
+fn take_at(node: &mut Node, path: &[&str]) {
+    match path {
+        [] => {}
+        [key] => {
+            node.take(key);
+        }
+        [first, rest @ ..] => {
+            if let Some(inner) = node.get_mut(first) {
+                take_at(inner, rest);
+            }
+        }
+    }
+}
+
+/// `rebound` beside `extends`: after how many rejections the steps below offer another approach.
+fn change_rebounds(below: &mut Node, own: &mut Node) -> Result<(), Vec<Fault>> {
+    let is_sequence = own.get("sequence").is_some() || below.get("sequence").is_some();
+    if is_sequence {
+        return Ok(());
+    }
+    let Some(said) = own.take("rebound") else {
+        return Ok(());
+    };
+    let rebound: FileRebound = typed(&said)?;
+    let after = Value::Scalar(Scalar::plain(rebound.after_failures.to_string()));
+    let mut changed = false;
+    if let Some(steps) = below.get_mut("steps") {
+        graft::each_step(steps, &mut |step| {
+            if let Some(rebound) = step.get_mut("rebound") {
+                rebound.take("after_failures");
+                rebound.set("after", Node::at(said.place, after.clone()));
+                changed = true;
+            }
+        });
+    }
+    if changed {
+        return Ok(());
+    }
+    let message = "no step of the workflow that is extended offers another approach";
+    let hint = "`rebound` is for a `sequence`, or beside the `extends` of a workflow whose steps have one; \
+                a step of your own says `rebound: { after: 3, to: STEP }`";
+    Err(vec![Fault::at(said.place, message).hint(hint)])
+}
+
 /// A workflow over the one it extends.
 fn lay_over(below: &mut Node, mut own: Node) -> Result<(), Vec<Fault>> {
+    replace_synonyms(below, &own)?;
+    change_rebounds(below, &mut own)?;
     let steps = own.take("steps");
     let overrides = own.take("overrides");
     let disable = own.take("disable");

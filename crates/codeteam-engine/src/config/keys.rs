@@ -14,7 +14,7 @@ pub struct Described {
     pub takes: String,
     /// What it means.
     pub meaning: String,
-    /// Whether it is read and checked, and nothing more yet.
+    /// Whether it has no effect yet.
     pub is_later: bool,
 }
 

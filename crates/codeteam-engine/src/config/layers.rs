@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use codeteam_core::format_version::version_fault;
 use codeteam_core::misplaced::Document;
 use codeteam_core::yaml::{
     self, Fault, Key, Node, Place, Scalar, Sources, Value, merge, nearest, typed_by_key,
@@ -214,6 +215,8 @@ fn layer(
                     return Err(Fault::at(node.place, message).into());
                 }
                 let mut faults = Document::Config.misplaced(&node);
+                faults.extend(version_fault(&node));
+                faults.extend(later::refused(&node));
                 faults.extend(elsewhere(&node));
                 return if faults.is_empty() {
                     Ok(node)

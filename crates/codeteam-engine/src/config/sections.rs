@@ -37,9 +37,10 @@ pub enum Layout {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Output {
-    /// Where the stories of runs are written.
+    /// Where the stories of runs are written: a folder of the repository, from its top. If left out,
+    /// `.codeteam/runs`.
     pub runs_dir: Option<PathBuf>,
-    /// Whether what workers and checks say is shown.
+    /// `true`: what workers and checks say is shown, as with `-v`.
     pub verbose: Option<bool>,
 }
 
@@ -51,7 +52,7 @@ pub struct Continuity {
     pub default_mode: ContinuityMode,
     /// Whether any role may.
     pub allow_continuation: Option<bool>,
-    /// How often in a row; at most 3.
+    /// How often in a row, at most 3; then a role starts anew. If left out, twice.
     pub max_continuation_turns: Option<u32>,
     /// Those that may.
     pub continuation_roles: Vec<String>,
@@ -66,38 +67,6 @@ pub enum ContinuityMode {
     Fresh,
 }
 
-/// When a person must approve.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct ApprovalGate {
-    /// What must hold of a change: `file_count < 3`, `changes_auth_code`.
-    pub conditions: Vec<String>,
-    /// What happens then.
-    pub action: Option<ApprovalAction>,
-    /// How long to wait before going on.
-    pub timeout_minutes: Option<u64>,
-    /// How it is told.
-    pub notification: Option<String>,
-    /// Who may approve.
-    pub approvers: Vec<String>,
-    /// How many of them must.
-    pub min_approvers: Option<u32>,
-}
-
-/// What happens at an approval gate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ApprovalAction {
-    /// Nothing is asked.
-    AutoApprove,
-    /// It is told, and after a while it goes on.
-    NotifyAndTimeout,
-    /// A person must approve.
-    RequireApproval,
-    /// Several must.
-    RequireMultiApproval,
-}
-
 /// A package of the repository.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -109,14 +78,6 @@ pub struct Package {
     /// The roles that work on it.
     #[serde(default)]
     pub roles: Vec<String>,
-}
-
-/// What a package needs first.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Needs {
-    /// The packages.
-    pub depends_on: Vec<String>,
 }
 
 /// Whether workers are chosen by how they did before.
@@ -273,6 +234,9 @@ pub struct Limits {
     pub max_task_tokens: Option<u64>,
     /// Tasks of a plan.
     pub max_tasks: Option<usize>,
+    /// Tasks that are worked on side by side, in place of the `cap` of the workflow's steps; also
+    /// `--max-parallel`. A step with `cap: 1` goes through its tasks one after the other all the same.
+    pub max_parallel_tasks: Option<usize>,
     /// Seconds of one attempt, if its step does not say.
     pub step_timeout_seconds: Option<u64>,
     /// How often an attempt that failed is tried again, if its step does not say; as

@@ -238,16 +238,60 @@ fn where_the_work_goes_all_in_all() {
 }
 
 #[test]
-fn what_is_not_yet_in_force_is_said() {
+fn what_has_no_effect_yet_is_said() {
     let text = "adaptive: { enabled: true }\nprojects: [ { name: a, path: a } ]\n";
     let notes = folders().project(text).load().unwrap().notes;
     assert_eq!(notes.len(), 2, "{notes:?}");
     assert!(
-        notes[1].starts_with("`adaptive` is read and checked"),
+        notes[1].starts_with("`adaptive` has no effect yet"),
         "{notes:?}"
     );
     assert!(notes[0].contains("config.yml:2"), "{notes:?}");
     assert!(folders().load().unwrap().notes.is_empty());
+    let off = folders().project("adaptive: { enabled: false }\n").load();
+    assert!(off.unwrap().notes.is_empty());
+}
+
+#[test]
+fn what_somebody_would_count_on_is_refused_with_advice() {
+    for (text, said) in [
+        (
+            "approval_gates: { low: { action: auto_approve } }\n",
+            "human_approval: true",
+        ),
+        (
+            "cross_project_dependencies: { a: { depends_on: [b] } }\n",
+            "in the plan",
+        ),
+        ("task: { goal: x }\n", "codeteam run"),
+        ("version: 99\n", "this codeteam reads version 1"),
+        (
+            "output: { runs_dir: ../elsewhere }\n",
+            "leads out of the repository",
+        ),
+        (
+            "output: { runs_dir: /tmp/runs }\n",
+            "leads out of the repository",
+        ),
+        ("output: { runs_dir: .git/runs }\n", "git's own"),
+        (
+            "continuity: { max_continuation_turns: 99 }\n",
+            "more than 3",
+        ),
+        (
+            "limits: { max_parallel_tasks: 0 }\n",
+            "nothing would be done",
+        ),
+    ] {
+        let error = folders().project(text).load().unwrap_err();
+        assert!(
+            error.starts_with("project/config.yml:1:") && error.contains(said),
+            "{error}"
+        );
+    }
+    for text in ["version: 1.0\n", "output: { runs_dir: .team/runs }\n"] {
+        assert!(folders().project(text).load().is_ok(), "{text}");
+    }
 }
 
 #[test]
@@ -263,7 +307,7 @@ fn the_schemas_know_every_key_and_refuse_others() {
         "roles",
         "verification",
         "verifier_instances",
-        "approval_gates",
+        "projects",
     ] {
         assert!(
             config["properties"][key]["description"].is_string(),

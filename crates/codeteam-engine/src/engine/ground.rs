@@ -60,8 +60,7 @@ impl Ground {
 
     /// The user's own folder, whether it exists or not.
     pub fn user(&self) -> Option<PathBuf> {
-        let home = self.env.config_home.as_ref();
-        home.map(|home| home.join("codeteam"))
+        self.env.user_folder()
     }
 
     /// What is configured here, with some values set by the command line: `key=value`.
@@ -80,7 +79,9 @@ impl Ground {
             user: self.user(),
             project: self.project().zip(self.root.clone()),
         };
-        Library::read(places, sources, config.roles.as_ref())
+        let mut library = Library::read(places, sources, config.roles.as_ref());
+        library.learn_kinds(config.flow.as_ref());
+        library
     }
 
     /// The templates of prompts that there are here.

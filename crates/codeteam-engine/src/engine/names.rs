@@ -5,7 +5,7 @@ use std::path::Path;
 
 use codeteam_core::ids::{RunId, Time};
 
-use super::{Engine, Error};
+use super::{Engine, Error, refuse_links};
 use crate::git::reference;
 use crate::layout;
 
@@ -25,16 +25,31 @@ impl Engine {
             let branch = self.config.git.branch(&id);
             let taken = self.store.run(&id)?.is_some()
                 || self.repo.read_ref(&reference(&branch))?.is_some();
-            let runs = self.folder.join("runs");
+            let runs = self.runs_folder();
+            refuse_links(self.repo.top_level(), &runs.join(&id))?;
             if taken || !claim(&runs, &id)? {
                 continue;
             }
             if claim(&self.workspaces, &id)? {
+                self.ignore_run(&runs.join(&id))?;
                 return Ok(RunId(id));
             }
             let _ = fs::remove_dir(runs.join(&id));
         }
         Err(Error::Ambiguous(base))
+    }
+
+    /// Keeps the files of a run out of the user's commits, where `.codeteam/.gitignore` does not.
+    fn ignore_run(&self, folder: &Path) -> Result<(), Error> {
+        if folder.starts_with(&self.folder) {
+            return Ok(());
+        }
+        let path = folder.join(".gitignore");
+        fs::write(&path, "*\n").map_err(|source| Error::Io {
+            doing: "write",
+            path,
+            source,
+        })
     }
 
     /// The next number of a plan, `feature-0021`, with its folder: of two runs that start at the

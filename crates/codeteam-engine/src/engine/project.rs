@@ -26,6 +26,7 @@ use crate::find;
 use crate::git::{self, Git, Head, Identity, Oid, Repo};
 use crate::layout::{self, Layout};
 use crate::library::{CONFIGURED, Library, Places};
+use crate::session;
 use crate::workers::{self, Worker};
 
 /// A repository codeteam can work on.
@@ -208,11 +209,11 @@ impl Project {
             },
             hands: request.hands,
             accounts: workers::accounts(&self.config, compiled.roles.values()),
-            compiled,
             plan,
-            rules: self.config.rules.clone(),
+            rules: self.config.rules_of(&compiled),
             templates: templates.to_pin(),
             strategies: strategies.to_pin(),
+            compiled,
             earlier,
             base: match &request.base {
                 Some(commit) => tip(commit, &self.repo.tree_of(commit)?),
@@ -350,6 +351,16 @@ impl Project {
                     return Err(Error::UnknownWorker(worker.0.clone(), known));
                 }
             }
+            let named = &role.means.allowed_tools;
+            // What servers of the project's own have nobody knows beforehand.
+            if role.means.mcp_servers.is_empty()
+                && let Some(tool) = named.iter().find(|tool| !dialect::tools::is_known(tool))
+            {
+                return Err(Error::UnknownTool {
+                    tool: tool.clone(),
+                    role: role.name.0.clone(),
+                });
+            }
             for server in &role.means.mcp_servers {
                 if !self.config.mcp_servers.contains_key(server) {
                     let known = self.config.mcp_servers.keys().cloned().collect();
@@ -417,8 +428,7 @@ pub(super) fn meant(
     library: &mut Library,
     request: &Request,
 ) -> Result<Compiled, Error> {
-    let name = request.workflow.as_deref();
-    let own = compile(config, library, name, &BTreeMap::new())?;
+    let own = compile(config, library, request, &BTreeMap::new())?;
     if request.cast.is_empty() {
         return Ok(own);
     }
@@ -428,7 +438,7 @@ pub(super) fn meant(
             return Err(Error::NotCast(role.clone(), known));
         }
     }
-    let compiled = compile(config, library, name, &request.cast).map_err(|error| {
+    let compiled = compile(config, library, request, &request.cast).map_err(|error| {
         // The workflow names the role; who is to play it was said elsewhere.
         let others = request.cast.values();
         let unknown = others.filter_map(|other| library.unknown_role(other));
@@ -457,9 +467,10 @@ pub(super) fn meant(
 fn compile(
     config: &Config,
     library: &mut Library,
-    name: Option<&str>,
+    request: &Request,
     cast: &BTreeMap<String, String>,
 ) -> Result<Compiled, Error> {
+    let name = request.workflow.as_deref();
     let mut surroundings = config.surroundings();
     surroundings.cast.clone_from(cast);
     let flow = config.flow.as_ref();
@@ -469,17 +480,22 @@ fn compile(
             library.compile_configured(flow, surroundings)?
         }
         Some(name) => library.compile(name, surroundings)?,
+        None if request.hands == Hands::Session => {
+            library.compile_for_session(flow, session::WORKFLOW, surroundings)?
+        }
         None => library.compile_configured(flow, surroundings)?,
     })
 }
 
 /// All roles and workflows there are for a project.
-pub(super) fn library(config: &Config, env: &Env, folder: &Path, root: &Path) -> Library {
+pub(crate) fn library(config: &Config, env: &Env, folder: &Path, root: &Path) -> Library {
     let places = Places {
-        user: env.config_home.as_ref().map(|home| home.join("codeteam")),
+        user: env.user_folder(),
         project: Some((folder.to_owned(), root.to_owned())),
     };
-    Library::read(places, config.sources.clone(), config.roles.as_ref())
+    let mut library = Library::read(places, config.sources.clone(), config.roles.as_ref());
+    library.learn_kinds(config.flow.as_ref());
+    library
 }
 
 /// The repository that `start` is in.

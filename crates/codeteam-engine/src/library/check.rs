@@ -4,11 +4,12 @@
 use std::collections::BTreeSet;
 
 use codeteam_core::ids::WorkerName;
-use codeteam_core::role::RoleFile;
+use codeteam_core::role::{Layer, RoleFile};
 use codeteam_core::yaml::{Fault, Node, Place, Problem, meant, nearest, typed_by_key};
 
 use super::Library;
 use crate::config::Config;
+use crate::dialect::tools;
 use crate::prompt::{self, Templates};
 use crate::workers::Worker;
 
@@ -36,6 +37,24 @@ impl Library {
                 faults
             }
         }
+    }
+}
+
+impl Library {
+    /// The roles of the user and the project that cannot be used, each with the first thing that is wrong.
+    pub fn broken_roles(&self, config: &Config) -> Vec<(String, String)> {
+        let names = self.role_names().into_iter();
+        let own = names.filter(|name| self.layers_of(name).first() > Some(&Layer::BuiltIn));
+        own.filter_map(|name| {
+            let fault = self.faults_of(name, Some(config)).into_iter().next()?;
+            let problem = self.sources.problems([fault]).problems.into_iter().next()?;
+            let place = match problem.line {
+                0 => problem.file,
+                line => format!("{}:{line}", problem.file),
+            };
+            Some((name.to_owned(), format!("{place}: {}", problem.message)))
+        })
+        .collect()
     }
 }
 
@@ -139,6 +158,22 @@ impl Library {
             let known = self.strategies();
             let known = known.iter().map(String::as_str);
             faults.push(Fault::at(strategy.place, message).maybe(meant(name, known)));
+        }
+        if texts(node.get("mcp_servers")).is_empty() {
+            for (name, place) in texts(node.get("allowed_tools")) {
+                if !tools::is_known(name) {
+                    let message = format!("no worker has a tool `{name}`");
+                    let hint = nearest(name, tools::words());
+                    let hint = match hint {
+                        Some(near) => format!("did you mean `{near}`?"),
+                        None => {
+                            "tools of your own come from an MCP server: name it under `mcp_servers`"
+                                .to_owned()
+                        }
+                    };
+                    faults.push(Fault::at(place, message).hint(hint));
+                }
+            }
         }
         let Some(config) = config else {
             return faults;

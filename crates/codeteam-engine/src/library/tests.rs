@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use codeteam_core::role::Kind;
+use codeteam_core::role::{Contract, Kind, Mode};
 use codeteam_core::workflow::StepKind;
 use codeteam_core::yaml::{Origins, write};
 use expect_test::{Expect, expect, expect_file};
@@ -172,6 +172,230 @@ fn extending_adds_and_a_prompt_file_replaces() {
         ["src/auth/**"],
         "a role with a kind stands alone"
     );
+}
+
+/// The prompt of a role as a workflow has it.
+fn prompt_in(library: &mut Library, workflow: &str, role: &str) -> String {
+    let compiled = library.compile(workflow, surroundings());
+    let compiled = compiled.unwrap_or_else(|error| panic!("{workflow}: {error}"));
+    compiled.roles[&codeteam_core::ids::RoleName::from(role)]
+        .prompt
+        .clone()
+}
+
+#[test]
+fn a_prompt_file_counts_in_every_workflow_that_has_the_role() {
+    let played = [
+        ("adversarial", "coder"),
+        ("strict", "coder"),
+        ("codeteam", "coder"),
+        ("lean", "coder"),
+        ("solo", "executor"),
+        ("team", "developer"),
+    ];
+    for whose in ["user", "repo/.codeteam"] {
+        for form in ["agents/NAME/prompt.md", "roles/NAME.yml"] {
+            for (workflow, role) in played {
+                let text = match form {
+                    "roles/NAME.yml" => "prompt: Mine.\n",
+                    _ => "Mine.\n",
+                };
+                let path = format!("{whose}/{}", form.replace("NAME", role));
+                let project = Project::new().file(&path, text);
+                let mut library = project.library();
+                assert_eq!(
+                    prompt_in(&mut library, workflow, role),
+                    "Mine.",
+                    "{path} in {workflow}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_role_of_one_workflow_counts_there_alone() {
+    for path in [
+        "agents/adversarial/coder/prompt.md",
+        "roles/adversarial/coder.yml",
+    ] {
+        let text = if path.ends_with("md") {
+            "Here.\n"
+        } else {
+            "prompt: Here.\n"
+        };
+        let project = Project::new().file(&format!("repo/.codeteam/{path}"), text);
+        let mut library = project.library();
+        assert_eq!(
+            prompt_in(&mut library, "adversarial", "coder"),
+            "Here.",
+            "{path}"
+        );
+        assert!(
+            prompt_in(&mut library, "lean", "coder").len() > 500,
+            "{path}"
+        );
+    }
+    let project = Project::new().file(
+        "repo/.codeteam/roles/adversarial/coder.yml",
+        "extends: coder\nprompt: And more.\n",
+    );
+    let prompt = prompt_in(&mut project.library(), "adversarial", "coder");
+    assert!(
+        prompt.starts_with("You build what the requirements and the design say."),
+        "{prompt}"
+    );
+    assert!(prompt.ends_with("And more."));
+}
+
+#[test]
+fn the_form_of_the_answer_stays_that_of_the_workflow() {
+    let text = "kind: implementer\nprompt: Mine.\n";
+    let project = Project::new().file("repo/.codeteam/roles/coder.yml", text);
+    let mut library = project.library();
+    for (workflow, contract, mode) in [
+        ("strict", Contract::Strict, Mode::Edits),
+        ("adversarial", Contract::TeamMcp, Mode::Tools),
+        ("lean", Contract::Native, Mode::Tools),
+    ] {
+        let compiled = library.compile(workflow, surroundings()).unwrap();
+        let role = &compiled.roles[&codeteam_core::ids::RoleName::from("coder")];
+        assert_eq!(
+            (role.contract, role.means.mode),
+            (contract, mode),
+            "{workflow}"
+        );
+    }
+}
+
+#[test]
+fn a_role_file_that_cannot_be_read_is_not_passed_over() {
+    let project = Project::new().file("repo/.codeteam/roles/executor.yml", "kind: [\n");
+    let mut library = project.library();
+    let error = library
+        .compile("solo", surroundings())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("roles/executor.yml:1:7: this is no YAML"),
+        "{error}"
+    );
+    assert!(library.compile("lean", surroundings()).is_ok());
+    let config = Config::load(&config::Origins::default()).unwrap();
+    let broken = library.broken_roles(&config);
+    assert_eq!(broken.len(), 1, "{broken:?}");
+    assert!(
+        broken[0]
+            .1
+            .contains("roles/executor.yml:1: this is no YAML"),
+        "{broken:?}"
+    );
+}
+
+#[test]
+fn it_is_known_which_workflows_use_a_role() {
+    let project = Project::new()
+        .file("repo/.codeteam/roles/coder.yml", "model: m\n")
+        .file("repo/.codeteam/roles/nobody.yml", "kind: scribe\n");
+    let users = project.library().users(&surroundings());
+    let named = |role: &str, flow: &str| users.get(role).is_some_and(|flows| flows.contains(flow));
+    for flow in ["adversarial", "strict", "codeteam", "lean"] {
+        assert!(named("coder", flow), "{flow}");
+    }
+    assert!(named("adversarial/coder", "adversarial") && !named("coder", "solo"));
+    assert!(!users.contains_key("nobody"));
+}
+
+#[test]
+fn a_prompt_alone_is_an_agent_where_a_sequence_says_what_it_is() {
+    let project = Project::new()
+        .file(
+            "repo/.codeteam/agents/lawyer/prompt.md",
+            "You are LAWYER.\n",
+        )
+        .file(
+            "repo/.codeteam/workflows/legal.yml",
+            "description: x\nsequence: [coder, { role: lawyer, type: gatekeeper }]\n",
+        );
+    let mut library = project.library();
+    assert!(library.resolve("lawyer").is_err());
+    library.learn_kinds(None);
+    assert_eq!(
+        library.resolve("lawyer").unwrap().role.kind,
+        Kind::Gatekeeper
+    );
+    let compiled = library.compile("legal", surroundings()).unwrap();
+    assert!(compiled.workflow.steps.contains_key(&"lawyer".into()));
+}
+
+/// What leads a session where a project says this of its workflow.
+fn session_of(flow: &str) -> Result<Compiled, String> {
+    let mut library = built_in_library();
+    let node = yaml::read(&mut library.sources, "config.yml", flow).unwrap();
+    let compiled =
+        library.compile_for_session(Some(&node), crate::session::WORKFLOW, surroundings());
+    compiled.map_err(|error| error.to_string())
+}
+
+#[test]
+fn values_alone_change_the_workflow_of_sessions_and_put_no_other_in_its_place() {
+    let usual = session_of("lean").unwrap();
+    assert_eq!(
+        (usual.workflow.name.as_str(), usual.workflow.max_rounds),
+        ("adversarial", Some(5))
+    );
+    assert_eq!(
+        usual.workflow.max_stagnant_rounds, None,
+        "five rounds are five rounds"
+    );
+    assert_eq!(usual.rules.len(), 5);
+    let changed = session_of(
+        "max_iterations: 2\non_max_iterations: fail\nrebound: { after_failures: 1 }\nrules: [mine]\n\
+         settings: { talk: true, audit_trail: true }\noverrides: { review: { roles: [reviewer] } }\n",
+    );
+    let changed = changed.unwrap_or_else(|error| panic!("{error}"));
+    let workflow = &changed.workflow;
+    assert_eq!(workflow.start.as_str(), "ba");
+    assert_eq!(workflow.max_rounds, Some(2));
+    assert_eq!(workflow.on_exhausted, workflow::Exhausted::Fail);
+    assert_eq!(
+        workflow.steps[&"qa".into()].rebound.as_ref().unwrap().after,
+        1
+    );
+    assert_eq!(changed.rules.len(), 6);
+    assert_eq!(workflow.settings.get("audit_trail"), Some(&true));
+    let other = session_of("extends: lean\nmax_iterations: 2\n").unwrap();
+    assert_eq!(other.workflow.start.as_str(), "plan");
+    let own = session_of("sequence: [coder, qa]\n").unwrap();
+    assert_eq!(own.workflow.start.as_str(), "coder");
+}
+
+#[test]
+fn values_alone_change_the_workflow_of_runs() {
+    let mut library = built_in_library();
+    let text = "max_iterations: 2\nrebound: { after_failures: 1 }\n";
+    let node = yaml::read(&mut library.sources, "config.yml", text).unwrap();
+    let compiled = library.compile_configured(Some(&node), surroundings());
+    let compiled = compiled.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(compiled.workflow.max_rounds, Some(2));
+    assert_eq!(compiled.workflow.start.as_str(), "plan");
+    assert_eq!(compiled.notes.len(), 1, "{:?}", compiled.notes);
+}
+
+#[test]
+fn a_sequence_has_the_rules_of_the_built_in_session() {
+    let session = session_of("{}").unwrap();
+    let sequence = session_of("sequence: [coder, qa]\n").unwrap();
+    assert_eq!(session.rules, sequence.rules);
+    let limits = |compiled: &Compiled| {
+        let workflow = &compiled.workflow;
+        (
+            workflow.max_rounds,
+            workflow.max_stagnant_rounds,
+            workflow.on_exhausted,
+        )
+    };
+    assert_eq!(limits(&session), limits(&sequence));
 }
 
 #[test]

@@ -149,11 +149,7 @@ fn patch(job: &Job, target: &Oid, context: &Context<'_>) -> Result<Delivered, Er
     };
     let before = before.and_then(|start| start.parents.into_iter().next());
     let text = engine.repo.mailbox(&before.unwrap_or(base), target)?;
-    let file = engine
-        .folder
-        .join("runs")
-        .join(job.run.as_str())
-        .join(PATCH);
+    let file = engine.runs_folder().join(job.run.as_str()).join(PATCH);
     artifacts::replace(&file, &text)?;
     let shown = file.strip_prefix(engine.repo.top_level()).unwrap_or(&file);
     Ok(Delivered::Patch {

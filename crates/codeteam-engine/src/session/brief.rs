@@ -87,6 +87,7 @@ fn choose(engine: &Engine, run: &Run, assignment: &Assignment) -> Result<Vec<Str
             repo: &engine.repo,
             base: &from,
             folder: &engine.folder,
+            user_folder: engine.env.user_folder(),
             notes: None,
         },
         project: &sight,

@@ -12,7 +12,6 @@ use codeteam_core::ids::{RunId, Tree};
 use codeteam_core::role::Kind;
 use codeteam_core::{Event, Run};
 
-use super::WORKFLOW;
 use crate::config::base_ref;
 use crate::engine::{Engine, Error, Project, Request};
 use crate::env::Env;
@@ -40,15 +39,10 @@ pub fn prepare(
     request: &Request,
 ) -> Result<(Arc<Engine>, RunStarted), Error> {
     let project = Project::find(start, env)?;
-    let flow = project.config.flow.as_ref();
-    let has_own = flow.is_some_and(|flow| flow.as_map().is_some());
     let mut request = Request {
         hands: Hands::Session,
         ..request.clone()
     };
-    if request.workflow.is_none() && !has_own {
-        request.workflow = Some(WORKFLOW.to_owned());
-    }
     let head = project.head.clone();
     // Once to find what is wrong, before anything is written; then on what the checkout holds.
     project.prepare(&request)?;

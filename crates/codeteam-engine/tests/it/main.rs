@@ -7,6 +7,7 @@
     reason = "a test fails by panicking, in its helpers too"
 )]
 
+mod accepted_keys;
 mod bench;
 mod graphs;
 mod keys;

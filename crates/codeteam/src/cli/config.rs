@@ -75,7 +75,7 @@ impl Said {
             .library(&self.config, self.layers.sources.clone())
     }
 
-    /// Tells what is configured and not yet in force, of a key or of all.
+    /// Tells what is configured and has no effect yet, of a key or of all.
     pub(super) fn tell_notes(&self, scene: &Scene, key: &str) {
         if scene.detail < Detail::Normal {
             return;
@@ -116,7 +116,7 @@ pub(super) fn near_name(scene: &Scene, file: &str) -> String {
 }
 
 /// The same for files in a sentence.
-fn shorten(scene: &Scene, text: &str) -> String {
+pub(super) fn shorten(scene: &Scene, text: &str) -> String {
     let mut text = text.replace(&format!("{}/", scene.here.display()), "");
     if let Some(home) = &scene.env.home {
         text = text.replace(&format!("{}/", home.display()), "~/");

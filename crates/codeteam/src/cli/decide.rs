@@ -307,7 +307,13 @@ pub(crate) fn abort(args: &AbortArgs, scene: &Scene) -> Result<Exit, Problem> {
     }
     // Ending a run that nobody drives takes no worker: do it here and now.
     let options = drive::options(false)?;
-    driver::resume(&engine, &id, Vec::new(), &options, &drive::observer(scene))?;
+    driver::resume(
+        &engine,
+        &id,
+        Vec::new(),
+        &options,
+        &drive::observer(scene, &engine),
+    )?;
     if scene.json {
         output::json(&drive::value(&engine.load(&id)?))?;
     }

@@ -73,7 +73,7 @@ pub(crate) fn main(args: &Args, mut scene: Scene) -> Result<Exit, Problem> {
         &engine,
         started,
         &drive::options(false)?,
-        &drive::observer(&scene),
+        &drive::observer(&scene, &engine),
     )?;
     let exit = drive::closing(&scene, &engine, &id, &stop)?;
     if exit == Exit::Done && !scene.json && scene.detail >= Detail::Normal {

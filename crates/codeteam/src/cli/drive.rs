@@ -90,7 +90,7 @@ pub(crate) fn drive_by(
         };
         talk::drive(scene, engine, task, interrupt, manner)?
     } else {
-        let (options, observer) = (options(answering.wait)?, observer(scene));
+        let (options, observer) = (options(answering.wait)?, observer(scene, engine));
         match task {
             Task::Start(started) => driver::start(engine, *started, &options, &observer)?,
             Task::Resume(run, inputs) => {
@@ -124,8 +124,9 @@ fn left(scene: &Scene, id: &RunId, questions: &[Question]) {
     say(&format!("  look    {codeteam} show {id}"));
 }
 
-pub(crate) fn observer(scene: &Scene) -> Arc<dyn Observer> {
-    Arc::new(Progress::new(Style::detect(), scene.detail))
+pub(crate) fn observer(scene: &Scene, engine: &Engine) -> Arc<dyn Observer> {
+    let detail = scene.detail_of(&engine.config);
+    Arc::new(Progress::new(Style::detect(), detail))
 }
 
 /// What the next signal stops, once somebody listens for them.

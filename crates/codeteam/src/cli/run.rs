@@ -17,7 +17,7 @@ use codeteam_engine::{rebuild, session, tell};
 
 use crate::cli::drive::Answering;
 use crate::cli::talk::{Source, Task};
-use crate::cli::{Scene, decide, drive};
+use crate::cli::{Scene, config, decide, drive};
 use crate::exit::Exit;
 use crate::output::{self, Style};
 use crate::problem::Problem;
@@ -67,6 +67,9 @@ pub(crate) struct Args {
     /// Set a value of the configuration for this run: `limits.max_minutes=30`.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// Work on at most so many tasks side by side: `limits.max_parallel_tasks`.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_parallel: Option<u32>,
     /// Show what would be committed, and ask, before the first commit.
     #[arg(long)]
     preview: bool,
@@ -247,6 +250,8 @@ fn start(mut args: Args, scene: &Scene, answers: Option<Source>) -> Result<Exit,
     // Everything that can be wrong is found before anything is made.
     let mut set = args.set;
     set.extend(args.preview.then(|| "git.dry_run_preview=true".to_owned()));
+    let most = args.max_parallel;
+    set.extend(most.map(|most| format!("limits.max_parallel_tasks={most}")));
     let project = scene.project_set(&set)?;
     if args.plan.is_none() {
         let named = args.goal.take_if(|goal| is_plan(&project, goal));
@@ -326,6 +331,7 @@ pub(crate) fn carry_out(scene: &Scene, plan: PathBuf, with: With) -> Result<Exit
         script: with.script,
         cast: Vec::new(),
         set: with.set,
+        max_parallel: None,
         preview: false,
         no_sandbox: with.no_sandbox,
         limits: Limits::default(),
@@ -545,8 +551,9 @@ pub(crate) fn warn(scene: &Scene, engine: &Engine, started: &RunStarted) -> Resu
             "no checks are configured (`verification.commands` in `.codeteam/config.yml`), so only reviewers judge",
         );
     }
-    for said in &engine.config.notes {
-        note(said);
+    for said in engine.warnings(started) {
+        let warning = style.yellow("warning");
+        output::tell(&format!("{warning}: {}", config::shorten(scene, &said)));
     }
     if started.sandbox == Sandbox::None {
         note(&started.confinement);

@@ -101,7 +101,7 @@ pub(crate) fn drive(
         .map_err(|e| Problem::environment("could not make a pipe").caused_by(&e))
         .map(Arc::new)?;
     let above = Arc::clone(&screen);
-    let progress = Progress::new(Style::detect(), scene.detail)
+    let progress = Progress::new(Style::detect(), scene.detail_of(&engine.config))
         .with_person(streams, Box::new(move |text| above.say(text)));
     let progress = Arc::new(progress);
     let desk = Arc::new(Desk::new(Arc::clone(&screen), interrupt.clone()));

@@ -340,6 +340,8 @@ impl Team {
                 names(&edited)
             ));
         }
+        let warnings = engine.warnings(started).into_iter();
+        notes.extend(warnings.map(|warning| format!("Tell the user: {warning}.")));
         if engine.repo.is_under_way() {
             notes.push(
                 "Tell the user: a merge, rebase or the like is under way in this checkout; what it has made so \

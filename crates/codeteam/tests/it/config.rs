@@ -130,14 +130,15 @@ fn secrets_are_not_shown() {
 }
 
 #[test]
-fn what_is_not_yet_in_force_is_said_where_it_belongs() {
+fn what_has_no_effect_yet_is_said_where_it_belongs() {
     let project = Project::new();
-    project.config("output: { verbose: true }\n");
-    let note = "note: `output` is read and checked, but not yet in force (.codeteam/config.yml:1)";
+    project.config("adaptive: { enabled: true }\n");
+    let note = "note: `adaptive` has no effect yet: workers are not chosen by how they did before \
+                (.codeteam/config.yml:1)";
     let done = project.run(&["config", "show"]).expect(0).says(&[note]);
     assert!(!done.stdout.contains("note"));
     project
-        .run(&["config", "show", "output"])
+        .run(&["config", "show", "adaptive"])
         .expect(0)
         .says(&[note]);
     let other = project.run(&["config", "show", "limits"]).expect(0);

@@ -10,6 +10,7 @@ mod built_in;
 mod command_line;
 mod commits;
 mod config;
+mod configured;
 mod containers;
 mod contexts;
 mod deps;

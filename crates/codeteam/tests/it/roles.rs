@@ -45,11 +45,11 @@ fn roles_are_listed_by_layer() {
     let lines: Vec<String> = list.stdout.lines().take(6).map(cells).collect();
     expect![[r"
         NAME | KIND | LAYER | EXTENDS | DESCRIPTION
-        coder | implementer | project | coder (built-in) | Implements one task from its brief, then mends what verification finds
-        reviewer | gatekeeper | project | - | in place of the built-in one: Mine
+        coder | implementer | project | coder (built-in) | Implements one task from its brief, then mends what verification finds (in adversarial, codeteam, lean, strict)
+        reviewer | gatekeeper | project | - | in place of the built-in one: Mine (in adversarial, enterprise, lean, mvp, open_source, security_critical, standard)
         torn | ? | project | - | cannot be used
 
-        rusty | implementer | user | rust_dev | Mine, too"]]
+        rusty | implementer | user | rust_dev | Mine, too (in no workflow)"]]
     .assert_eq(&lines.join("\n"));
     list.says(&["codeteam role validate"]);
     assert_eq!(listed(&project, "coder")["extends"], "coder");
@@ -194,9 +194,9 @@ fn a_new_role_is_never_written_over_another() {
             .expect(2)
             .says(&["cannot be the name of a role"]);
     }
-    new(&["a/b", "--folder"])
-        .expect(2)
-        .says(&["no folder form"]);
+    new(&["a/b", "--folder"]).expect(0);
+    assert!(project.path(".codeteam/agents/a/b/prompt.md").is_file());
+    new(&["a/b"]).expect(2).says(&["there is"]);
     new(&["x", "--extends", "coder", "--kind", "scribe"]).expect(2);
     new(&["x", "--kind", "boss"])
         .expect(2)
@@ -378,13 +378,12 @@ fn a_prompt_is_rendered_as_a_worker_would_get_it() {
             .unwrap()
             .contains("Sing while you work.")
     );
-    // The workflow's own role comes before a shared one of the same name.
+    // What a project says of a shared role adds to the role that a workflow has of its own.
     let other = ["role", "render", "coder", "--workflow", "strict", "--json"];
     let other = project.json(&other);
-    assert!(
-        !other["system"].as_str().unwrap().contains("Sing"),
-        "{other}"
-    );
+    let system = other["system"].as_str().unwrap();
+    assert!(system.contains("giving complete files"), "{system}");
+    assert!(system.contains("Sing while you work."), "{system}");
     assert!(!project.path(".codeteam/state.db").exists(), "nothing runs");
 
     let render = |args: &[&str]| project.run(&[&["role", "render"], args].concat());

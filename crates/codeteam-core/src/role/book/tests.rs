@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::role::{Contract, Mode};
 use crate::yaml::Sources;
 
 const LAYERS: [Layer; 4] = [Layer::BuiltIn, Layer::User, Layer::Project, Layer::Workflow];
@@ -138,4 +139,109 @@ proptest! {
         let prompt: Vec<&String> = high.prompt.iter().chain(&high.additions).collect();
         expect(&resolved.role, &[&high], &prompt)?;
     }
+}
+
+fn said_of(book: &mut Book, layer: Layer, name: &str, text: &str) {
+    let node = crate::yaml::read(&mut Sources::default(), name, text).unwrap();
+    book.add(layer, name, node);
+}
+
+/// A shared coder and one of a workflow, as they are built in.
+fn two_coders() -> Book {
+    let mut book = Book::default();
+    let shared = "kind: implementer\nprompt: Shared.\n";
+    let own = "kind: implementer\ncontract: strict\nmode: edits\nprompt: Own.\nmodel: m\n";
+    said_of(&mut book, Layer::BuiltIn, "coder", shared);
+    said_of(&mut book, Layer::BuiltIn, "flow/coder", own);
+    book
+}
+
+fn called(book: &Book, scopes: &[&str]) -> Role {
+    let scopes: Vec<String> = scopes.iter().map(|scope| (*scope).to_owned()).collect();
+    book.resolve_in(&scopes, "coder").unwrap().unwrap().role
+}
+
+#[test]
+fn a_shared_role_of_a_project_is_that_of_every_workflow() {
+    for layer in [Layer::User, Layer::Project, Layer::Workflow] {
+        let mut book = two_coders();
+        assert_eq!(called(&book, &["flow"]).prompt, "Own.");
+        assert_eq!(called(&book, &["other"]).prompt, "Shared.");
+        book.add_prompt(layer, "coder", Place::NONE, "Mine.");
+        let role = called(&book, &["flow"]);
+        assert_eq!(
+            (role.prompt.as_str(), role.model.as_deref()),
+            ("Mine.", Some("m"))
+        );
+        assert_eq!(role.contract, Contract::Strict);
+        assert_eq!(called(&book, &["other"]).prompt, "Mine.");
+        assert_eq!(called(&book, &["other"]).contract, Contract::Native);
+        assert_eq!(book.resolve("flow/coder").unwrap().role.prompt, "Mine.");
+    }
+}
+
+#[test]
+fn the_layer_counts_before_the_folder_and_the_folder_within_a_layer() {
+    let mut book = two_coders();
+    said_of(
+        &mut book,
+        Layer::User,
+        "flow/coder",
+        "prompt: The user's own.\n",
+    );
+    assert_eq!(called(&book, &["flow"]).prompt, "The user's own.");
+    said_of(
+        &mut book,
+        Layer::Project,
+        "coder",
+        "prompt: The project's.\n",
+    );
+    assert_eq!(called(&book, &["flow"]).prompt, "The project's.");
+    said_of(
+        &mut book,
+        Layer::Project,
+        "flow/coder",
+        "extends: coder\nprompt: And here.\n",
+    );
+    assert_eq!(
+        called(&book, &["flow"]).prompt,
+        "The project's.\n\nAnd here."
+    );
+    assert_eq!(called(&book, &["other"]).prompt, "The project's.");
+}
+
+#[test]
+fn a_role_that_stands_alone_answers_in_the_form_of_its_workflow() {
+    let mut book = two_coders();
+    said_of(
+        &mut book,
+        Layer::Project,
+        "coder",
+        "kind: implementer\nprompt: Mine.\n",
+    );
+    let role = called(&book, &["flow"]);
+    assert_eq!(
+        (role.contract, role.means.mode),
+        (Contract::Strict, Mode::Edits)
+    );
+    assert_eq!(role.model, None, "the rest is its own");
+    said_of(
+        &mut book,
+        Layer::Project,
+        "coder",
+        "contract: native\nmode: tools\n",
+    );
+    let role = called(&book, &["flow"]);
+    assert_eq!(
+        (role.contract, role.means.mode),
+        (Contract::Native, Mode::Tools)
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_not_passed_over() {
+    let mut book = two_coders();
+    book.add_broken(Layer::Project, "coder", Fault::at(Place::NONE, "no YAML"));
+    let refused = book.resolve_in(&["flow".to_owned()], "coder").unwrap();
+    assert_eq!(refused.unwrap_err()[0].message, "no YAML");
 }

@@ -70,6 +70,7 @@ pub(super) fn answered(f: &mut Frame, event: &Event) {
         resets,
         rejects,
         reverts,
+        ends_stagnation,
         change,
         over,
         ..
@@ -115,6 +116,9 @@ pub(super) fn answered(f: &mut Frame, event: &Event) {
     }
     if *resets {
         f.reset_counts();
+    }
+    if *ends_stagnation {
+        f.findings.forget_rounds();
     }
     if *rejects {
         f.round += 1;

@@ -1,13 +1,28 @@
 //! The short form: roles in their order.
 
-use super::super::Rebound;
 use super::super::compile::Compiler;
 use super::super::file::{Commit, FileAnswer, FileStep, SequenceEntry, WorkflowFile};
 use super::super::graft::MAX_STEPS;
+use super::super::{Exhausted, Rebound};
 use super::{Graph, answers, word};
+use std::num::NonZeroU32;
+
 use crate::ids::StepId;
 use crate::role::Kind;
 use crate::yaml::{Either, Fault, Place, Placed};
+
+/// How many rejections a sequence may take.
+const MAX_ROUNDS: u32 = 5;
+/// After how many rejections the designer is offered to look again.
+const REBOUND_AFTER: u32 = 3;
+/// What every role of a sequence is told.
+pub(super) const RULES: [&str; 5] = [
+    "No TODO/FIXME in final code",
+    "No placeholder implementations",
+    "All existing tests must pass",
+    "Show real output, not hypothetical",
+    "If you break something, fix it before submitting",
+];
 
 impl Compiler<'_> {
     /// Roles in their order become steps: checks after every implementer, rejections to the
@@ -29,7 +44,12 @@ impl Compiler<'_> {
                 .push(Fault::at(place, message).hint("divide it into several workflows"));
             return;
         }
-        file.max_iterations.get_or_insert(5);
+        file.max_iterations.get_or_insert(MAX_ROUNDS);
+        if file.on_max_iterations.is_none() {
+            file.on_exhausted.get_or_insert(Exhausted::Ask);
+        }
+        file.rules
+            .get_or_insert_with(|| RULES.map(str::to_owned).to_vec());
         let mut members: Vec<(Placed<String>, Kind, Placed<String>)> = Vec::new();
         for entry in std::mem::take(&mut file.sequence) {
             let place = entry.place;
@@ -38,6 +58,9 @@ impl Compiler<'_> {
                 Either::Full(SequenceEntry { role, kind }) => (role, kind),
             };
             let role = Placed { value: role, place };
+            if let Some(kind) = said {
+                self.surroundings.book.add_kind(&role.value, kind);
+            }
             let Some(resolved) = self.role(&role) else {
                 continue;
             };
@@ -74,6 +97,7 @@ impl Compiler<'_> {
     ) -> Vec<(Placed<String>, FileStep)> {
         let mut entries: Vec<(Placed<String>, FileStep)> = Vec::new();
         let after = file.rebound.map(|rebound| rebound.after_failures);
+        let after = after.map_or(REBOUND_AFTER, NonZeroU32::get);
         let (mut implementer, mut designer): (Option<String>, Option<String>) = (None, None);
         let mut offers = false;
         for (name, kind, role) in members {
@@ -129,6 +153,10 @@ impl Compiler<'_> {
             let next = names.get(index + 1).cloned();
             step.next = Some(next.unwrap_or_else(|| "done".to_owned()));
         }
+        if file.rebound.is_some() && !offers {
+            let message = "`rebound` offers nothing here: no designer comes before an implementer";
+            self.notes.push(message.to_owned());
+        }
         if let (true, Some(designer), Some(implementer)) = (offers, designer, implementer) {
             let again = Either::Full(FileAnswer {
                 next: designer.clone(),
@@ -151,9 +179,8 @@ impl Compiler<'_> {
     }
 }
 
-fn rebound(after: Option<u32>, designer: Option<&String>, offers: &mut bool) -> Option<Rebound> {
+fn rebound(after: u32, designer: Option<&String>, offers: &mut bool) -> Option<Rebound> {
     designer?;
-    let after = after?;
     *offers = true;
     Some(Rebound {
         after,

@@ -4,9 +4,12 @@ use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
 
-use crate::role::{Book, Layer};
+use crate::ids::RoleName;
+use crate::role::{Book, Kind, Layer};
 use crate::workflow::graph::Graph;
-use crate::workflow::{AsksBefore, Check, CheckKind, Compiled, Surroundings, build};
+use crate::workflow::{
+    AsksBefore, Check, CheckKind, Compiled, Exhausted, StepKind, Surroundings, build,
+};
 use crate::yaml::{Sources, read};
 
 const ROLES: &[(&str, &str)] = &[
@@ -668,6 +671,177 @@ on_max_iterations: escalate
         flow.yml:1:17: there is no role `revv` (did you mean `rev`?)
             | sequence: [imp, revv]
             |                 ^"]],
+    );
+}
+
+#[test]
+fn a_sequence_has_its_defaults() {
+    let compiled = compiled("sequence: [ana, des, imp, rev]\n").unwrap();
+    let workflow = &compiled.workflow;
+    assert_eq!(workflow.max_rounds, Some(5));
+    assert_eq!(
+        workflow.max_stagnant_rounds, None,
+        "five rounds are five rounds"
+    );
+    assert_eq!(workflow.on_exhausted, Exhausted::Ask);
+    let rebound = workflow.steps[&"rev".into()].rebound.as_ref().unwrap();
+    assert_eq!(rebound.after, 3);
+    assert_eq!(compiled.rules.len(), 5);
+}
+
+#[test]
+fn what_a_sequence_says_itself_holds() {
+    let text = "sequence: [des, imp, rev]\nmax_rounds: 2\non_max_iterations: fail\n\
+                rebound: { after_failures: 1 }\nrules: [mine]\n";
+    let compiled = compiled(text).unwrap();
+    let workflow = &compiled.workflow;
+    assert_eq!(
+        (workflow.max_rounds, workflow.on_exhausted),
+        (Some(2), Exhausted::Fail)
+    );
+    let rebound = workflow.steps[&"rev".into()].rebound.as_ref().unwrap();
+    assert_eq!(rebound.after, 1);
+    assert_eq!(compiled.rules, ["mine"]);
+}
+
+#[test]
+fn a_sequence_gives_a_role_its_kind() {
+    let mut sources = Sources::default();
+    let mut surroundings = Surroundings::default();
+    for (name, role) in [
+        ("imp", "{ kind: implementer }"),
+        ("lawyer", "{ prompt: You are LAWYER. }"),
+    ] {
+        let node = read(&mut sources, name, role).unwrap();
+        surroundings.book.add(Layer::Project, name, node);
+    }
+    let mut built = |text: &str| {
+        let node = read(&mut sources, "flow.yml", text).unwrap();
+        let built = build("flow", node, &mut surroundings.clone(), &mut |_, _| {
+            Ok(None)
+        });
+        built.map_err(|faults| sources.problems(faults).to_string())
+    };
+    let compiled = built("sequence: [imp, { role: lawyer, type: gatekeeper }]\n").unwrap();
+    assert_eq!(
+        compiled.roles[&RoleName::from("lawyer")].kind,
+        Kind::Gatekeeper
+    );
+    let error = built("sequence: [imp, lawyer]\n").unwrap_err();
+    assert!(error.contains("the role `lawyer` has no `kind`"), "{error}");
+}
+
+/// A workflow over one that has bounds and an offer of its own.
+fn over(text: &str) -> Result<Compiled, String> {
+    const BELOW: &str = "
+limits: { max_rounds: 5, max_stagnant_rounds: 3 }
+on_exhausted: ask
+rules: [below]
+steps:
+  des: { role: des, next: imp }
+  imp: { role: imp, next: rev }
+  rev: { role: rev, next: commit, on_reject: imp, rebound: { after: 3, to: offer } }
+  offer: { person: Again?, answers: { again: des, go_on: imp } }
+  commit: { commit: branch }
+";
+    let mut sources = Sources::default();
+    let mut surroundings = Surroundings::default();
+    for (name, role) in ROLES {
+        let node = read(&mut sources, name, role).unwrap();
+        surroundings.book.add(Layer::BuiltIn, name, node);
+    }
+    let node = read(&mut sources, "flow.yml", text).unwrap();
+    let below = read(&mut sources, "below.yml", BELOW).unwrap();
+    let plain = read(&mut sources, "plain.yml", STEPS).unwrap();
+    let mut find = |name: &str, _: usize| {
+        Ok(match name {
+            "below" => Some(below.clone()),
+            "plain" => Some(plain.clone()),
+            _ => None,
+        })
+    };
+    let built = build("flow", node, &mut surroundings, &mut find);
+    built.map_err(|faults| sources.problems(faults).to_string())
+}
+
+#[test]
+fn short_keys_work_beside_extends() {
+    for bound in [
+        "max_iterations: 2",
+        "max_rounds: 2",
+        "limits: { max_rounds: 2 }",
+    ] {
+        let compiled = over(&format!("extends: below\n{bound}\n")).unwrap();
+        assert_eq!(compiled.workflow.max_rounds, Some(2), "{bound}");
+        assert_eq!(compiled.workflow.max_stagnant_rounds, None, "{bound}");
+    }
+    let both =
+        over("extends: below\nmax_iterations: 9\nlimits: { max_stagnant_rounds: 4 }\n").unwrap();
+    assert_eq!(
+        (both.workflow.max_rounds, both.workflow.max_stagnant_rounds),
+        (Some(9), Some(4))
+    );
+    let same = over("extends: below\n").unwrap();
+    assert_eq!(same.workflow.max_stagnant_rounds, Some(3));
+    for end in ["on_max_iterations: fail", "on_exhausted: fail"] {
+        let compiled = over(&format!("extends: below\n{end}\n")).unwrap();
+        assert_eq!(compiled.workflow.on_exhausted, Exhausted::Fail, "{end}");
+    }
+    let rebound = over("extends: below\nrebound: { after_failures: 1 }\nrules: [own]\n").unwrap();
+    let step = &rebound.workflow.steps[&"rev".into()];
+    assert_eq!(step.rebound.as_ref().unwrap().after, 1);
+    assert_eq!(rebound.rules, ["below", "own"]);
+}
+
+#[test]
+fn short_keys_that_can_mean_nothing_are_refused() {
+    let error = over("extends: plain\nrebound: { after_failures: 2 }\n").unwrap_err();
+    assert!(
+        error.contains("flow.yml:2:10: no step of the workflow that is extended"),
+        "{error}"
+    );
+    let error = over("extends: below\nmax_iterations: 2\nlimits: { max_rounds: 3 }\n").unwrap_err();
+    assert!(
+        error.contains("`max_iterations` and `limits.max_rounds` say the same thing"),
+        "{error}"
+    );
+    assert!(over("extends: below\nrebound: { after_failures: 0 }\n").is_err());
+    let error = over("extends: below\nversion: 2\n").unwrap_err();
+    assert!(
+        error.contains("`version` is `2`, and this codeteam reads version 1"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_configuration_says_how_many_tasks_go_side_by_side() {
+    let cap = |cap: &str, most: Option<usize>| {
+        let text = format!(
+            "steps:\n  tasks:\n    each: task\n    {cap}\n    next: done\n    steps:\n      \
+             imp: {{ role: imp, next: commit }}\n      commit: {{ commit: branch }}\n"
+        );
+        let mut sources = Sources::default();
+        let mut surroundings = Surroundings {
+            max_parallel_tasks: most,
+            ..Surroundings::default()
+        };
+        let role = read(&mut sources, "imp", "{ kind: implementer }").unwrap();
+        surroundings.book.add(Layer::BuiltIn, "imp", role);
+        let node = read(&mut sources, "flow.yml", &text).unwrap();
+        let built = build("flow", node, &mut surroundings, &mut |_, _| Ok(None)).unwrap();
+        let StepKind::Each { cap, .. } = &built.workflow.steps[&"tasks".into()].kind else {
+            panic!("{text}");
+        };
+        (*cap, built.notes.len())
+    };
+    assert_eq!(cap("cap: 2", None), (2, 0));
+    assert_eq!(cap("cap: 2", Some(6)), (6, 0));
+    assert_eq!(cap("cap: 2", Some(1)), (1, 0));
+    assert_eq!(cap("description: x", Some(3)), (3, 0));
+    assert_eq!(
+        cap("cap: 1", Some(3)),
+        (1, 1),
+        "one after the other stays so"
     );
 }
 

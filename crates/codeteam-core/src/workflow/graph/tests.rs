@@ -245,11 +245,14 @@ fn hostile(text: &str) -> Compiled {
             steps: steps.into_iter().map(|s| (s.id.clone(), s)).collect(),
             max_steps: None,
             max_rounds: Some(3),
+            max_stagnant_rounds: None,
             on_exhausted: Exhausted::Ask,
             severity_floor: crate::findings::Severity::default(),
             settings: BTreeMap::new(),
         },
         roles: BTreeMap::from([(role.name.clone(), role)]),
+        sources: BTreeMap::new(),
+        rules: Vec::new(),
     }
 }
 

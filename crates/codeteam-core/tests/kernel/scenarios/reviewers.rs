@@ -174,6 +174,32 @@ fn a_rebound_is_offered_and_taken() {
 }
 
 #[test]
+fn who_says_to_keep_trying_gets_as_many_rounds_as_before() {
+    let mut start = Start::of(SEQUENCE);
+    start.compiled.workflow.max_stagnant_rounds = Some(3);
+    let round = |n: u32| {
+        format!(
+            r#"run code writes a.rs={n}
+            run review says {{"approved":false,"reason":"no","issues":["thing {n}"]}}
+            "#
+        )
+    };
+    let before: String = (1..=3).map(round).collect();
+    let after: String = (4..=5).map(round).collect();
+    let script = format!("run analyse goes\nrun design goes\n{before}person run no\n---\n{after}");
+    let transcript = play(&start, &script);
+    assert!(
+        transcript.contains("run at code.5 (rejected)"),
+        "{transcript}"
+    );
+    assert!(
+        transcript.contains("run at code.6 (rejected)"),
+        "{transcript}"
+    );
+    assert!(!transcript.contains("finds as much"), "{transcript}");
+}
+
+#[test]
 fn a_rebound_is_offered_and_declined() {
     let script = format!(
         "{REJECTED_THRICE}

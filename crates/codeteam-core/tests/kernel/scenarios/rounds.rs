@@ -265,23 +265,36 @@ fn a_rejection_for_trifles_is_an_approval() {
     "#]].assert_eq(&transcript);
 }
 
+/// Three rounds of one task, each with one finding that is new.
+const ONE_FINDING_EACH: &str = r#"run/one code writes a.rs=1
+    run/one test passes
+    run/one review says {"verdict":"reject","reason":"A","findings":[{"title":"A"}]}
+    run/one code writes a.rs=2
+    run/one test passes
+    run/one review says {"verdict":"reject","reason":"B","findings":[{"title":"B"}],"resolved":[{"id":"F1","state":"fixed"}]}
+    run/one code writes a.rs=3
+    run/one test passes
+    ---
+    run/one review says {"verdict":"reject","reason":"C","findings":[{"title":"C"}],"resolved":[{"id":"F2","state":"fixed"}]}"#;
+
 #[test]
-fn rounds_that_do_not_converge_are_for_a_person() {
+fn rounds_that_find_as_much_as_ever_go_on_where_only_rounds_are_bounded() {
+    let mut start = one_task();
+    start.compiled.workflow.max_rounds = Some(5);
+    assert_eq!(start.compiled.workflow.max_stagnant_rounds, None);
+    let transcript = play(&start, ONE_FINDING_EACH);
+    assert!(
+        transcript.contains("run/one at code.4 (rejected)"),
+        "{transcript}"
+    );
+}
+
+#[test]
+fn rounds_that_stagnate_are_for_a_person() {
     let mut start = one_task();
     start.compiled.workflow.max_rounds = None;
-    let transcript = play(
-        &start,
-        r#"run/one code writes a.rs=1
-           run/one test passes
-           run/one review says {"verdict":"reject","reason":"A","findings":[{"title":"A"}]}
-           run/one code writes a.rs=2
-           run/one test passes
-           run/one review says {"verdict":"reject","reason":"B","findings":[{"title":"B"}],"resolved":[{"id":"F1","state":"fixed"}]}
-           run/one code writes a.rs=3
-           run/one test passes
-           ---
-           run/one review says {"verdict":"reject","reason":"C","findings":[{"title":"C"}],"resolved":[{"id":"F2","state":"fixed"}]}"#,
-    );
+    start.compiled.workflow.max_stagnant_rounds = Some(3);
+    let transcript = play(&start, ONE_FINDING_EACH);
     expect![[r#"
         > run/one review says {"verdict":"reject","reason":"C","findings":[{"title":"C"}],"resolved":[{"id":"F2","state":"fixed"}]}
           run/one:review.3.0.1#9 answered, against it

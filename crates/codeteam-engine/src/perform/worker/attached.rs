@@ -69,6 +69,7 @@ pub(super) fn told(
             // What the frame started from, not what its worker has made of it.
             base: &oid(&job.base.tree.0)?,
             folder: &engine.folder,
+            user_folder: engine.env.user_folder(),
             notes: engine.config.layout.map(|_| layout::NOTES),
         },
         project: &sight,

@@ -50,6 +50,9 @@ pub(super) fn propose(
     files.extend(scaffold.map(|(path, text)| (path.to_owned(), text.to_owned())));
     files.push(("kb/project.md".to_owned(), config::context(survey)));
     files.push(("runs/.gitignore".to_owned(), IGNORED.to_owned()));
+    if has_readme(root) {
+        files.retain(|(path, _)| path != "README.md");
+    }
     files.sort();
     for (path, text) in files {
         if read(root, &path)?.is_none() {
@@ -61,4 +64,11 @@ pub(super) fn propose(
         }
     }
     Ok(())
+}
+
+/// Whether the repository says what it is, in a file of whatever form.
+fn has_readme(root: &Path) -> bool {
+    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
+    let mut names = entries.map(|entry| entry.file_name().to_string_lossy().to_lowercase());
+    names.any(|name| name == "readme" || name.starts_with("readme."))
 }

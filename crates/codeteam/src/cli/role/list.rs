@@ -31,15 +31,25 @@ struct Row {
     /// The layer whose role of the same name it stands in place of.
     hides: Option<&'static str>,
     description: String,
+    /// What it is good at.
+    strengths: Vec<String>,
+    /// The files that say something of it, the nearest first.
+    files: Vec<String>,
+    /// The workflows that it has a say in.
+    workflows: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
 }
 
 pub(super) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let said = Said::read(scene, &[])?;
-    let library = said.library();
+    let mut library = said.library();
+    let mut users = library.users(&said.config.surroundings());
     let names = library.role_names().into_iter();
     let mut rows: Vec<(Layer, Row)> = names.map(|name| row(&library, name)).collect();
+    for (_, row) in &mut rows {
+        row.workflows = users.remove(&row.name).into_iter().flatten().collect();
+    }
     // Those that are nearest to the user first.
     rows.sort_by(|(a, left), (b, right)| b.cmp(a).then_with(|| left.name.cmp(&right.name)));
     let rows: Vec<Row> = rows.into_iter().map(|(_, row)| row).collect();
@@ -76,6 +86,15 @@ fn row(library: &Library, name: &str) -> (Layer, Row) {
         description: resolved
             .map(|resolved| resolved.role.description.clone())
             .unwrap_or_default(),
+        strengths: resolved
+            .map(|resolved| resolved.strengths.clone())
+            .unwrap_or_default(),
+        files: library
+            .files_of(name)
+            .iter()
+            .map(|(_, file)| file.clone())
+            .collect(),
+        workflows: Vec::new(),
         problem: resolved.err().map(ToString::to_string),
     };
     (layer, row)
@@ -130,6 +149,12 @@ fn cells(row: &Row) -> [String; 5] {
         (None, Some(layer)) => format!("in place of the {layer} one: {}", row.description),
         (None, None) => row.description.clone(),
     };
+    // For one's own it is worth knowing where it counts.
+    let description = match row.workflows.as_slice() {
+        _ if row.problem.is_some() || row.layer == Layer::BuiltIn.as_str() => description,
+        [] => format!("{description} (in no workflow)"),
+        names => format!("{description} (in {})", names.join(", ")),
+    };
     [
         one_line(&row.name),
         row.kind.unwrap_or("?").to_owned(),
@@ -153,6 +178,9 @@ mod tests {
             extends_layer: None,
             hides: None,
             description: "Implements one task from its brief, then mends what is found".to_owned(),
+            strengths: Vec::new(),
+            files: Vec::new(),
+            workflows: vec!["lean".to_owned()],
             problem: None,
         };
         let rows = [
@@ -169,6 +197,6 @@ mod tests {
         ];
         assert_eq!(lines, expected);
         assert!(lines.iter().all(|line| line.chars().count() <= 80));
-        assert!(table(&rows, usize::MAX)[1].ends_with("mends what is found"));
+        assert!(table(&rows, usize::MAX)[1].ends_with("mends what is found (in lean)"));
     }
 }

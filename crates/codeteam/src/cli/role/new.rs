@@ -80,10 +80,6 @@ enum Base {
 
 pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     files::check_name(&args.name)?;
-    if args.as_folder && args.name.contains('/') {
-        return Err(Problem::user("a role of a workflow has no folder form")
-            .hint("leave `--folder` out: it becomes a file below `roles`"));
-    }
     let said = Said::read(scene, &[])?;
     let library = said.library();
     let folder = files::folder(scene, &said.ground, args.user)?;

@@ -62,7 +62,7 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
             step,
             task: args.task.clone().map(TaskId),
             plan,
-            rules: project.config.rules.clone(),
+            rules: project.config.rules_of(&compiled),
         },
     )?;
     if scene.json {

@@ -100,7 +100,7 @@ fn resolved(scene: &Scene, library: &Library, name: &str, role: &Resolved) -> Re
     };
     out_line(&format!("# {name} ({layer}){on}"))?;
     let sources = near(scene, library.sources.clone());
-    let parts = prompt_parts(library, name, role);
+    let parts = prompt_parts(library, role);
     if parts.len() > 1 {
         out_line("# its prompt, part by part:")?;
         for part in parts {
@@ -111,14 +111,12 @@ fn resolved(scene: &Scene, library: &Library, name: &str, role: &Resolved) -> Re
 }
 
 /// Where the parts of a role's prompt stand, in their order.
-fn prompt_parts(library: &Library, name: &str, role: &Resolved) -> Vec<Place> {
+fn prompt_parts(library: &Library, role: &Resolved) -> Vec<Place> {
     let whole = role.node.get("prompt").and_then(Node::as_text);
-    let top = library.layers_of(name).first().map(|layer| (name, *layer));
-    let chain = role
-        .chain
-        .iter()
-        .map(|(name, layer)| (name.as_str(), *layer));
-    let mut all: Vec<(&str, Layer)> = top.into_iter().chain(chain).collect();
+    let sources = std::iter::once(&role.top).chain(&role.chain);
+    let mut all: Vec<(&str, Layer)> = sources
+        .map(|(name, layer)| (name.as_str(), *layer))
+        .collect();
     all.reverse();
     let said = all
         .into_iter()

@@ -1,12 +1,18 @@
 //! `codeteam role validate`: what is wrong with roles.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use codeteam_core::role::Layer;
 use codeteam_core::yaml::Fault;
 use codeteam_engine::engine;
+use codeteam_engine::library::Library;
 
 use crate::cli::Scene;
-use crate::cli::config::{Said, conclude, strategy_problems};
+use crate::cli::config::{Said, conclude, near_name, strategy_problems};
 use crate::exit::Exit;
+use crate::output::say;
 use crate::problem::Problem;
+use crate::progress::Detail;
 
 /// Arguments of `role validate`.
 #[derive(Debug, clap::Args)]
@@ -18,7 +24,8 @@ pub(super) struct Args {
 
 pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let said = Said::read(scene, &[])?;
-    let library = said.library();
+    let mut library = said.library();
+    let users = library.users(&said.config.surroundings());
     let known = library.role_names();
     for name in &args.names {
         if !known.contains(name.as_str()) {
@@ -39,9 +46,35 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         problems.extend(library.prompt_problems(name, &templates));
     }
     problems.extend(strategy_problems(&said.ground)?);
+    if scene.detail >= Detail::Normal && !scene.json {
+        tell_files(scene, &library, &users, &all);
+    }
     let good = match &all[..] {
         [one] => format!("nothing is wrong with `{one}`"),
         _ => format!("nothing is wrong with these {} roles", all.len()),
     };
     conclude(scene, problems, &good)
+}
+
+/// Tells of every file of one's own in which workflows it counts.
+fn tell_files(
+    scene: &Scene,
+    library: &Library,
+    users: &BTreeMap<String, BTreeSet<String>>,
+    names: &[&str],
+) {
+    for name in names {
+        let files = library.files_of(name).iter();
+        let own = files.filter(|(layer, _)| *layer > Layer::BuiltIn);
+        for (_, file) in own {
+            let file = near_name(scene, file);
+            say(&match users.get(*name) {
+                Some(flows) => {
+                    let flows: Vec<&str> = flows.iter().map(String::as_str).collect();
+                    format!("{file}: in {}", flows.join(", "))
+                }
+                None => format!("{file}: no workflow calls `{name}`"),
+            });
+        }
+    }
 }

@@ -124,6 +124,7 @@ fn a_project_is_laid_out_and_used() {
         "runs/.gitignore",
         "docs/architecture.md",
         "docs/decisions.md",
+        "README.md",
     ] {
         assert!(project.path(file).is_file(), "{file}");
     }
