@@ -309,11 +309,6 @@ impl Config {
                 "choose another one",
             );
         }
-        let form = self.git.commit_message_format.as_deref();
-        if let Some(Err(message)) = form.map(Format::parse) {
-            let key = "git.commit_message_format";
-            refuse(node, key, format!("`{key}`: {message}"), "");
-        }
         let named = self.git.branch_prefix.as_ref();
         let named = named.unwrap_or(&self.git.branch_pattern);
         if named.starts_with("refs/") {

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::num::NonZeroU32;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -15,7 +14,7 @@ use crate::findings::Severity;
 use crate::retry;
 use crate::role::{Kind, RoleFile};
 pub(super) use crate::yaml::Entries;
-use crate::yaml::{Either, OneOrMany, Placed};
+use crate::yaml::{Either, Fault, OneOrMany, Place, Placed};
 
 /// A workflow: a graph of steps, or a sequence of roles, or changes to another workflow.
 #[derive(Deserialize, JsonSchema, Default)]
@@ -174,7 +173,16 @@ pub(crate) struct SequenceEntry {
 pub(crate) struct FileRebound {
     /// After this many rejections.
     #[serde(alias = "after")]
-    pub(super) after_failures: NonZeroU32,
+    pub(super) after_failures: u32,
+}
+
+impl FileRebound {
+    /// What is wrong with it, if anything is.
+    pub(super) fn fault(self, place: Place) -> Option<Fault> {
+        let message =
+            "`after_failures` is 0, so that the designer would be asked before anything failed";
+        (self.after_failures == 0).then(|| Fault::at(place, message).hint("at least 1"))
+    }
 }
 
 /// A step: one of `role`, `roles`, `gate`, `person`, `each`, `commit`, `publish`, and where it leads.

@@ -176,6 +176,9 @@ fn change_rebounds(below: &mut Node, own: &mut Node) -> Result<(), Vec<Fault>> {
         return Ok(());
     };
     let rebound: FileRebound = typed(&said)?;
+    if let Some(fault) = rebound.fault(said.place) {
+        return Err(vec![fault]);
+    }
     let after = Value::Scalar(Scalar::plain(rebound.after_failures.to_string()));
     let mut changed = false;
     if let Some(steps) = below.get_mut("steps") {

@@ -2,6 +2,8 @@
 
 use std::path::{Component, Path};
 
+use codeteam_core::message::Format;
+
 use super::Config;
 
 /// A session is gone on with at most so often in a row.
@@ -20,6 +22,11 @@ impl Config {
                 format!("`output.runs_dir` {why}"),
                 "name a folder of the repository, from its top, such as `.team/runs`",
             ));
+        }
+        let form = self.git.commit_message_format.as_deref();
+        if let Some(Err(message)) = form.map(Format::parse) {
+            let key = "git.commit_message_format";
+            wrong.push((key, format!("`{key}`: {message}"), ""));
         }
         let turns = self.continuity.max_continuation_turns;
         if let Some(turns) = turns.filter(|turns| *turns > MAX_CONTINUATION_TURNS) {

@@ -5,8 +5,6 @@ use super::super::file::{Commit, FileAnswer, FileStep, SequenceEntry, WorkflowFi
 use super::super::graft::MAX_STEPS;
 use super::super::{Exhausted, Rebound};
 use super::{Graph, answers, word};
-use std::num::NonZeroU32;
-
 use crate::ids::StepId;
 use crate::role::Kind;
 use crate::yaml::{Either, Fault, Place, Placed};
@@ -44,6 +42,8 @@ impl Compiler<'_> {
                 .push(Fault::at(place, message).hint("divide it into several workflows"));
             return;
         }
+        let fault = file.rebound.and_then(|rebound| rebound.fault(place));
+        self.faults.extend(fault);
         file.max_iterations.get_or_insert(MAX_ROUNDS);
         if file.on_max_iterations.is_none() {
             file.on_exhausted.get_or_insert(Exhausted::Ask);
@@ -97,7 +97,7 @@ impl Compiler<'_> {
     ) -> Vec<(Placed<String>, FileStep)> {
         let mut entries: Vec<(Placed<String>, FileStep)> = Vec::new();
         let after = file.rebound.map(|rebound| rebound.after_failures);
-        let after = after.map_or(REBOUND_AFTER, NonZeroU32::get);
+        let after = after.unwrap_or(REBOUND_AFTER);
         let (mut implementer, mut designer): (Option<String>, Option<String>) = (None, None);
         let mut offers = false;
         for (name, kind, role) in members {

@@ -805,7 +805,10 @@ fn short_keys_that_can_mean_nothing_are_refused() {
         error.contains("`max_iterations` and `limits.max_rounds` say the same thing"),
         "{error}"
     );
-    assert!(over("extends: below\nrebound: { after_failures: 0 }\n").is_err());
+    for zero in ["extends: below\n", "sequence: [des, imp, rev]\n"] {
+        let error = over(&format!("{zero}rebound: {{ after_failures: 0 }}\n")).unwrap_err();
+        assert!(error.contains("`after_failures` is 0"), "{error}");
+    }
     let error = over("extends: below\nversion: 2\n").unwrap_err();
     assert!(
         error.contains("`version` is `2`, and this codeteam reads version 1"),

@@ -198,24 +198,16 @@ fn who_stands_in_has_all_its_tries_whatever_the_other_did() {
     "#]].assert_eq(&transcript);
 }
 
-#[test]
-fn a_role_that_may_goes_on_in_its_session_three_times() {
+/// The sessions that a coder is to go on in, each with how often it was used, if its workers tell these
+/// sessions one after the other.
+fn continued_sessions(most: Option<u32>, told: &[Option<&str>]) -> Vec<Option<(String, u32)>> {
     let mut start = one_task();
     let coder = start.compiled.roles.get_mut(&"coder".into()).unwrap();
     coder.means.continues = true;
+    coder.means.max_continuations = most;
     let mut world = World::begin(&start);
     let mut sessions = Vec::new();
-    for (n, told) in [
-        Some("s1"),
-        Some("s1"),
-        Some("s1"),
-        Some("s2"),
-        None,
-        Some("s3"),
-    ]
-    .into_iter()
-    .enumerate()
-    {
+    for (n, told) in told.iter().enumerate() {
         let id = world.flights.keys().next().unwrap().clone();
         let assignment = codeteam_core::assignment::assignment(&world.run, &id).unwrap();
         sessions.push(assignment.session.map(|s| (s.id, s.turns)));
@@ -245,9 +237,22 @@ fn a_role_that_may_goes_on_in_its_session_three_times() {
             });
         }
     }
+    sessions
+}
+
+#[test]
+fn a_role_that_may_goes_on_in_its_session_three_times() {
+    let told = [
+        Some("s1"),
+        Some("s1"),
+        Some("s1"),
+        Some("s2"),
+        None,
+        Some("s3"),
+    ];
     let named = |id: &str, turns| Some((id.to_owned(), turns));
     assert_eq!(
-        sessions,
+        continued_sessions(None, &told),
         [
             None,
             named("s1", 1),
@@ -258,6 +263,19 @@ fn a_role_that_may_goes_on_in_its_session_three_times() {
         ],
         "the third attempt in a session is the last one, and one that is not told is forgotten"
     );
+}
+
+#[test]
+fn how_often_a_session_is_gone_on_with_can_be_said() {
+    let told = [Some("s1"); 4];
+    let turns = |most| -> Vec<Option<u32>> {
+        let sessions = continued_sessions(Some(most), &told);
+        let turns = sessions.into_iter().map(|one| one.map(|(_, turns)| turns));
+        turns.collect()
+    };
+    assert_eq!(turns(0), [None; 4]);
+    assert_eq!(turns(1)[..3], [None, Some(1), None]);
+    assert_eq!(turns(3), [None, Some(1), Some(2), Some(3)]);
 }
 
 #[test]

@@ -306,3 +306,44 @@ fn a_task_that_nobody_leads_is_stopped_wherever_it_is_shown() {
         assert!(!text.contains("running"), "{args:?}: {text}");
     }
 }
+
+#[test]
+fn what_a_project_says_of_roles_and_rounds_holds_in_its_session() {
+    let project = project();
+    let known = project.read(".codeteam/config.yml");
+    project.config(&format!("{known}workflow: {{ max_iterations: 2 }}\n"));
+    project.write(
+        ".codeteam/agents/ba/prompt.md",
+        "You are the analyst of this project.\n",
+    );
+    project.commit("our own");
+    let client = Client::new(&project);
+    let first = client.start();
+    assert_eq!(
+        first.role(),
+        "ba",
+        "the session's workflow is still its own"
+    );
+    let told = format!("{}{}", first.text, first.value);
+    for said in [
+        "You are the analyst of this project.",
+        "No placeholder implementations",
+    ] {
+        assert!(told.contains(said), "{said}: {told}");
+    }
+    client.submit(requirements());
+    client.submit(design());
+    for round in 1..=2 {
+        project.write("reset.txt", &format!("it works {round}\n"));
+        let judged = client.submit(change());
+        assert_eq!(judged.role(), "qa", "{judged:?}");
+        let issue = format!("issue {round}");
+        let back = client.submit(rejection(&issue));
+        let expected = if round == 1 {
+            "role_assignment"
+        } else {
+            "task_escalate"
+        };
+        assert_eq!(back.kind(), expected, "{back:?}");
+    }
+}
