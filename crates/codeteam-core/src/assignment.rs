@@ -13,6 +13,7 @@ use crate::ids::{AttemptId, RoleName, RunId, StepId, Tree, WorkerName};
 use crate::log::Log;
 use crate::message::{self, Matter};
 use crate::plan::{Plan, Task};
+use crate::requirements::{Analysis, known_requirements};
 use crate::role::{self, Contract, Kind, Means, Role};
 use crate::run::Run;
 use crate::submission::{self, Change, Design, Form};
@@ -111,6 +112,9 @@ pub struct Assignment {
     /// Questions that were asked, and the person's answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<(Vec<String>, String)>,
+    /// What was found out before those questions were asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub analysis: Option<Analysis>,
     /// How it is to be built.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub design: Option<Design>,
@@ -156,6 +160,12 @@ pub struct Assignment {
 }
 
 impl Assignment {
+    /// What is known of the requirements.
+    pub fn known_requirements(&self) -> String {
+        let confirmed = self.requirements.as_deref();
+        known_requirements(confirmed, self.analysis.as_ref(), &self.answers)
+    }
+
     /// What its answer is about.
     pub fn about(&self) -> submission::About<'_> {
         let task = self.task.as_ref();
@@ -198,6 +208,7 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
     let judges = role.kind == Kind::Gatekeeper;
     let inherited =
         |own: Option<String>, of: fn(&Frame) -> Option<String>| own.or_else(|| root.and_then(of));
+    let asked_in = asked_in(run, frame);
     Some(Assignment {
         id: id.clone(),
         run: run.id.clone(),
@@ -241,7 +252,8 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
         requirements: inherited(frame.outputs.requirements.clone(), |f| {
             f.outputs.requirements.clone()
         }),
-        answers: frame.outputs.answers.clone(),
+        answers: asked_in.outputs.answers.clone(),
+        analysis: asked_in.outputs.analysis.clone(),
         design: frame
             .outputs
             .whole_design()
@@ -275,6 +287,16 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
             .map(|judged| judged.tree.clone())
             .filter(|tree| judges && *tree != frame.tree),
     })
+}
+
+/// The frame whose questions and answers hold for a frame. What an analyst asked for the whole run holds
+/// for its tasks; what a planner asked is in its plan.
+fn asked_in<'a>(run: &'a Run, frame: &'a Frame) -> &'a Frame {
+    let mut roles = run.roles.values();
+    let is_analysed = roles.any(|role| role.kind == Kind::Analyst);
+    let root = run.frames.get(&crate::ids::FramePath::root());
+    let root = root.filter(|_| is_analysed && frame.outputs.answers.is_empty());
+    root.unwrap_or(frame)
 }
 
 /// What the step is to bring forth: what it says itself, and the form of a commit's message.

@@ -254,8 +254,10 @@ impl Budget {
             .into_iter()
             .filter(|kind| !self.warned.contains(kind))
             .filter(|kind| {
+                // A limit that is reached is reported as such, and needs no warning.
+                let spent = self.spent(*kind, at);
                 self.limit(*kind)
-                    .is_some_and(|limit| self.spent(*kind, at) >= limit.saturating_mul(4) / 5)
+                    .is_some_and(|limit| spent >= limit.saturating_mul(4) / 5 && spent < limit)
             })
             .collect()
     }

@@ -366,6 +366,10 @@ pub struct RunStarted {
     /// judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub basis: Option<Basis>,
+    /// Files of the project's configuration that were not as they are committed, if a session begins it:
+    /// it may have edited them before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub edited_config: Vec<String>,
 }
 
 /// What gates go by beside their checks, as it was when the run began.

@@ -17,9 +17,10 @@ use crate::ids::{
 use crate::log::Log;
 use crate::loops::Seen;
 use crate::record::Record;
+use crate::requirements::{Analysis, known_requirements};
 use crate::role::Role;
 use crate::schedule::Schedule;
-use crate::submission::{Change, Design};
+use crate::submission::{Change, Design, Questions};
 
 /// What a frame is for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -378,6 +379,9 @@ pub struct Outputs {
     pub requirements: Option<String>,
     /// Questions asked and what a person answered.
     pub answers: Vec<(Vec<String>, String)>,
+    /// What was found out before those questions were asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub analysis: Option<Analysis>,
     /// The newest design ...
     pub design: Option<Design>,
     /// ... the step it is of ...
@@ -404,6 +408,30 @@ fn is_none(step: &StepId) -> bool {
 }
 
 impl Outputs {
+    /// What is known of the requirements.
+    pub fn known_requirements(&self) -> String {
+        let confirmed = self.requirements.as_deref();
+        known_requirements(confirmed, self.analysis.as_ref(), &self.answers)
+    }
+
+    /// Keeps what is known beside questions. What an earlier round of questions came with stays
+    /// unless there is something newer.
+    pub(crate) fn take_analysis(&mut self, questions: &Questions) {
+        let spec = questions.partial_spec.as_deref().unwrap_or_default();
+        let known = self.analysis.get_or_insert_default();
+        for (kept, new) in [
+            (&mut known.context, questions.context.as_str()),
+            (&mut known.partial_spec, spec),
+        ] {
+            if !new.trim().is_empty() {
+                new.trim().clone_into(kept);
+            }
+        }
+        if *known == Analysis::default() {
+            self.analysis = None;
+        }
+    }
+
     /// Takes a step's design. It stands in place of what that step designed before, and beside what
     /// other steps did: interfaces do not make the threats go away.
     pub(crate) fn take_design(&mut self, step: &StepId, design: &Design) {

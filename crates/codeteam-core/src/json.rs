@@ -18,6 +18,20 @@ pub fn parse(text: &str) -> Result<Value, serde_json::Error> {
     Ok(value)
 }
 
+/// An error of reading, in the words of JSON and not in those of the library that reads it.
+pub fn plain_words(error: &str) -> String {
+    let kinds = [
+        ("invalid type: map", "invalid type: object"),
+        ("invalid type: sequence", "invalid type: list"),
+        ("expected a sequence", "expected a list"),
+        ("expected a map", "expected an object"),
+    ];
+    let said = error.to_owned();
+    kinds
+        .iter()
+        .fold(said, |said, (foreign, plain)| said.replace(foreign, plain))
+}
+
 struct Strict(Value);
 
 impl<'de> Deserialize<'de> for Strict {

@@ -39,6 +39,7 @@ pub mod plan;
 pub mod quoted;
 pub mod record;
 pub mod rehearse;
+pub mod requirements;
 pub mod retry;
 pub mod role;
 pub mod rollup;

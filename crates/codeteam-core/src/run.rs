@@ -98,6 +98,8 @@ pub struct Run {
     pub began_in: Hands,
     /// What its gates go by beside their checks, if a session began it.
     pub basis: Option<Arc<Basis>>,
+    /// Files of the project's configuration that were not as they are committed when a session began it.
+    pub edited_config: Vec<String>,
     /// What became of its commits at its end.
     pub delivered: Option<Delivered>,
     /// How it ended, if it did.
@@ -176,6 +178,7 @@ impl Default for Run {
             hands: Hands::default(),
             began_in: Hands::default(),
             basis: None,
+            edited_config: Vec::new(),
             delivered: None,
             outcome: None,
         }

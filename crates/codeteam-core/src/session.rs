@@ -186,16 +186,81 @@ pub fn failures(frame: &Frame) -> u32 {
     }
 }
 
-/// What is to be built: as an analyst has confirmed it, or else as the user has answered.
-pub fn requirements(confirmed: Option<&str>, answers: &[(Vec<String>, String)]) -> String {
-    if let Some(confirmed) = confirmed {
-        return confirmed.to_owned();
+/// The files that the words of a session's task say are to change: the task itself, its requirements, its
+/// design. Such a task has no list of files as one of a plan has. They are patterns, and only files are
+/// named by them: a sentence that names a folder opens nothing.
+pub fn files_to_change(run: &Run, frame: &Frame) -> Vec<String> {
+    if run.began_in != Hands::Session || run.task_of(frame).is_some() {
+        return Vec::new();
     }
-    let said = answers.iter().map(|(asked, answer)| {
-        let asked = asked.join("\n- ");
-        format!("Asked:\n- {asked}\nThe user said: {answer}")
-    });
-    said.collect::<Vec<_>>().join("\n\n")
+    let design = frame.outputs.whole_design();
+    let design = design.map(|design| [vec![design.design], design.patterns].concat().join("\n"));
+    let texts = [
+        run.goal.clone(),
+        frame.outputs.known_requirements(),
+        design.unwrap_or_default(),
+    ];
+    let mut found: Vec<String> = Vec::new();
+    for name in texts.iter().flat_map(|text| named_to_change(text)) {
+        let anywhere = (!name.contains('/')).then(|| format!("**/{name}"));
+        for pattern in [Some(name), anywhere].into_iter().flatten() {
+            if !found.contains(&pattern) {
+                found.push(pattern);
+            }
+        }
+    }
+    found
+}
+
+/// The files that a text says are to change: named in a sentence that says so. One that only has to pass,
+/// or must stay as it is, is not among them.
+fn named_to_change(text: &str) -> Vec<String> {
+    const CHANGES: &[&str] = &[
+        "update", "change", "adapt", "adjust", "rewrite", "edit", "rename", "remove", "delete",
+        "extend", "replace", "modify", "correct",
+    ];
+    const KEEPS: &[&str] = &[
+        "not",
+        "never",
+        "unchanged",
+        "without",
+        "keep",
+        "keeps",
+        "stay",
+        "stays",
+    ];
+    let mut found = Vec::new();
+    let text = text.replace(". ", "\n");
+    for sentence in text.split(['\n', ';', '!', '?']) {
+        let words: Vec<String> = sentence
+            .split(|c: char| !c.is_alphabetic() && c != '\'')
+            .map(str::to_lowercase)
+            .collect();
+        let changes = words
+            .iter()
+            .any(|word| CHANGES.iter().any(|verb| word.starts_with(verb)));
+        let keeps = words
+            .iter()
+            .any(|word| KEEPS.contains(&word.as_str()) || word.ends_with("n't"));
+        if !changes || keeps {
+            continue;
+        }
+        let parts = sentence.split(|c: char| c.is_whitespace() || "`'\"()[]{}<>,".contains(c));
+        let names = parts.map(|part| part.trim_matches([':', '.', '*']));
+        found.extend(names.filter(|name| is_file_name(name)).map(str::to_owned));
+    }
+    found
+}
+
+/// Whether a word is the name of a file: something with an ending, in folders or not.
+fn is_file_name(word: &str) -> bool {
+    let last = word.rsplit('/').next().unwrap_or_default();
+    let Some((stem, end)) = last.rsplit_once('.') else {
+        return false;
+    };
+    let is_end = (1..=5).contains(&end.len()) && end.chars().all(|c| c.is_ascii_alphanumeric());
+    let is_number = stem.chars().all(|c| c.is_ascii_digit() || c == '.');
+    !stem.is_empty() && is_end && !is_number && !word.contains("..") && !word.contains("://")
 }
 
 /// What the last rejections of a frame have in common, in a sentence; `None` if nothing stands out.
@@ -295,4 +360,31 @@ fn in_order(run: &Run) -> Vec<StepId> {
     let others: Vec<StepId> = others.cloned().collect();
     order.extend(others);
     order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_that_are_said_to_change_are_named() {
+        for (text, names) in [
+            (
+                "Join with an underscore; update tests/test_slug.py and `test_url.py`.",
+                &["tests/test_slug.py", "test_url.py"][..],
+            ),
+            ("Make tests/test_slug.py pass", &[]),
+            ("Do not change tests/test_slug.py", &[]),
+            (
+                "Change slug.py, tests/test_slug.py must not be touched",
+                &[],
+            ),
+            ("tests/test_slug.py stays unchanged", &[]),
+            ("Update all of tests/ to version 1.2", &[]),
+            ("- tests/a.py: changed. tests/b.py fails", &["tests/a.py"]),
+            ("Update it as https://example.org/x.py says", &[]),
+        ] {
+            assert_eq!(named_to_change(text), names, "{text}");
+        }
+    }
 }

@@ -288,9 +288,7 @@ fn by_contract(form: Form, value: Value, about: &About<'_>) -> Result<Submission
         (Contract::Supervisor, Kind::Implementer) => supervisor::change(read(value)?),
         (Contract::Supervisor, Kind::Gatekeeper) => supervisor::verdict(read(value)?),
         (Contract::TeamMcp, Kind::Gatekeeper) => team::verdict(read(value)?),
-        (_, Kind::Analyst) if value.get("questions").is_some() => {
-            read(value).map(Submission::Questions)
-        }
+        (_, Kind::Analyst) if value.get("questions").is_some() => analysed(value),
         (_, Kind::Planner) if form.asks && asks_nothing(&value) => {
             let mut value = value;
             for key in ["questions", "context", "partial_spec"] {
@@ -316,6 +314,26 @@ fn by_contract(form: Form, value: Value, about: &About<'_>) -> Result<Submission
     }
 }
 
+/// Questions of an analyst. One that confirms has none: an empty list beside the requirements is left
+/// out, as some models fill in every key.
+fn analysed(mut value: Value) -> Result<Submission, String> {
+    let confirms = ["requirements", "confirmed_requirements"];
+    if !confirms.iter().any(|key| value.get(key).is_some()) {
+        return read(value).map(Submission::Questions);
+    }
+    if value["questions"].as_array().is_none_or(|q| !q.is_empty()) {
+        return Err(
+            "give `questions` or `requirements`: one or the other. With questions, what is clear already \
+             goes into `partial_spec`"
+                .to_owned(),
+        );
+    }
+    for key in ["questions", "context", "partial_spec"] {
+        value.as_object_mut().and_then(|fields| fields.remove(key));
+    }
+    read(value).map(Submission::Requirements)
+}
+
 /// Whether a plan has no question beside it, but perhaps an empty list: where every key is asked for,
 /// some models leave one out that way.
 fn asks_nothing(value: &Value) -> bool {
@@ -326,6 +344,7 @@ fn asks_nothing(value: &Value) -> bool {
 fn read<T: DeserializeOwned>(value: Value) -> Result<T, String> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let (path, inner) = (error.path().to_string(), error.inner().to_string());
+        let inner = crate::json::plain_words(&inner);
         // A key that should not be there is named by the error itself.
         let above = path.rsplit_once('.').map_or("", |(above, _)| above);
         match (inner.starts_with("unknown field"), path.as_str()) {

@@ -15,18 +15,18 @@ pub(crate) fn call_for(action: &Action, asked: &Asked) -> Result<Call, String> {
     let found = match action {
         Action::Write { path, content } => by_name(
             asked,
-            &["Write", "write_file"],
+            &["Write", "write_file", "write"],
             &[(PATHS, path), (&["content"], content)],
         )
         .or_else(|| patch(asked, &added(path, content)))
         .or_else(|| shell(asked, &printed(path, content))),
         Action::Edit { path, old, new } => by_name(
             asked,
-            &["Edit", "replace", "edit_file"],
+            &["Edit", "replace", "edit_file", "edit"],
             &[
                 (PATHS, path),
-                (&["old_string", "old"], old),
-                (&["new_string", "new"], new),
+                (&["old_string", "old", "oldString"], old),
+                (&["new_string", "new", "newString"], new),
             ],
         )
         .or_else(|| patch(asked, &updated(path, old, new)))
@@ -35,11 +35,11 @@ pub(crate) fn call_for(action: &Action, asked: &Asked) -> Result<Call, String> {
             // codex carries this one out itself, wherever it stands in a command.
             shell(asked, &format!("apply_patch <<'EOP'\n{patch}EOP"))
         }),
-        Action::Read { path } => by_name(asked, &["Read", "read_file"], &[(PATHS, path)])
+        Action::Read { path } => by_name(asked, &["Read", "read_file", "read"], &[(PATHS, path)])
             .or_else(|| shell(asked, &format!("cat {}", quoted(path)))),
         Action::Run { command } => by_name(
             asked,
-            &["Bash", "run_shell_command", "run_command"],
+            &["Bash", "run_shell_command", "run_command", "bash"],
             &[(&["command"], command)],
         )
         .or_else(|| shell(asked, command)),
@@ -57,7 +57,7 @@ pub(crate) fn call_for(action: &Action, asked: &Asked) -> Result<Call, String> {
 }
 
 /// What the CLIs call the path of a file.
-const PATHS: &[&str] = &["file_path", "path", "absolute_path"];
+const PATHS: &[&str] = &["file_path", "path", "absolute_path", "filePath"];
 
 fn told(action: &Action) -> String {
     match action {

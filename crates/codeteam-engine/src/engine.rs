@@ -262,6 +262,10 @@ impl Engine {
             Hands::Session => Some(self.basis(&prepared.base)?),
             Hands::Workers => None,
         };
+        let edited_config = match prepared.hands {
+            Hands::Session => self.edited_config(),
+            Hands::Workers => Vec::new(),
+        };
         let run = self.new_id(&prepared.goal, at)?;
         let goes_through = |step: &Step| matches!(step.kind, StepKind::Each { .. });
         let workflow = &prepared.compiled.workflow;
@@ -313,7 +317,17 @@ impl Engine {
             strategies: prepared.strategies,
             hands: prepared.hands,
             basis,
+            edited_config,
         })
+    }
+
+    /// The files of the project's configuration that are not as they are committed. They are not part of
+    /// any change that is judged, and a session may have edited them. What cannot be found out holds
+    /// nothing up.
+    fn edited_config(&self) -> Vec<String> {
+        let edited = self.repo.edited_own().unwrap_or_default();
+        let names = edited.iter().map(|path| path.display().to_string());
+        names.collect()
     }
 
     /// What gates of a run that begins now go by beside their checks.

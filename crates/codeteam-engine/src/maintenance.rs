@@ -302,7 +302,20 @@ pub fn examine(repo: &Repo, env: &Env) -> Vec<Check> {
         },
     });
     checks.push(worktrees(env));
+    if let Some(found) = foreign_layout(repo.top_level()) {
+        checks.push(Check::note(".team", found));
+    }
     checks
+}
+
+/// What is to be said of a folder `.team`, in which Team MCP keeps what `.codeteam` has here.
+pub fn foreign_layout(root: &Path) -> Option<String> {
+    let folder = root.join(".team");
+    folder.is_dir().then(|| {
+        "there is a folder `.team`, which is not read: codeteam has its files in `.codeteam`. A `config.yaml` \
+         and the folder `agents` are understood there as they are"
+            .to_owned()
+    })
 }
 
 fn worktrees(env: &Env) -> Check {

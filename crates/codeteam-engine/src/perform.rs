@@ -167,6 +167,8 @@ pub struct Taken {
 pub struct About {
     /// The files of the task.
     pub files: Vec<String>,
+    /// Tests that a session's task says are to change, as patterns: such a task has no list of files.
+    pub tests_to_change: Vec<String>,
     /// The attempt that made the change.
     pub by: String,
     /// The change, whatever base it is applied to.
@@ -384,6 +386,7 @@ fn about(run: &Run, frame: &Frame) -> About {
             .task_of(frame)
             .map(|task| task.files.clone())
             .unwrap_or_default(),
+        tests_to_change: codeteam_core::session::files_to_change(run, frame),
         by: frame
             .change
             .as_ref()

@@ -59,6 +59,10 @@ pub struct Report {
     /// What a person decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided: Option<Decided>,
+    /// Files of the project's configuration that were not as they are committed when a session began the
+    /// run: the checks are those that they name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub edited_config: Vec<String>,
     /// The commits that were made of it.
     pub commits: Vec<Commit>,
     /// How it ended, if it did.
@@ -211,6 +215,7 @@ pub fn of(run: &Run, frame: &Frame) -> Option<Report> {
         earlier,
         review: review(run, frame, is_plan),
         decided,
+        edited_config: run.edited_config.clone(),
         commits: frame.commits.clone(),
         ended: match &frame.stage {
             Stage::Ended(outcome) => Some(outcome.clone()),

@@ -24,6 +24,16 @@ fn remedy(facts: &Facts) -> &'static str {
     }
 }
 
+/// What a person should know where a session began a task with another configuration than the one that is
+/// committed.
+pub fn edited_config(files: &[String]) -> String {
+    format!(
+        "The project's configuration is not as it is committed ({}), and the checks of this task are those \
+         that it names now.",
+        files.join(", ")
+    )
+}
+
 /// One line about an event, without the place it happened in; `None` for what only the machine
 /// needs to know. `run` is the run with the event applied.
 #[expect(clippy::too_many_lines, reason = "a table: one arm per event")]
@@ -39,7 +49,11 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
             } else {
                 format!("on branch {branch}")
             };
-            format!("started {place} from {from}{resting}")
+            let edited = match &started.edited_config[..] {
+                [] => String::new(),
+                edited => format!("; {}", edited_config(edited).trim_end_matches('.')),
+            };
+            format!("started {place} from {from}{resting}{edited}")
         }
         Event::RunResumed { .. } => "taken up again where it stood".to_owned(),
         Event::RunEnded { outcome, .. } => format!("the run {}", ended(outcome)),

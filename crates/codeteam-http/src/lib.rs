@@ -7,13 +7,16 @@
 
 mod error;
 mod gate;
+mod newcomers;
+mod peer;
 mod reply;
 mod serve;
 mod sessions;
 mod token;
 
 pub use self::error::Error;
-pub use self::serve::{Listener, client, serve};
+pub use self::peer::{Connection, PeerProcess};
+pub use self::serve::{Listener, client, connection, serve};
 pub use self::sessions::{Limits, Sessions};
 pub use self::token::Token;
 

@@ -32,6 +32,8 @@ pub(crate) enum Refusal {
     Broken,
     /// There are as many sessions as there may be.
     Full,
+    /// There are as many connections, or bytes on their way, as there may be.
+    Busy,
 }
 
 impl Refusal {
@@ -61,6 +63,10 @@ impl Refusal {
                 StatusCode::SERVICE_UNAVAILABLE,
                 "there are as many sessions as there may be; end one",
             ),
+            Self::Busy => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "too much is under way; try again in a moment",
+            ),
         }
     }
 
@@ -69,6 +75,7 @@ impl Refusal {
             Self::Token => Some((WWW_AUTHENTICATE, "Bearer")),
             Self::Method => Some((ALLOW, "POST, GET, DELETE")),
             Self::Full => Some((RETRY_AFTER, "60")),
+            Self::Busy => Some((RETRY_AFTER, "1")),
             _ => None,
         }
     }

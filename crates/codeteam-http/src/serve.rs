@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener as Plain};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
@@ -17,18 +17,22 @@ use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{RoleServer, ServerHandler};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
 use crate::gate::Gate;
+use crate::newcomers::Newcomers;
 use crate::reply::{Refusal, Reply};
-use crate::{Error, PATH, Sessions, Token};
+use crate::{Connection, Error, PATH, Sessions, Token};
 
 const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
 
 /// How long it waits when no connection can be taken, for want of descriptors most likely.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// Bodies are counted in units of so many bytes.
+const UNIT: usize = 1 << 10;
 
 /// A place to serve at.
 #[derive(Debug)]
@@ -62,6 +66,12 @@ pub fn client(context: &RequestContext<RoleServer>) -> Option<&str> {
     parts.headers.get(SESSION)?.to_str().ok()
 }
 
+/// The connection that a request came by.
+pub fn connection(context: &RequestContext<RoleServer>) -> Option<Arc<Connection>> {
+    let parts = context.extensions.get::<Parts>()?;
+    parts.extensions.get::<Arc<Connection>>().cloned()
+}
+
 /// Serves until `end`. Each session gets a handler of its own from `make`, and so does each request
 /// without one; what they share, they must share themselves.
 pub async fn serve<S: ServerHandler>(
@@ -84,35 +94,32 @@ pub async fn serve<S: ServerHandler>(
     let server = Arc::new(Server {
         gate: Gate::new(address, token),
         protocol: StreamableHttpService::new(move || Ok(make()), Arc::clone(&sessions), config),
+        newcomers: Newcomers::new(sessions.limits().newcomers),
+        known: Arc::new(Semaphore::new(sessions.limits().connections)),
+        bodies: Arc::new(Semaphore::new(sessions.limits().all_bytes / UNIT)),
         sessions,
     });
-    let connections = Arc::new(Semaphore::new(server.sessions.limits().connections));
     tokio::pin!(end);
     loop {
-        let (stream, permit) = tokio::select! {
+        let (stream, peer) = tokio::select! {
             () = &mut end => break,
-            next = take(&listener, &connections) => next,
+            next = take(&listener) => next,
         };
         let server = Arc::clone(&server);
         tokio::spawn(async move {
-            let _permit = permit;
-            server.connection(stream).await;
+            let connection = Connection::new(address, peer);
+            server.connection(stream, connection).await;
         });
     }
     stop.cancel();
     Ok(())
 }
 
-/// The next connection, as soon as there may be one more.
-async fn take(
-    listener: &TcpListener,
-    connections: &Arc<Semaphore>,
-) -> (TcpStream, Option<tokio::sync::OwnedSemaphorePermit>) {
-    // Nobody closes it.
-    let permit = Arc::clone(connections).acquire_owned().await.ok();
+/// The next connection.
+async fn take(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => return (stream, permit),
+            Ok(taken) => return taken,
             Err(_) => sleep(PAUSE).await,
         }
     }
@@ -122,33 +129,102 @@ struct Server<S> {
     gate: Gate,
     protocol: StreamableHttpService<S, Sessions>,
     sessions: Arc<Sessions>,
+    newcomers: Newcomers,
+    /// Room for connections of those who have shown the token.
+    known: Arc<Semaphore>,
+    /// Room for bodies, in units of [`UNIT`] bytes.
+    bodies: Arc<Semaphore>,
+}
+
+/// A connection as its requests find it.
+struct Guest {
+    newcomer: u64,
+    connection: Arc<Connection>,
+    /// Its room among those who have shown the token.
+    room: Mutex<Option<OwnedSemaphorePermit>>,
+}
+
+/// The room that a body takes, kept as long as its request.
+#[derive(Clone)]
+struct BodyRoom {
+    _permit: Arc<OwnedSemaphorePermit>,
 }
 
 impl<S: ServerHandler> Server<S> {
-    async fn connection(&self, stream: TcpStream) {
+    async fn connection(&self, stream: TcpStream, connection: Connection) {
         // Answers are small, and a client waits for each.
         let _ = stream.set_nodelay(true);
-        let answer = service_fn(|request| async move {
-            let reply = self.answer(request).await;
-            Ok::<_, Infallible>(reply.unwrap_or_else(Refusal::reply))
+        let limits = self.sessions.limits();
+        let (newcomer, shown) = self.newcomers.enter();
+        let guest = Guest {
+            newcomer,
+            connection: Arc::new(connection),
+            room: Mutex::default(),
+        };
+        let answer = service_fn(|request| {
+            let guest = &guest;
+            async move {
+                let reply = self.answer(request, guest).await;
+                Ok::<_, Infallible>(reply.unwrap_or_else(Refusal::reply))
+            }
         });
         let served = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(self.sessions.limits().arrival)
+            .header_read_timeout(limits.arrival)
             .serve_connection(TokioIo::new(stream), answer);
+        tokio::pin!(served);
         // A client that breaks off has nobody to be told.
-        let _ = served.await;
+        tokio::select! {
+            _ = &mut served => {}
+            shown = timeout(limits.introduction, shown) => {
+                if matches!(shown, Ok(Ok(()))) {
+                    let _ = served.await;
+                }
+            }
+        }
+        self.newcomers.admit(newcomer);
     }
 
-    async fn answer(&self, request: Request<Incoming>) -> Result<Reply, Refusal> {
+    /// Gives a connection that has shown the token its room, once.
+    fn admit(&self, guest: &Guest) -> Result<(), Refusal> {
+        let mut room = guest.room.lock().unwrap_or_else(PoisonError::into_inner);
+        if room.is_none() {
+            let permit = Arc::clone(&self.known).try_acquire_owned();
+            *room = Some(permit.map_err(|_| Refusal::Busy)?);
+            self.newcomers.admit(guest.newcomer);
+        }
+        Ok(())
+    }
+
+    async fn answer(&self, request: Request<Incoming>, guest: &Guest) -> Result<Reply, Refusal> {
         self.gate.check(&request)?;
+        self.admit(guest)?;
         if opens_a_session(&request) && !self.sessions.room().await {
             return Err(Refusal::Full);
         }
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
+        let room = self.body_room(&body).await?;
         let body = self.read(body).await?;
+        parts.extensions.insert(room);
+        parts.extensions.insert(Arc::clone(&guest.connection));
         let request = Request::from_parts(parts, Full::new(body));
         Ok(self.protocol.handle(request).await)
+    }
+
+    /// Waits until there is room for a body: as much as it says it has, or may have.
+    async fn body_room(&self, body: &Incoming) -> Result<BodyRoom, Refusal> {
+        let limits = self.sessions.limits();
+        let hint = body.size_hint();
+        let most = hint.upper().and_then(|most| usize::try_from(most).ok());
+        let most = most.unwrap_or(limits.bytes).min(limits.bytes);
+        let units = u32::try_from(most.div_ceil(UNIT)).unwrap_or(u32::MAX);
+        let room = Arc::clone(&self.bodies).acquire_many_owned(units);
+        match timeout(limits.arrival, room).await {
+            Ok(Ok(permit)) => Ok(BodyRoom {
+                _permit: Arc::new(permit),
+            }),
+            Ok(Err(_)) | Err(_) => Err(Refusal::Busy),
+        }
     }
 
     async fn read(&self, body: Incoming) -> Result<Bytes, Refusal> {

@@ -24,10 +24,16 @@ use tokio_stream::Stream;
 pub struct Limits {
     /// How many sessions there may be.
     pub sessions: usize,
-    /// How many connections there may be.
+    /// How many connections there may be of those who have shown the token.
     pub connections: usize,
+    /// How many there may be of others.
+    pub newcomers: usize,
+    /// How long those others may take to show it.
+    pub introduction: Duration,
     /// How many bytes a request may have.
     pub bytes: usize,
+    /// How many bytes all requests under way may have together.
+    pub all_bytes: usize,
     /// How long a request may take to arrive.
     pub arrival: Duration,
     /// When a client that had a stream open and closed it counts as gone.
@@ -43,7 +49,10 @@ impl Default for Limits {
         Self {
             sessions: 32,
             connections: 128,
+            newcomers: 64,
+            introduction: Duration::from_secs(5),
             bytes: 4 << 20,
+            all_bytes: 16 << 20,
             arrival: Duration::from_secs(30),
             parted: Duration::from_secs(30),
             // A model may work as long on one assignment.

@@ -387,3 +387,74 @@ fn nothing_is_served_to_other_machines() {
         assert!(matches!(refused, Err(Error::NotLoopback(_))), "{address}");
     }
 }
+
+#[test]
+fn those_without_the_token_keep_nobody_out() {
+    let limits = Limits {
+        newcomers: 8,
+        introduction: Duration::from_mins(10),
+        arrival: Duration::from_mins(10),
+        ..Limits::default()
+    };
+    let server = Served::with(limits);
+    let half = |count: usize| -> Vec<TcpStream> {
+        let open = |_| {
+            let mut stream = TcpStream::connect(&server.address).unwrap();
+            stream.write_all(b"POST /mcp HTTP/1.1\r\nHost: ").unwrap();
+            stream
+        };
+        (0..count).map(open).collect()
+    };
+    let mut waiting = half(200);
+    assert_eq!(server.initialize().status, 200);
+    // The oldest had to make way.
+    let first = waiting.remove(0);
+    assert_eq!(Reply::read(first).status, 0);
+    // One that was let in stays, however many come after it.
+    let id = server.session();
+    let mut stream = server.send("GET", "/mcp", &in_session(&id), 0);
+    let mut head = [0; 16];
+    stream.read_exact(&mut head).unwrap();
+    waiting.extend(half(100));
+    assert_eq!(server.ask("POST", &in_session(&id), &ping()).status, 200);
+    assert!(!server.sessions.is_gone(&id));
+}
+
+#[test]
+fn one_that_does_not_introduce_itself_is_not_waited_for() {
+    let limits = Limits {
+        introduction: Duration::from_millis(50),
+        ..Limits::default()
+    };
+    let server = Served::with(limits);
+    let silent = TcpStream::connect(&server.address).unwrap();
+    assert_eq!(Reply::read(silent).status, 0);
+    // Nor is one that has no token, whatever it asks.
+    let keep = [
+        ("Authorization", Some("Bearer x")),
+        ("Connection", Some("keep-alive")),
+    ];
+    let stream = server.send("POST", "/mcp", &keep, 0);
+    assert_eq!(Reply::read(stream).status, 401);
+}
+
+#[test]
+fn bodies_wait_for_each_other_and_all_are_served() {
+    let limits = Limits {
+        all_bytes: 64 << 10,
+        bytes: 48 << 10,
+        ..Limits::default()
+    };
+    let server = Served::with(limits);
+    let id = server.session();
+    let (server, id) = (&server, &id);
+    std::thread::scope(|scope| {
+        for number in 10..18 {
+            scope.spawn(move || {
+                let ping = json!({ "jsonrpc": "2.0", "id": number, "method": "ping" });
+                let long = format!("{ping}{}", " ".repeat(40 << 10));
+                assert_eq!(server.ask("POST", &in_session(id), &long).status, 200);
+            });
+        }
+    });
+}

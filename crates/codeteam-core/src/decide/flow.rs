@@ -203,6 +203,8 @@ impl Decider {
 
     /// Patience is at its end: a person decides, or the frame fails.
     pub(super) fn exhausted(&mut self, frame: &FramePath, why: &str) {
+        // A reason may be somebody's own sentence.
+        let why = why.trim_end().trim_end_matches('.');
         if let Some(judge) = self.judge_of(frame) {
             let told = format!("This does not get anywhere: {why}.");
             return self.enter(frame, &judge, Entry::Failed, Some(told));

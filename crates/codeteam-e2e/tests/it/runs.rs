@@ -19,6 +19,7 @@ mod rounds;
 mod samples;
 mod session;
 mod sessions;
+mod shown;
 mod strict;
 mod talk;
 mod team;

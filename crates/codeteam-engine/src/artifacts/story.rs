@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use codeteam_core::findings::Finding;
+use codeteam_core::frame::Outputs;
 use codeteam_core::ids::AttemptId;
-use codeteam_core::session::requirements;
 use codeteam_core::submission::{Choice, Submission};
 use codeteam_core::{Event, Run};
 
@@ -36,7 +36,7 @@ pub(super) fn write(engine: &Engine, run: &Run, events: &[Event]) -> Result<(), 
                 frame, question, ..
             } if is_analyst(run, question) => {
                 let outputs = run.frames.get(frame).map(|frame| &frame.outputs);
-                let known = outputs.map(|o| requirements(o.requirements.as_deref(), &o.answers));
+                let known = outputs.map(Outputs::known_requirements);
                 if let Some(known) = known.filter(|text| !text.is_empty()) {
                     required(engine, run, &known)?;
                 }

@@ -7,7 +7,6 @@ use codeteam_core::event::{Delivered, Outcome};
 use codeteam_core::frame::{Frame, FrameChange};
 use codeteam_core::hands::Hands;
 use codeteam_core::ids::FramePath;
-use codeteam_core::session::requirements;
 use codeteam_core::submission::{Choice, Submission, Verdict};
 use codeteam_core::{Event, Run};
 
@@ -38,10 +37,12 @@ fn text(engine: &Engine, run: &Run) -> String {
         None => "UNDER WAY".to_owned(),
     };
     let _ = writeln!(out, "## Result: {result}\n");
+    if !run.edited_config.is_empty() {
+        let _ = writeln!(out, "{}\n", tell::edited_config(&run.edited_config));
+    }
     let root = run.frames.get(&FramePath::root());
     if let Some((root, analyst)) = root.zip(story.analyst.as_deref()) {
-        let outputs = &root.outputs;
-        let known = requirements(outputs.requirements.as_deref(), &outputs.answers);
+        let known = root.outputs.known_requirements();
         if !known.is_empty() {
             let _ = writeln!(out, "## Requirements{}\n{known}\n", from(Some(analyst)));
         }

@@ -261,7 +261,8 @@ pub struct Limits {
 #[serde(deny_unknown_fields, default)]
 pub struct Git {
     /// Where the work goes: `branch` (a branch of its own, for you to merge), `current` (your branch is
-    /// moved forward to it when the run is completed) or `none` (a patch is left, and no branch).
+    /// moved forward to it when the run is completed) or `none` (a patch is left, and no branch; the
+    /// commits are kept under `refs/codeteam`).
     pub mode: GitMode,
     /// What the branch's name begins with, in place of a pattern.
     pub branch_prefix: Option<String>,

@@ -63,13 +63,21 @@ impl Repo {
         tree
     }
 
-    /// The files of codeteam's own directory that are not as they are committed. One process.
+    /// The files of codeteam's own directory that are not as they are committed, and a configuration
+    /// that is not committed at all. Two processes.
     pub fn edited_own(&self) -> Result<Vec<PathBuf>, Error> {
         let call = self
             .checkout()
             .args(["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff"])
             .args(["HEAD", "--", OWN_DIRECTORY]);
-        Ok(paths(&self.git.run(&call)?))
+        let mut edited = paths(&self.git.run(&call)?);
+        let configs = ["config.yml", "config.yaml"].map(|name| Path::new(OWN_DIRECTORY).join(name));
+        let call = self
+            .checkout()
+            .args(["ls-files", "--others", "-z", "--"])
+            .args(&configs);
+        edited.extend(paths(&self.git.run(&call)?));
+        Ok(edited)
     }
 
     /// The files in which two trees differ. One process.

@@ -175,7 +175,7 @@ fn run(
         exit: exit_code(&exit),
         said: summary(&output.tail, &how).replace(&tree, ""),
         unclear: (!matches!(exit.status, Status::Exited(_))).then_some(how),
-        output: BodyId(context.engine.bodies.put(&output.all)?),
+        output: BodyId(context.engine.bodies.put(&output.into_kept())?),
     })
 }
 
@@ -202,9 +202,57 @@ pub(super) fn publish(job: &Job, command: &str, context: &Context<'_>) -> Result
 }
 
 /// A command's output: all of it (within limits), and its last lines.
+#[derive(Default)]
 pub(super) struct Output {
+    /// The beginning.
     all: Vec<u8>,
+    /// The last lines of what came after it.
+    late: VecDeque<String>,
+    late_bytes: usize,
+    /// How much between the two was not kept.
+    dropped: usize,
     pub(super) tail: VecDeque<String>,
+}
+
+/// As much of the beginning of an output is kept ...
+const OUTPUT_BYTES: usize = 15 << 20;
+/// ... and as much of its end: that is where a failure is told.
+const END_BYTES: usize = 1 << 20;
+
+impl Output {
+    fn push(&mut self, line: String) {
+        if self.tail.len() == SUMMARY_LINES {
+            self.tail.pop_front();
+        }
+        if self.late.is_empty() && self.all.len() + line.len() < OUTPUT_BYTES {
+            self.all.extend_from_slice(line.as_bytes());
+            self.all.push(b'\n');
+        } else {
+            self.late_bytes += line.len() + 1;
+            self.late.push_back(line.clone());
+            while self.late_bytes > END_BYTES
+                && let Some(first) = self.late.pop_front()
+            {
+                self.late_bytes -= first.len() + 1;
+                self.dropped += first.len() + 1;
+            }
+        }
+        self.tail.push_back(line);
+    }
+
+    /// All that was kept, in its order.
+    fn into_kept(self) -> Vec<u8> {
+        let mut kept = self.all;
+        if self.dropped > 0 {
+            let told = format!("[{} bytes are left out here]\n", self.dropped);
+            kept.extend_from_slice(told.as_bytes());
+        }
+        for line in &self.late {
+            kept.extend_from_slice(line.as_bytes());
+            kept.push(b'\n');
+        }
+        kept
+    }
 }
 
 /// A command for `sh`.
@@ -239,10 +287,7 @@ impl Shell<'_> {
             disk: self.disk,
             brief: false,
         };
-        let mut output = Output {
-            all: Vec::new(),
-            tail: VecDeque::new(),
-        };
+        let mut output = Output::default();
         let mut redact = [engine.redactor.lines(), engine.redactor.lines()];
         let exit = process::run(
             self.launcher,
@@ -252,13 +297,8 @@ impl Shell<'_> {
             &context.cancel,
             &mut |line| {
                 let text = redact[line.stream as usize].line(&line.text).text;
-                output.all.extend_from_slice(text.as_bytes());
-                output.all.push(b'\n');
-                if output.tail.len() == SUMMARY_LINES {
-                    output.tail.pop_front();
-                }
                 (context.lines)(&job.id, &text);
-                output.tail.push_back(text.into_owned());
+                output.push(text.into_owned());
             },
         )?;
         Ok((exit, output))
@@ -269,7 +309,8 @@ fn limits(timeout_ms: u64) -> Limits {
     Limits {
         wall: Duration::from_millis(timeout_ms),
         line_bytes: 64 << 10,
-        total_bytes: 16 << 20,
+        // What is kept of it is bounded there.
+        total_bytes: u64::MAX,
         silence: None,
         grace: Duration::from_secs(1),
     }

@@ -7,6 +7,7 @@ use codeteam_core::findings::{Finding, Report, State};
 use codeteam_core::frame::{Level, Session};
 use codeteam_core::ids::{AttemptId, FramePath, RunId, StepId, Tree};
 use codeteam_core::plan::{Phase, Plan, Task};
+use codeteam_core::requirements::Analysis;
 use codeteam_core::role::{Kind, Role};
 use codeteam_core::submission::{self, Change, Design};
 
@@ -81,6 +82,7 @@ pub fn first(role: &Role, asked: Asked) -> Assignment {
         findings: Vec::new(),
         requirements: None,
         answers: Vec::new(),
+        analysis: None,
         design: None,
         claimed: None,
         change: None,
@@ -111,6 +113,13 @@ pub(super) fn all(role: &Role) -> Vec<(Assignment, Attached)> {
     let mut minimal = everything(role);
     minimal.0.level = Level::Minimal;
     vec![nothing, everything(role), session, minimal]
+}
+
+fn analysis(text: String) -> Analysis {
+    Analysis {
+        context: text.clone(),
+        partial_spec: text,
+    }
 }
 
 fn everything(role: &Role) -> (Assignment, Attached) {
@@ -152,6 +161,7 @@ fn everything(role: &Role) -> (Assignment, Attached) {
         }],
         requirements: Some(text()),
         answers: vec![(vec![text()], text())],
+        analysis: Some(analysis(text())),
         design: Some(Design {
             design: text(),
             patterns: vec![text()],

@@ -127,6 +127,11 @@ fn matter(assignment: &Assignment, put: &mut impl FnMut(&str, Value)) {
     put("plan", told_plan(assignment.plan.as_ref()));
     put("requirements", trimmed(&assignment.requirements));
     put("answers", answers.collect());
+    let analysis = assignment.analysis.clone().unwrap_or_default();
+    put(
+        "analysis",
+        json!({ "context": analysis.context.trim(), "partial_spec": analysis.partial_spec.trim() }),
+    );
     put(
         "design",
         json!({

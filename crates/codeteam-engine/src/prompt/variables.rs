@@ -122,6 +122,12 @@ pub const VARIABLES: &[Variable] = &[
         "questions that were asked, and what was answered",
     ),
     one(
+        "analysis",
+        &["context", "partial_spec"],
+        "what was known when those questions were asked: what was understood, and the requirements that \
+         were clear already",
+    ),
+    one(
         "design",
         &["design", "patterns", "warnings", "interfaces"],
         "how it is to be built",

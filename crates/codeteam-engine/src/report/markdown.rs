@@ -115,6 +115,10 @@ impl Report {
             };
             let _ = writeln!(out, "- **Files:** {}{more}", files.join(", "));
         }
+        if !self.edited_config.is_empty() {
+            let told = crate::tell::edited_config(&self.edited_config);
+            let _ = writeln!(out, "- **Configuration:** {}", one_line(&told));
+        }
         for commit in &self.commits {
             let _ = writeln!(out, "- **Commit:** {}", code(commit.as_str()));
         }

@@ -176,6 +176,10 @@ impl Screen {
         let tree = crate::tell::short(report.tree.as_str());
         let text = format!("        round {}, tree {tree}{files}", report.round);
         self.push(vec![faint(text)]);
+        if !report.edited_config.is_empty() {
+            let told = crate::tell::edited_config(&report.edited_config);
+            self.push(vec![plain(format!("        {}", one_line(&told)))]);
+        }
         for commit in &report.commits {
             let commit = crate::tell::short(commit.as_str());
             self.push(vec![plain(format!("        committed {commit}"))]);

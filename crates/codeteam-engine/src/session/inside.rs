@@ -3,8 +3,8 @@
 //! What a person must decide outside of a session is not to be decided by it, and a session that has
 //! a shell could call codeteam like a person. The server of a session is a child of its client, and so
 //! is whatever the session's shell starts: then the client is above both. A server over HTTP is found by
-//! its clients instead: one that is connected to it is then above the command. It is no wall (a process can
-//! leave its parents behind), but nobody gets through it by accident.
+//! its clients instead: one that is connected to it, or has called it and still runs, is then above the
+//! command. It is no wall (a process can leave its parents behind), but nobody gets through it by accident.
 
 mod wires;
 
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use codeteam_core::ids::RunId;
 
-use self::wires::{Wires, sockets};
+use self::wires::{Wires, known_clients, sockets};
 use crate::engine::{Engine, Error};
 
 /// Programs that only start others: the client is above them.
@@ -84,9 +84,11 @@ impl Server {
             Self::Http => {
                 let wires = Wires::look();
                 let ports = wires.ports(&sockets(pid));
-                let mut above = above.iter().skip(1);
-                let client = above.find(|p| wires.lead_to(&ports, &sockets(p.pid)));
-                client.cloned()
+                let known = known_clients(pid);
+                let is_client = |process: &&Process| {
+                    known.contains(&process.pid) || wires.lead_to(&ports, &sockets(process.pid))
+                };
+                above.iter().skip(1).find(is_client).cloned()
             }
         }
     }

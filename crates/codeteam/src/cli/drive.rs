@@ -248,6 +248,7 @@ pub(crate) fn value(run: &Run) -> serde_json::Value {
             "unpriced_attempts": run.budget.unpriced,
         },
         "confinement": run.confinement,
+        "edited_config": run.edited_config,
         "events": run.seq,
     })
 }

@@ -14,6 +14,7 @@ use codeteam_engine::config::{Config, Origins};
 use codeteam_engine::engine::{Engine, Error as EngineError};
 use codeteam_engine::git::Repo;
 use codeteam_engine::library::{Library, Places};
+use codeteam_engine::maintenance;
 use codeteam_engine::survey::{self, Survey};
 use serde::Serialize;
 
@@ -78,6 +79,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     if args.layout.is_some() {
         layout::propose(&root, &survey, &mut proposed)?;
     }
+    notes.extend(maintenance::foreign_layout(&root));
     let is_asked = !args.yes && !args.dry_run && !proposed.is_empty();
     if !scene.json {
         let is_shown = scene.detail >= Detail::Normal || is_asked || args.dry_run;

@@ -5,6 +5,7 @@ mod codex;
 mod entry;
 mod http;
 mod install;
+mod opencode;
 
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;

@@ -45,6 +45,12 @@ pub(crate) fn tasks(engine: &Engine, run: &Run) -> Result<(), Problem> {
         status::word(engine, run)?,
         tell::headline(run)
     ))?;
+    if !run.edited_config.is_empty() {
+        out_line(&format!(
+            "note      {}",
+            tell::edited_config(&run.edited_config)
+        ))?;
+    }
     for (phase, status) in rollup::phases(run) {
         out_line(&format!("phase     {phase}: {}", status.as_str()))?;
     }

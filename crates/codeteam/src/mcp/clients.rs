@@ -1,17 +1,23 @@
 //! The clients of one server: one of them leads the task, the others are told who does.
 //!
 //! A client holds the task from its first call on, until it ends its session or is gone. Clients of
-//! a revision without sessions are told apart by their names.
+//! a revision without sessions are told apart by the process that calls, and by their names within it.
+//! One whose process cannot be seen is refused: it could be anybody.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use codeteam_http::Sessions;
+use codeteam_http::{Connection, PeerProcess, Sessions};
+
+/// So many processes of clients are remembered, the newest.
+const REMEMBERED: usize = 64;
 
 /// The clients of a server.
 pub(super) struct Clients {
     sessions: Arc<Sessions>,
     holder: Mutex<Option<Holder>>,
+    /// The processes that have called: commands that they start decide nothing.
+    callers: Mutex<Vec<PeerProcess>>,
 }
 
 /// The one that leads.
@@ -22,13 +28,51 @@ struct Holder {
     last: Instant,
 }
 
-/// A client.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Client {
+/// Who calls, as its request says.
+pub(super) struct Caller {
     /// Its session, if it has one.
     pub(super) session: Option<String>,
     /// What it calls itself.
     pub(super) label: String,
+    /// The connection it calls by.
+    pub(super) connection: Option<Arc<Connection>>,
+}
+
+/// A client.
+#[derive(Clone, Debug)]
+struct Client {
+    session: Option<String>,
+    process: Option<PeerProcess>,
+    label: String,
+}
+
+impl Client {
+    /// Whether it is the same one: by its session, or else by its process and name.
+    fn is(&self, other: &Self) -> bool {
+        match (&self.session, &other.session) {
+            (Some(own), Some(others)) => own == others,
+            (None, None) => self.process == other.process && self.label == other.label,
+            _ => false,
+        }
+    }
+}
+
+/// Why a client may not lead.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// Another one does.
+    Led(Leader),
+    /// It cannot be told from others.
+    Unknown,
+}
+
+/// The one that leads, for others to be told of.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Leader {
+    /// What it calls itself.
+    pub(super) label: String,
+    /// After how long a silence it is taken to be gone.
+    pub(super) patience: Duration,
 }
 
 /// A call of the one that leads. It leads at least until this is dropped.
@@ -42,20 +86,25 @@ impl Clients {
         Self {
             sessions,
             holder: Mutex::default(),
+            callers: Mutex::default(),
         }
     }
 
     /// A client calls: it leads from now on. If `is_open` says that there is a task, or somebody is
-    /// just beginning one, and another client leads, its name is returned.
-    pub(super) fn call(self: &Arc<Self>, client: Client, is_open: bool) -> Result<Call, String> {
+    /// just beginning one, and another client leads, it is refused.
+    pub(super) fn call(self: &Arc<Self>, caller: Caller, is_open: bool) -> Result<Call, Refusal> {
+        let client = self.identify(caller)?;
         let mut holder = self.holder();
         match &mut *holder {
-            Some(held) if held.client == client => {
+            Some(held) if held.client.is(&client) => {
                 held.calls += 1;
                 held.last = Instant::now();
             }
             Some(held) if (is_open || held.calls > 0) && !self.is_gone(held) => {
-                return Err(held.client.label.clone());
+                return Err(Refusal::Led(Leader {
+                    label: held.client.label.clone(),
+                    patience: self.sessions.limits().silent,
+                }));
             }
             _ => {
                 *holder = Some(Holder {
@@ -71,9 +120,50 @@ impl Clients {
         })
     }
 
+    /// Finds out who calls. Where processes cannot be seen at all, names must do.
+    fn identify(&self, caller: Caller) -> Result<Client, Refusal> {
+        let Caller {
+            session,
+            label,
+            connection,
+        } = caller;
+        let held = self.holder().as_ref().map(|held| held.client.clone());
+        let is_holder = |held: &Client| session.is_some() && held.session == session;
+        if let Some(held) = held.as_ref().filter(|held| is_holder(held)) {
+            return Ok(held.clone());
+        }
+        let likely = held.and_then(|held| held.process);
+        let process = connection.and_then(|connection| connection.process(likely.as_ref()));
+        if let Some(process) = &process {
+            self.remember(process);
+        } else if session.is_none() && cfg!(target_os = "linux") {
+            return Err(Refusal::Unknown);
+        }
+        Ok(Client {
+            session,
+            process,
+            label,
+        })
+    }
+
+    fn remember(&self, process: &PeerProcess) {
+        let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
+        if callers.contains(process) {
+            return;
+        }
+        callers.retain(|known| !known.is_gone());
+        if callers.len() == REMEMBERED {
+            callers.remove(0);
+        }
+        callers.push(process.clone());
+    }
+
+    /// Whether the one that leads is gone: its process has ended, or else it was silent for too long.
     fn is_gone(&self, held: &Holder) -> bool {
         let limits = self.sessions.limits();
+        let process = held.client.process.as_ref();
         match &held.client.session {
+            _ if process.is_some_and(PeerProcess::is_gone) => true,
             _ if held.calls > 0 => false,
             Some(session) => self.sessions.is_gone(session),
             None => held.last.elapsed() >= limits.silent,
@@ -88,7 +178,7 @@ impl Clients {
 impl Drop for Call {
     fn drop(&mut self) {
         let mut holder = self.clients.holder();
-        if let Some(held) = holder.as_mut().filter(|held| held.client == self.client) {
+        if let Some(held) = holder.as_mut().filter(|held| held.client.is(&self.client)) {
             held.calls -= 1;
             held.last = Instant::now();
         }
@@ -96,58 +186,4 @@ impl Drop for Call {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use codeteam_http::Limits;
-    use std::time::Duration;
-
-    fn clients(silent: Duration) -> Arc<Clients> {
-        let limits = Limits {
-            silent,
-            ..Limits::default()
-        };
-        Arc::new(Clients::new(Arc::new(Sessions::new(limits))))
-    }
-
-    fn named(label: &str) -> Client {
-        Client {
-            session: None,
-            label: label.to_owned(),
-        }
-    }
-
-    #[test]
-    fn while_a_task_is_open_the_first_who_called_leads_it() {
-        let clients = clients(Duration::from_mins(1));
-        drop(clients.call(named("a"), true).unwrap());
-        assert_eq!(clients.call(named("b"), true).err().unwrap(), "a");
-        assert!(clients.call(named("a"), true).is_ok());
-        // There is no task any more.
-        assert!(clients.call(named("b"), false).is_ok());
-        assert_eq!(clients.call(named("a"), true).err().unwrap(), "b");
-    }
-
-    #[test]
-    fn two_who_begin_at_once_do_not_both_lead() {
-        let clients = clients(Duration::ZERO);
-        let begins = clients.call(named("a"), false).unwrap();
-        assert_eq!(clients.call(named("b"), false).err().unwrap(), "a");
-        drop(begins);
-        assert!(clients.call(named("b"), false).is_ok());
-    }
-
-    #[test]
-    fn one_that_is_gone_leads_no_more() {
-        let silent = clients(Duration::ZERO);
-        drop(silent.call(named("a"), true).unwrap());
-        assert!(silent.call(named("b"), true).is_ok());
-        // A session that there is not, because it has ended.
-        let ended = clients(Duration::from_mins(1));
-        let client = Client {
-            session: Some("ended".to_owned()),
-            label: "a".to_owned(),
-        };
-        drop(ended.call(client, true).unwrap());
-        assert!(ended.call(named("b"), true).is_ok());
-    }
-}
+mod tests;

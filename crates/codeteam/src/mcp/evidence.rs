@@ -1,10 +1,12 @@
 //! What codeteam has found out about a change itself, beside what is claimed of it.
 
+use std::collections::BTreeSet;
+
 use codeteam_core::assignment::Assignment;
 use codeteam_core::event::{CheckResult, Remark};
 use codeteam_core::findings::Finding;
 use codeteam_core::submission::means;
-use codeteam_core::workflow::Class;
+use codeteam_core::workflow::{Class, Rule};
 use serde_json::{Value, json};
 
 /// What is said where nothing of the project's own was run.
@@ -17,10 +19,24 @@ const MAX_CHARS: usize = 4_000;
 pub(super) struct Beside<'a> {
     /// Files of the checkout that are no longer what is judged.
     pub(super) edited: &'a [String],
+    /// What was said of files in all rounds.
+    pub(super) claims: Claims,
+    /// Files of the project's configuration that were not as they are committed when the task began.
+    pub(super) edited_config: &'a [String],
     /// Commits that were made in the checkout since the task began, by others than codeteam.
     pub(super) commits: Vec<String>,
     /// A person's word that the change will do, whatever is against it.
     pub(super) accepted: Option<String>,
+}
+
+/// What implementers have said of files in the rounds of a frame, and what they had changed by then. Each
+/// may name what it touched in its own round only, and take back what an earlier one did.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Claims {
+    /// The files that were named in any round.
+    pub(super) named: BTreeSet<String>,
+    /// The files that were changed after any round.
+    pub(super) changed: BTreeSet<String>,
 }
 
 /// The evidence of a change, if anything is known of it.
@@ -39,11 +55,13 @@ pub(super) fn of(assignment: &Assignment, beside: &Beside<'_>) -> Value {
         .iter()
         .copied()
         .filter(|called| !changed.iter().any(|path| means(called, path)))
+        .filter(|called| !beside.claims.changed.iter().any(|path| means(called, path)))
         .collect();
     let unclaimed: Vec<&str> = changed
         .iter()
         .copied()
         .filter(|path| !claimed.iter().any(|called| means(called, path)))
+        .filter(|path| !beside.claims.named.iter().any(|called| means(called, path)))
         .collect();
     let mut checks = assignment.checks.iter();
     let is_run = checks.any(|check| check.class != Class::Honesty);
@@ -55,6 +73,7 @@ pub(super) fn of(assignment: &Assignment, beside: &Beside<'_>) -> Value {
         "claimed_not_changed": unchanged,
         "changed_not_claimed": unclaimed,
         "new_tests": proved(&assignment.checks),
+        "configuration_not_as_committed": beside.edited_config,
         "edited_since": beside.edited,
         "commits_since": beside.commits,
         "accepted": beside.accepted,
@@ -64,6 +83,9 @@ pub(super) fn of(assignment: &Assignment, beside: &Beside<'_>) -> Value {
 
 fn check(check: &CheckResult) -> Value {
     let mut told = json!({ "name": check.name, "passed": check.passed });
+    if let Some(means) = gloss(check) {
+        told["means"] = json!(means);
+    }
     if !check.summary.is_empty() {
         told["summary"] = json!(short(&check.summary));
     }
@@ -71,6 +93,26 @@ fn check(check: &CheckResult) -> Value {
         told["remark"] = json!(remark);
     }
     told
+}
+
+/// What a rule is about, where it has something to say: its name alone says little.
+fn gloss(check: &CheckResult) -> Option<&'static str> {
+    if check.class != Class::Honesty || (check.passed && check.remark.is_none()) {
+        return None;
+    }
+    let mut rules = Rule::ALL.into_iter();
+    rules
+        .find(|rule| rule.as_str() == check.name)
+        .map(|rule| match rule {
+            Rule::Scope => "only files of the task change",
+            Rule::TestsKept => "tests that were there stay as they were",
+            Rule::GateKept => "what the checks go by stays as it was",
+            Rule::Secrets => "no secrets in the change",
+            Rule::Stubs => "nothing is left to be done",
+            Rule::HardCoded => "no result is made for one test only",
+            Rule::OwnWork => "it is not another task's change",
+            Rule::Claims => "what is claimed is so",
+        })
 }
 
 /// A finding in a line.
@@ -96,8 +138,10 @@ fn proved(checks: &[CheckResult]) -> String {
     };
     let said = short(&check.summary);
     match (check.passed, check.remark) {
-        (false, _) => format!("they prove nothing: {said}"),
-        (true, Some(Remark::Unproved)) => format!("could not be found out: {said}"),
+        (false, _) => format!("they do not fail without the change: {said}"),
+        (true, Some(Remark::Unproved)) => {
+            format!("not known whether they fail without the change: {said}")
+        }
         (true, _) if said.is_empty() => "proved: they fail without the change".to_owned(),
         (true, _) => said,
     }
@@ -120,7 +164,7 @@ pub(super) fn words(evidence: &Value, feedback: &str) -> String {
         let mark = match (check["passed"] == true, check["remark"].as_str()) {
             (false, _) => "FAILED",
             (true, None) => "passed",
-            (true, Some("unproved")) => "proves nothing",
+            (true, Some("unproved")) => "could not be decided",
             (true, Some(_)) => "passed, with a note",
         };
         let name = check["name"].as_str().unwrap_or("");
@@ -131,12 +175,19 @@ pub(super) fn words(evidence: &Value, feedback: &str) -> String {
             summary.replace('\n', "\n  ")
         };
         let gap = if summary.is_empty() { "" } else { ": " };
-        lines.push(format!("- {name} {mark}{gap}{summary}"));
+        let means = check["means"].as_str();
+        let means = means.map_or(String::new(), |means| format!(" ({means})"));
+        lines.push(format!("- {name}{means} {mark}{gap}{summary}"));
     }
     let lists = [
         ("files_changed", "files really changed"),
         ("claimed_not_changed", "claimed, but not changed"),
         ("changed_not_claimed", "changed, but not claimed"),
+        (
+            "configuration_not_as_committed",
+            "the checks ran as the project's configuration says now, which is not as it is committed; look at \
+             whether they still check what they should",
+        ),
         (
             "edited_since",
             "edited since it was submitted, and so not judged",

@@ -3,8 +3,7 @@
 mod assigned;
 mod ended;
 
-pub(super) use self::assigned::{SUBMIT, forms};
-pub(super) use codeteam_core::session::requirements;
+pub(super) use self::assigned::{SUBMIT, expected_output, form_lines};
 
 use std::fmt::Write as _;
 
@@ -57,8 +56,8 @@ impl View<'_> {
             running.push("what was handed in is being looked at".to_owned());
         }
         let text = format!(
-            "codeteam is at work: {}. Change no files meanwhile. Call `get_status` again until it is \
-             done; it has your next assignment then.",
+            "codeteam is at work: {}. Change no files meanwhile. Call `get_status`: it waits for that, and \
+             has your next assignment when it is done.",
             running.join("; ")
         );
         self.of_run(Answer::new("checking", text))
@@ -69,8 +68,8 @@ impl View<'_> {
 
     fn elsewhere(&self) -> Answer {
         let text = format!(
-            "Workers that codeteam started go on with this task; nothing is expected of you. \
-             `{} status {}` shows how far they are.",
+            "Nothing is expected of you: workers that codeteam started go on with this task. Tell the user \
+             that `{} status {}` shows how far they are.",
             self.codeteam, self.run.id
         );
         self.of_run(Answer::new("checking", text))
@@ -94,8 +93,9 @@ impl View<'_> {
     fn questions(&self, question: &Question) -> Answer {
         let role = self.asking(question);
         let text = format!(
-            "The task is paused: `{role}` must know something from the user. Ask them these questions \
-             and pass what they say on with `resume`. Do not answer in their place."
+            "The task is paused: `{role}` must know something from the user. Ask them the `questions` \
+             below, word for word, and wait for their answer; then pass on what they say with `resume`. Do \
+             not answer in their place."
         );
         let asked = if question.points.is_empty() {
             std::slice::from_ref(&question.text)
@@ -111,11 +111,11 @@ impl View<'_> {
             .always("context", json!(understood))
             .with("partial_spec", json!(partial))
             .list("Questions", asked.iter().map(String::as_str))
-            .part("Understood so far", understood)
-            .part("Clear already", partial)
+            .part("Context: what was understood so far", understood)
+            .part("Partial spec: what is clear already", partial)
     }
 
-    /// It was rejected several times: back to the design?
+    /// It was rejected: back to the design?
     fn offer(&self, question: &Question, frame: Option<&Frame>) -> Answer {
         let failures = frame.map_or(0, session::failures);
         let last = frame.map(last_rejection).unwrap_or_default();
@@ -123,16 +123,24 @@ impl View<'_> {
         let suggestion = question.text.as_str();
         let since = frame.and_then(|frame| since(frame, failures, question));
         let since = since.unwrap_or_default();
+        let times = match failures {
+            1 => "once".to_owned(),
+            many => format!("{many} times"),
+        };
+        // The question begins with what was just said.
+        let asks = suggestion
+            .strip_prefix("The change was rejected. ")
+            .unwrap_or(suggestion);
         let text = format!(
-            "The change was rejected {failures} times{since}. Ask the user: {suggestion} Pass their word on \
-             with `resume`: `yes` goes back to the design with what went wrong, `no` goes on as it is. \
-             Do not decide in their place."
+            "The change was rejected {times}{since}. Tell the user why and ask them: {asks} Wait for their \
+             answer, and pass it on with `resume`: `yes` goes back to the design with what went wrong, `no` \
+             goes on with the same design. Do not decide in their place."
         );
         self.of_run(Answer::new("task_rebound_offer", text))
             .with("failures", json!(failures))
             .with("last_rejection", json!(last))
             .with("pattern", json!(pattern))
-            .with("suggestion", json!(suggestion))
+            .with("suggestion", json!(asks))
             .part("Last rejection", &last)
             .part("Pattern", &pattern.unwrap_or_default())
     }
@@ -140,11 +148,10 @@ impl View<'_> {
     /// Rounds or tries are used up.
     fn exhausted(&self, question: &Question, frame: Option<&Frame>) -> Answer {
         let last = frame.map(last_rejection).unwrap_or_default();
-        let suggestion = "Tell the user where it stands. If they want to go on, `resume` with \
-            `continue`; if they give it up, with `fail`. They can also narrow the task or mend it \
-            themselves."
-            .to_owned();
-        self.escalated(&question.text, frame, &last, &suggestion)
+        let suggestion = "Tell the user where it stands, and ask them whether to go on. If they want to, \
+            call `resume` with `continue`; if they give it up, with `fail`. They can also narrow the task or \
+            mend it themselves. Do not decide in their place.";
+        self.escalated(&question.text, frame, &last, suggestion)
     }
 
     fn escalated(
@@ -154,7 +161,7 @@ impl View<'_> {
         last: &str,
         suggestion: &str,
     ) -> Answer {
-        let text = format!("The task needs the user: {reason}\n{suggestion}");
+        let text = format!("The task needs the user: {}\n{suggestion}", ended(reason));
         self.of_run(Answer::new("task_escalate", text))
             .with("reason", json!(reason))
             .always("iterations", json!(frame.map_or(0, |f| f.round)))
@@ -167,22 +174,20 @@ impl View<'_> {
     fn outside(&self, question: &Question) -> Answer {
         let (codeteam, run) = (self.codeteam, &self.run.id);
         let how = format!(
-            "a person decides this outside of the session: `{codeteam} approve {run}`, or `{codeteam} \
+            "a person decides this in a terminal of their own: `{codeteam} approve {run}`, or `{codeteam} \
              reject {run} -m WHY`"
         );
         let text = format!(
-            "The task is paused: {how}. Tell the user so, and call `get_status` when they have. You \
-             cannot decide it."
+            "The task is paused: {how}. Tell the user so, and call `get_status` when they say that they \
+             have decided. You cannot decide it, and those commands are refused in this session."
         );
         let mut asked = vec![question.text.clone()];
         asked.extend(question.points.iter().cloned());
         self.of_run(Answer::new("task_paused", text))
             .with("role", json!(question.id.step))
             .with("questions", json!(asked))
-            .with("context", json!(how))
-            .with("expected", json!(how))
-            .list("It is about", asked.iter().map(String::as_str))
-            .list("Answers", question.answers.iter().map(String::as_str))
+            .always("context", json!(""))
+            .list("Questions", asked.iter().map(String::as_str))
     }
 
     /// The role that asks.
@@ -234,6 +239,13 @@ fn last_rejection(frame: &Frame) -> String {
     .unwrap_or_default()
 }
 
+/// A sentence with its full stop.
+fn ended(text: &str) -> String {
+    let text = text.trim_end();
+    let is_ended = text.ends_with(['.', '!', '?', '…']);
+    format!("{text}{}", if is_ended { "" } else { "." })
+}
+
 /// What codeteam is doing, if it is anything that takes time.
 fn running(effect: &Effect) -> Option<String> {
     Some(match effect {
@@ -250,7 +262,7 @@ fn running(effect: &Effect) -> Option<String> {
             why: Waiting::Quota { .. },
             ..
         } => "a quota is used up for now".to_owned(),
-        Effect::Wait { .. } => "something is tried again in a moment".to_owned(),
+        Effect::Wait { .. } => "something that failed is tried again in a moment".to_owned(),
         Effect::StartWorker { role, .. } => format!("a worker plays `{role}`"),
         Effect::Ask(_) => return None,
     })

@@ -1,14 +1,18 @@
 //! What has happened in a task so far, in the order it did: read from the run's events, and brought
 //! up to date by the newest of them.
 
+use std::collections::BTreeMap;
+
 use codeteam_core::event::CheckResult;
 use codeteam_core::frame::{Frame, Work};
-use codeteam_core::ids::{AttemptId, RunId};
+use codeteam_core::ids::{AttemptId, FramePath, RunId};
 use codeteam_core::submission::{Choice, Submission};
 use codeteam_core::{Event, Run, apply};
 use codeteam_engine::engine::{Engine, Error};
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
+
+use super::evidence::Claims;
 
 /// As much of a text as is told where everything is told briefly.
 const BRIEF: usize = 300;
@@ -16,6 +20,10 @@ const BRIEF: usize = 300;
 const FULL: usize = 20_000;
 /// So many bytes of entries are told at once, the newest first.
 const MAX_BYTES: usize = 400_000;
+
+/// How the name of who answered begins, if a session has passed the user's answer on; what follows is the
+/// session's client.
+pub(super) const USER_THROUGH: &str = "the user, through ";
 
 /// What has happened.
 #[derive(Default)]
@@ -28,6 +36,8 @@ pub(super) struct History {
     edited: Vec<String>,
     /// What was clear when questions were asked last.
     partial: Option<String>,
+    /// What was said of files, by frame.
+    claims: BTreeMap<FramePath, Claims>,
     /// Why the last thing that was handed in was not taken, if it was not.
     failed: Option<String>,
     in_full: bool,
@@ -68,11 +78,40 @@ impl History {
         self.partial.as_deref()
     }
 
-    /// What happened, the oldest first; only of a role or an iteration, if one is named. The second
-    /// says how many of the oldest had to be left out.
+    /// What was said of files in a frame so far.
+    pub(super) fn claims(&self, frame: &FramePath) -> Claims {
+        self.claims.get(frame).cloned().unwrap_or_default()
+    }
+
+    /// What is said where nothing that happened is what was asked for.
+    pub(super) fn none_found(&self) -> String {
+        let mut roles: Vec<String> = Vec::new();
+        for entry in &self.entries {
+            let kind = entry.fields["type"].as_str().unwrap_or_default();
+            let name = format!("`{}` ({kind})", entry.role);
+            if !roles.contains(&name) {
+                roles.push(name);
+            }
+        }
+        let last = self.entries.iter().map(|entry| entry.iteration).max();
+        match last {
+            None => "Nothing was submitted yet.".to_owned(),
+            Some(last) => format!(
+                "There is no such entry. There are entries of: {}; iterations 1 to {last}.",
+                roles.join(", ")
+            ),
+        }
+    }
+
+    /// What happened, the oldest first; only of a role (or a kind of roles) or an iteration, if one is
+    /// named. The second says how many of the oldest had to be left out.
     pub(super) fn told(&self, role: Option<&str>, iteration: Option<u32>) -> (Vec<Value>, usize) {
+        let is_of = |entry: &Entry, role: &str| {
+            let kind = entry.fields["type"].as_str().unwrap_or_default();
+            role.eq_ignore_ascii_case(&entry.role) || role.eq_ignore_ascii_case(kind)
+        };
         let wanted = self.entries.iter().rev().filter(|entry| {
-            role.is_none_or(|role| entry.role == role)
+            role.is_none_or(|role| is_of(entry, role.trim()))
                 && iteration.is_none_or(|iteration| entry.iteration == iteration)
         });
         let (mut told, mut left_out, mut bytes) = (Vec::new(), 0, 0);
@@ -111,6 +150,12 @@ impl History {
                 if let Submission::Questions(questions) = submission {
                     self.partial.clone_from(&questions.partial_spec);
                 }
+                if let Submission::Change(said) = submission {
+                    let claims = self.claims.entry(id.frame.clone()).or_default();
+                    claims.named.extend(said.files.iter().cloned());
+                    let files = change.iter().flat_map(|(_, change)| &change.files);
+                    claims.changed.extend(files.cloned());
+                }
                 self.failed = None;
                 let told = self.submitted(submission, *vote);
                 let told = told.chain_files("edited_since", edited);
@@ -140,8 +185,15 @@ impl History {
                 ..
             } => {
                 let frame = self.run.frames.get(frame)?;
-                let told = json!({ "outcome": "answered", "answer": self.cut(answer), "reason": self.cut(note) });
-                Some(entry(by, "person", frame.round, Told(told)))
+                let mut told = json!({ "outcome": "answered", "answer": self.cut(answer), "reason": self.cut(note) });
+                let role = match by.strip_prefix(USER_THROUGH) {
+                    Some(client) => {
+                        told["through"] = json!(client);
+                        "user"
+                    }
+                    None => by.as_str(),
+                };
+                Some(entry(role, "person", frame.round, Told(told)))
             }
             Event::Accepted {
                 frame, by, note, ..
@@ -187,6 +239,7 @@ impl History {
         Told(match submission {
             Submission::Questions(q) => json!({
                 "outcome": "asked", "questions": all(&q.questions), "context": cut(&q.context),
+                "partial_spec": cut(q.partial_spec.as_deref().unwrap_or_default()),
             }),
             Submission::Requirements(r) => json!({
                 "outcome": "confirmed", "confirmed_requirements": cut(&r.requirements),

@@ -13,7 +13,7 @@ use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 use serde_json::Value;
 
-use super::expected::{View, design, requirements};
+use super::expected::{View, design};
 use super::history::History;
 use super::team::Team;
 
@@ -117,9 +117,7 @@ fn planned(run: &Run) -> String {
         return plan::to_yaml(plan, None, &runs, |task| run.task_status(task));
     }
     let root = run.frames.get(&FramePath::root());
-    let outputs = root.map(|f| &f.outputs);
-    let requirements =
-        outputs.map(|outputs| requirements(outputs.requirements.as_deref(), &outputs.answers));
+    let requirements = root.map(|f| f.outputs.known_requirements());
     let whole = root.and_then(|f| f.outputs.whole_design());
     format!(
         "# {}\n\n## Requirements\n\n{}\n\n## Design\n\n{}\n",

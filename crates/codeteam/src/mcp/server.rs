@@ -5,7 +5,6 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use codeteam_core::ids::AttemptId;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult,
     ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
@@ -17,24 +16,24 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use super::answer::Answer;
-use super::clients::{self, Client, Clients};
+use super::clients::{self, Caller, Clients, Refusal};
 use super::team::{Done, Led, Place, Team};
-use super::tools::{self, Call};
+use super::tools::{self, Call, Unreadable};
 use super::{prompts, resources};
 
 /// How often a client that waits is told what goes on.
 const TICK: Duration = Duration::from_millis(500);
 
 const INSTRUCTIONS: &str = "codeteam leads you through a task in roles: analyst, architect, coder, QA, \
-    reviewer. Each tool says what to do next; its gates run the checks themselves. In a new session \
-    call get_status first.";
+    reviewer. Every answer begins with what to do next (`do_next`): do that, and nothing else. The checks \
+    are run by codeteam itself. In a new session call get_status first.";
 
 /// The server.
 pub(super) struct Server {
     team: Arc<Team>,
     /// Who else is served, if others may be.
     clients: Option<Arc<Clients>>,
-    /// How long a call waits for checks before it answers `checking`.
+    /// How long a call waits for checks before it answers that they still run.
     wait: Duration,
 }
 
@@ -56,20 +55,22 @@ impl Server {
         }
     }
 
-    /// Lets a client lead, if others are served too; or says which of them leads.
-    fn lead(
+    /// Lets a client lead, if others are served too.
+    async fn lead(
         &self,
         label: &str,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Option<clients::Call>, String> {
-        let Some(clients) = &self.clients else {
-            return Ok(None);
+    ) -> Result<Result<Option<clients::Call>, Refusal>, ErrorData> {
+        let Some(clients) = self.clients.clone() else {
+            return Ok(Ok(None));
         };
-        let client = Client {
+        let caller = Caller {
             session: codeteam_http::client(context).map(str::to_owned),
             label: label.to_owned(),
+            connection: codeteam_http::connection(context),
         };
-        clients.call(client, self.team.is_open()).map(Some)
+        let is_open = self.team.is_open();
+        beside(move || clients.call(caller, is_open).map(Some)).await
     }
 
     async fn call(
@@ -78,11 +79,15 @@ impl Server {
         context: &RequestContext<RoleServer>,
     ) -> Result<Answer, ErrorData> {
         let label = label(context);
-        let _leads = match self.lead(&label, context) {
+        let _leads = match self.lead(&label, context).await? {
             Ok(leads) => leads,
-            Err(holder) => {
+            Err(refusal) => {
                 let team = Arc::clone(&self.team);
-                return beside(move || team.led_by(&holder, &call)).await;
+                return beside(move || match refusal {
+                    Refusal::Led(leader) => team.led_by(&leader, &call),
+                    Refusal::Unknown => unknown(),
+                })
+                .await;
             }
         };
         if matches!(call, Call::Status)
@@ -96,30 +101,36 @@ impl Server {
             Call::Submit(args) => team.submit(args, &label),
             Call::Resume(args) => team.resume(&args, &label),
             Call::Abort(args) => team.abort(args, &label),
-            Call::Status => team.status(&label).into(),
+            Call::Status => team.status(&label),
             Call::History(args) => team.history(&args, &label).into(),
         });
         match done.await? {
             Done::Answer(answer) => Ok(answer),
-            Done::HandedIn(led, submitted) => self.outcome(led, submitted, context).await,
+            Done::HandedIn(led, submitted) => {
+                self.settle(&led, context).await?;
+                beside(move || led.outcome(submitted.as_ref())).await
+            }
+            Done::Checking(led) => {
+                self.settle(&led, context).await?;
+                beside(move || led.status()).await
+            }
         }
     }
 
-    /// Waits for what comes of something that was handed in, and tells what goes on meanwhile.
-    async fn outcome(
+    /// Waits until codeteam's own work is done, for a while, and tells what goes on meanwhile.
+    async fn settle(
         &self,
-        led: Arc<Led>,
-        submitted: Option<AttemptId>,
+        led: &Arc<Led>,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Answer, ErrorData> {
+    ) -> Result<(), ErrorData> {
         let (begun, token) = (Instant::now(), context.meta.get_progress_token());
         loop {
             let left = self.wait.saturating_sub(begun.elapsed());
             let slice = left.min(TICK);
-            let waiting = Arc::clone(&led);
+            let waiting = Arc::clone(led);
             let settled = beside(move || waiting.settled(slice)).await?;
             if settled || left <= slice || context.ct.is_cancelled() {
-                break;
+                return Ok(());
             }
             if let Some(token) = &token {
                 let last = led.state().progress.pop();
@@ -130,8 +141,21 @@ impl Server {
                 let _ = context.peer.notify_progress(told).await;
             }
         }
-        beside(move || led.outcome(submitted.as_ref())).await
     }
+}
+
+/// What is said to a client that cannot be told from others.
+fn unknown() -> Answer {
+    let errors = [
+        "this client cannot be told from others: it opens no session, and the program at the other end of \
+         its connection cannot be seen, because it is another user's or the port is forwarded"
+            .to_owned(),
+    ];
+    Answer::refused(
+        &errors,
+        "Nothing was done. Tell the user: use a client that opens sessions (protocol 2025-11-25 or older), \
+         or let the client start `codeteam mcp` itself, without `--http`.",
+    )
 }
 
 /// Names a client to others.
@@ -178,8 +202,15 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let _entered = self.team.enter()?;
-        let call = tools::read(&request.name, request.arguments)?;
-        let answer = self.call(call, &context).await?;
+        let answer = match tools::read(&request.name, request.arguments) {
+            Ok(call) => self.call(call, &context).await?,
+            // What a model got wrong, it can mend: protocol errors do not reach it in every client.
+            Err(Unreadable::Arguments(why)) => Answer::refused(
+                &[why],
+                "Nothing was done. Call the tool again with arguments that fit.",
+            ),
+            Err(Unreadable::Tool(error)) => return Err(error),
+        };
         Ok(CallToolResponse::Complete(CallToolResult::from(answer)))
     }
 

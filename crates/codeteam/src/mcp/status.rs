@@ -5,33 +5,44 @@ use codeteam_core::frame::{Frame, Work};
 use codeteam_core::ids::FramePath;
 use codeteam_core::session::{self, Turn};
 use codeteam_core::views::{self, Seven};
-use serde_json::{Value, json};
+use codeteam_engine::tell::first_line;
+use serde_json::json;
 
 use super::answer::Answer;
-use super::expected::{View, requirements};
+use super::expected::{View, design as design_words};
 use super::history;
-
-/// The first paragraph of an answer: what to do.
-pub(super) fn opening(answer: &Answer) -> &str {
-    let text = answer.text();
-    text.split_once("\n\n").map_or(text, |(first, _)| first)
-}
 
 /// The whole status, with what is expected now in it.
 pub(super) fn status(view: &View<'_>, expected: &Answer) -> Answer {
     let run = view.run;
     let frame = current(run);
-    let outputs = frame.map(|f| &f.outputs);
-    let requirements =
-        outputs.map(|outputs| requirements(outputs.requirements.as_deref(), &outputs.answers));
+    let requirements = frame.map(|f| f.outputs.known_requirements());
     let design = frame.and_then(|f| f.outputs.whole_design());
+    let design = design.as_ref().map(design_words);
     let (entries, _) = view.history.told(None, None);
     let state = views::seven(run);
     // Nothing was asked for that could be refused.
     let now = expected.text();
     let now = now.strip_prefix("Refused: ").unwrap_or(now);
-    let text = format!("Task: {}\nState: {}\n\n{now}", run.goal, state.as_str());
-    Answer::new("task_status", text)
+    let details = expected.details();
+    let now = now.strip_suffix(details).unwrap_or(now);
+    // What the status says itself is not said again in what is next.
+    let mut next = expected.as_part();
+    let told = [
+        ("run", json!(run.id)),
+        ("task", json!(run.goal)),
+        ("requirements", json!(requirements)),
+        ("design", json!(design)),
+    ];
+    if let Some(next) = next.as_object_mut() {
+        next.retain(|key, value| !told.iter().any(|(name, told)| key == name && value == told));
+    }
+    let mut answer = Answer::new("task_status", now).part(
+        "State",
+        &format!("{} ({})", state.as_str(), first_line(&run.goal)),
+    );
+    answer.append(details);
+    answer
         .with("run", json!(run.id))
         .with("task", json!(run.goal))
         .with("state", json!(state.as_str()))
@@ -39,10 +50,9 @@ pub(super) fn status(view: &View<'_>, expected: &Answer) -> Answer {
         .always("iteration", json!(frame.map_or(1, |f| f.round)))
         .always("history", json!(entries))
         .with("confirmed_requirements", json!(requirements))
-        .with("current_design", json!(design.map(|d| d.design)))
+        .with("current_design", json!(design))
         .with("run_path", json!(view.path()))
-        .with("expected", json!(opening(expected)))
-        .with("next", Value::Object(expected.fields().clone()))
+        .with("next", next)
 }
 
 /// The frame that is worked on, or the run's own.

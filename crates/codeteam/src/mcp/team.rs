@@ -22,13 +22,15 @@ use codeteam_engine::perform::with_causes;
 use codeteam_engine::session::{
     Brought, End, Session, alone, bring, open_runs, prepare, take_back, was_taken_back,
 };
-use codeteam_engine::store;
+use codeteam_engine::{store, tell};
 use rmcp::ErrorData;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub(super) use self::led::{Led, Seen};
 use super::answer::Answer;
+use super::clients::Leader;
+use super::history::USER_THROUGH;
 use super::tools;
 use crate::problem::Problem;
 
@@ -98,6 +100,8 @@ pub(super) enum Done {
     Answer(Answer),
     /// It was handed in; what comes of it will be seen. An answer to this assignment, if it was one.
     HandedIn(Arc<Led>, Option<AttemptId>),
+    /// Where the task stands is known when codeteam's own work is done.
+    Checking(Arc<Led>),
 }
 
 impl From<Answer> for Done {
@@ -165,14 +169,15 @@ impl Team {
     }
 
     /// What is said to a client of this server if another of its clients leads.
-    pub(super) fn led_by(&self, holder: &str, call: &tools::Call) -> Answer {
-        let holder = format!("`{holder}`, another client of this server");
+    pub(super) fn led_by(&self, leader: &Leader, call: &tools::Call) -> Answer {
+        let holder = format!("`{}`, another client of this server", leader.label);
         let Some(led) = self.known() else {
             let errors = [format!("a task is just being begun by {holder}")];
             return Answer::refused(&errors, "Call `get_status` in a moment.");
         };
         let seen = Seen::new(&led.engine(), &led.state().run.id, holder, self.call());
-        match (seen.map(Seen::by_this_server), call) {
+        let patience = leader.patience;
+        match (seen.map(|seen| seen.by_this_server(patience)), call) {
             (Ok(seen), tools::Call::Status) => seen.status(),
             (Ok(seen), tools::Call::History(args)) => seen.history(args),
             (Ok(seen), _) => seen.refusal(),
@@ -281,11 +286,12 @@ impl Team {
                 let run = &led.state().run;
                 let errors = [format!("a task is open in this checkout: {}", run.goal)];
                 let now = led.expected();
-                return Answer::refused(&errors, OPEN)
+                let do_next = format!("{OPEN} {}", now.do_next());
+                let mut answer = Answer::refused(&errors, &do_next)
                     .with("run", json!(run.id))
-                    .with("next", Value::Object(now.fields().clone()))
-                    .part("The open task", now.text())
-                    .into();
+                    .with("next", now.as_part());
+                answer.append(now.details());
+                return answer.into();
             }
             Ok(Standing::Seen(seen)) if !args.another => return seen.refusal().into(),
             Ok(_) => {}
@@ -320,43 +326,35 @@ impl Team {
     }
 
     /// What the user should know before a task begins, but need not stop it.
-    fn beforehand(&self, engine: &Engine, started: &RunStarted) -> String {
+    fn beforehand(&self, engine: &Engine, started: &RunStarted) -> Vec<String> {
         let mut notes = Vec::new();
         if engine.is_unchecked(started) {
             notes.push(format!(
-                "Tell the user: no checks are configured for this project, so that codeteam runs none of \
-                 its tests and only roles judge. `{} init` proposes some, or they write them into \
-                 `.codeteam/config.yml` under `verification.commands`; a task that begins after that \
-                 has them.",
+                "No checks are configured for this project, so that codeteam runs none of its tests and \
+                 only roles judge. `{} init` proposes some, or write them into `.codeteam/config.yml` \
+                 under `verification.commands`; a task that begins after that has them.",
                 self.place.call
             ));
         }
-        // It is not part of any change that is judged, and whoever works here may have edited it.
-        let edited = engine.repo.edited_own().unwrap_or_default();
-        if !edited.is_empty() {
-            notes.push(format!(
-                "Tell the user: the project's own configuration is not as it is committed, and this task goes \
-                 by what it says now: {}.",
-                names(&edited)
-            ));
+        if !started.edited_config.is_empty() {
+            notes.push(tell::edited_config(&started.edited_config));
         }
         let warnings = engine.warnings(started).into_iter();
         notes.extend(warnings.map(|warning| format!("Tell the user: {warning}.")));
         if engine.repo.is_under_way() {
             notes.push(
-                "Tell the user: a merge, rebase or the like is under way in this checkout; what it has made so \
-                 far counts as what the task begins with."
+                "A merge, rebase or the like is under way in this checkout; what it has made so far counts \
+                 as what the task begins with."
                     .to_owned(),
             );
         }
         if started.base.commit.0 != engine.head.commit.as_str() {
             notes.push(
-                "Tell the user: what was not committed in the checkout becomes the first commit of this \
-                 task."
+                "What was not committed in the checkout becomes the first commit of this task."
                     .to_owned(),
             );
         }
-        notes.join("\n")
+        notes
     }
 
     /// Hands an answer in.
@@ -372,11 +370,18 @@ impl Team {
             _ => return led.refusal("there is nothing to submit now").into(),
         };
         let role = led.role(&id);
-        if let Some(said) = args.role.filter(|said| *said != role) {
+        let kind = run.roles.get(&role.as_str().into()).map(|role| role.kind);
+        let is_it = |said: &str| {
+            let is_kind = kind.is_some_and(|kind| said.eq_ignore_ascii_case(kind.as_str()));
+            said.eq_ignore_ascii_case(&role) || is_kind
+        };
+        if let Some(said) = args.role.filter(|said| !is_it(said.trim())) {
+            let said: String = said.chars().take(80).collect();
             let why = format!("`{said}` is not the role that is expected now: it is `{role}`");
             return led.refusal(&why).into();
         }
         if let Some(said) = args.assignment.filter(|said| *said != id.to_string()) {
+            let said: String = said.chars().take(200).collect();
             let why = format!("the assignment `{said}` is over: it is `{id}` now");
             return led.refusal(&why).into();
         }
@@ -406,7 +411,7 @@ impl Team {
             _ => return led.refusal("nobody is asked anything now").into(),
         };
         let replied = session::reply(&question, &args.input)
-            .and_then(|answer| led.reply(label, &question.id, &answer));
+            .and_then(|answer| led.reply(&user_through(label), &question.id, &answer));
         match replied {
             Ok(()) => Done::HandedIn(led, None),
             Err(why) => led.refusal(&why).into(),
@@ -448,15 +453,16 @@ impl Team {
     }
 
     /// Where the task stands.
-    pub(super) fn status(&self, label: &str) -> Answer {
+    pub(super) fn status(&self, label: &str) -> Done {
         match self.look(label) {
-            Ok(Standing::Led(led)) => led.status(),
-            Ok(Standing::Seen(seen)) => seen.status(),
+            Ok(Standing::Led(led)) if !led.is_settled() => Done::Checking(led),
+            Ok(Standing::Led(led)) => led.status().into(),
+            Ok(Standing::Seen(seen)) => seen.status().into(),
             Ok(Standing::None) => {
                 let quiet = lock(&self.quiet);
-                no_task(quiet.as_ref().map_or("", |quiet| &quiet.last))
+                no_task(quiet.as_ref().map_or("", |quiet| &quiet.last)).into()
             }
-            Err(answer) => answer,
+            Err(answer) => answer.into(),
         }
     }
 
@@ -501,9 +507,9 @@ impl Team {
 }
 
 /// Brings what workers have made into the checkout; what is to be said of it.
-fn brought(engine: &Engine, led: &Led) -> String {
-    match bring(engine, &led.state().run) {
-        Ok(Brought::Same) => String::new(),
+fn brought(engine: &Engine, led: &Led) -> Vec<String> {
+    let told = match bring(engine, &led.state().run) {
+        Ok(Brought::Same) => return Vec::new(),
         Ok(Brought::Changed(files)) => {
             format!(
                 "What workers made is in the checkout now: {}.",
@@ -519,7 +525,8 @@ fn brought(engine: &Engine, led: &Led) -> String {
             "What workers made could not be brought into the checkout: {}.",
             with_causes(&error)
         ),
-    }
+    };
+    vec![told]
 }
 
 /// The open task, if this process leads it; or what to say instead.
@@ -536,10 +543,7 @@ fn open(standing: Result<Standing, Error>) -> Result<Arc<Led>, Answer> {
 }
 
 fn no_task(last: &str) -> Answer {
-    let text = format!("{NO_TASK}{last}");
-    Answer::new("task_status", &text)
-        .with("state", json!("not_started"))
-        .with("expected", json!(text))
+    Answer::new("task_status", format!("{NO_TASK}{last}")).with("state", json!("not_started"))
 }
 
 /// What became of the last task of this checkout, if a session began it. One that was completed when
@@ -570,8 +574,13 @@ pub(super) fn trouble(error: Error) -> Answer {
     let problem = Problem::from(error);
     Answer::refused(
         &problem.lines(),
-        "Nothing was done. Tell the user, and try again when it is mended.",
+        "Nothing was done. Tell the user what is wrong, and try again when it is mended.",
     )
+}
+
+/// Who has answered, if a session has passed it on.
+fn user_through(label: &str) -> String {
+    format!("{USER_THROUGH}{label}")
 }
 
 /// What a lock guards is always whole.

@@ -1,10 +1,13 @@
-//! The tools a session has: what they are called, what they take, and the one form of all results.
+//! The tools a session has: what they are called and what they take.
 //!
 //! All of it is read by a model before anything has happened, so that it is short: a test counts the
-//! tokens.
+//! tokens. There is no output schema, because clients hand it to the model with every request, and each
+//! answer says by its `type` what it is.
 
-use std::sync::{Arc, OnceLock};
+use std::fmt::Write as _;
+use std::sync::OnceLock;
 
+use codeteam_core::json;
 use rmcp::ErrorData;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde::Deserialize;
@@ -90,43 +93,128 @@ pub(super) struct Abort {
 #[serde(deny_unknown_fields)]
 struct Nothing {}
 
-/// Reads a call; what does not fit is an error of the protocol.
-pub(super) fn read(name: &str, arguments: Option<JsonObject>) -> Result<Call, ErrorData> {
+/// Why a call cannot be read.
+#[derive(Debug)]
+pub(super) enum Unreadable {
+    /// There is no such tool: an error of the protocol.
+    Tool(ErrorData),
+    /// Its arguments do not fit: what is wrong with them, for the model to mend.
+    Arguments(String),
+}
+
+/// No text in a call is longer, in bytes: each comes back in later answers.
+pub(super) const MAX_TEXT: usize = 64 << 10;
+/// No call has more text than this in all.
+const MAX_ALL: usize = 4 * MAX_TEXT;
+
+/// Reads a call.
+pub(super) fn read(name: &str, arguments: Option<JsonObject>) -> Result<Call, Unreadable> {
     let arguments = arguments.unwrap_or_default();
     Ok(match name {
         "start_task" => Call::Start(of(name, arguments)?),
-        "submit" => Call::Submit(of(name, arguments)?),
+        "submit" => {
+            let submit: Submit = of(name, arguments)?;
+            if let Submitted::Text(text) = &submit.submission
+                && let Ok(object @ Value::Object(_)) = serde_json::from_str(text)
+            {
+                measure(&object, &mut "submission".to_owned(), &mut 0)
+                    .map_err(|wrong| Unreadable::Arguments(unfit(name, &wrong)))?;
+            }
+            Call::Submit(submit)
+        }
         "resume" => Call::Resume(of(name, arguments)?),
         "get_status" => {
             let Nothing {} = of(name, arguments)?;
             Call::Status
         }
-        "get_history" => Call::History(of(name, arguments)?),
+        "get_history" => {
+            let history: History = of(name, arguments)?;
+            if history.iteration == Some(0) {
+                let wrong = "at `iteration`: iterations are counted from 1";
+                return Err(Unreadable::Arguments(unfit(name, wrong)));
+            }
+            Call::History(history)
+        }
         "abort" => Call::Abort(of(name, arguments)?),
         other => {
             let other: String = other.chars().take(80).collect();
             let text = format!("there is no tool `{other}`");
-            return Err(ErrorData::invalid_params(text, None));
+            return Err(Unreadable::Tool(ErrorData::invalid_params(text, None)));
         }
     })
 }
 
-fn of<T: DeserializeOwned>(tool: &str, mut arguments: JsonObject) -> Result<T, ErrorData> {
+fn of<T: DeserializeOwned>(tool: &str, mut arguments: JsonObject) -> Result<T, Unreadable> {
     // Some clients send what is left out as `null`.
     arguments.retain(|_, value| !value.is_null());
-    serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
+    let arguments = Value::Object(arguments);
+    let wrong = |text: &str| Unreadable::Arguments(unfit(tool, text));
+    let mut all = 0;
+    measure(&arguments, &mut String::new(), &mut all).map_err(|text| wrong(&text))?;
+    if all > MAX_ALL {
+        let text = format!("there are {all} bytes of text in all, and {MAX_ALL} are the most");
+        return Err(wrong(&text));
+    }
+    serde_path_to_error::deserialize(arguments).map_err(|error| {
         let (path, inner) = (error.path().to_string(), error.inner().to_string());
+        let inner = json::plain_words(&inner);
         // At the top there is no path to tell.
         let place = match path.as_str() {
             "." => String::new(),
             path => format!("at `{path}`: "),
         };
-        let mut text = format!("the arguments of `{tool}` do not fit: {place}{inner}");
+        let mut text = format!("{place}{inner}");
         if tool == "submit" && inner.starts_with("unknown field") {
             text.push_str("; all that you hand in goes into `submission`");
         }
-        ErrorData::invalid_params(text, None)
+        wrong(&text)
     })
+}
+
+fn unfit(tool: &str, wrong: &str) -> String {
+    format!("the arguments of `{tool}` do not fit: {wrong}")
+}
+
+/// Adds up the text in a value, and says where one is too long. A submission may come as a text, which
+/// is as long as all of it.
+fn measure(value: &Value, path: &mut String, all: &mut usize) -> Result<(), String> {
+    let length = path.len();
+    match value {
+        Value::String(text) => {
+            *all += text.len();
+            let whole = if path == "submission" {
+                MAX_ALL
+            } else {
+                MAX_TEXT
+            };
+            if text.len() > whole {
+                let short: String = path.chars().take(80).collect();
+                return Err(format!(
+                    "`{short}` has {} bytes, and {whole} are the most; say it more briefly, and leave \
+                     long texts in files",
+                    text.len()
+                ));
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                let _ = write!(path, "[{index}]");
+                measure(item, path, all)?;
+                path.truncate(length);
+            }
+        }
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                let gap = if path.is_empty() { "" } else { "." };
+                *all += name.len();
+                let _ = write!(path, "{gap}{name}");
+                measure(field, path, all)?;
+                path.truncate(length);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+    Ok(())
 }
 
 /// All tools.
@@ -136,16 +224,13 @@ pub(super) fn list() -> Vec<Tool> {
 }
 
 fn make() -> Vec<Tool> {
-    let output = Arc::new(object(output()));
     let tool = |name: &'static str, words: &'static str, input: Value, changes: bool| {
-        Tool::new(name, words, object(input))
-            .with_raw_output_schema(Arc::clone(&output))
-            .with_annotations(
-                ToolAnnotations::new()
-                    .read_only(!changes)
-                    .destructive(name == "abort")
-                    .open_world(false),
-            )
+        Tool::new(name, words, object(input)).with_annotations(
+            ToolAnnotations::new()
+                .read_only(!changes)
+                .destructive(name == "abort")
+                .open_world(false),
+        )
     };
     vec![
         tool(
@@ -165,7 +250,7 @@ fn make() -> Vec<Tool> {
             SUBMIT,
             input(
                 &json!({
-                    "submission": { "type": "object", "description": "As `expected_output` of the assignment says." },
+                    "submission": { "type": "object", "description": "One of the forms under `expected_output` of the assignment." },
                     "role": { "type": "string", "description": "The role you play." },
                     "assignment": { "type": "string", "description": "The id of the assignment." },
                 }),
@@ -190,7 +275,7 @@ fn make() -> Vec<Tool> {
             HISTORY,
             input(
                 &json!({
-                    "role": { "type": "string" },
+                    "role": { "type": "string", "description": "Only of this role." },
                     "iteration": { "type": "integer", "minimum": 1 },
                 }),
                 &[],
@@ -210,10 +295,11 @@ const START: &str = "Start a task that is led through a team of roles, each with
     verified commit. Returns your first assignment: adopt its role, do only what it says, then call \
     submit.";
 const SUBMIT: &str = "Hand in your work for the current role, and get what comes next. By kind of \
-    role: analyst {questions: [..]} or {confirmed_requirements}; designer {design, patterns, warnings}; \
-    implementer {summary, files_changed, proof, concerns}; gatekeeper {approved, reason, issues}; any \
-    of them {blocked: why}. codeteam takes the change from the checkout and runs the checks itself: \
-    leave the files alone until it answers. If it answers `checking`, call get_status until it is done.";
+    role: analyst {questions, context, partial_spec} or {confirmed_requirements}; designer {design, \
+    patterns, warnings}; implementer {summary, files_changed, proof, concerns}; gatekeeper {approved, \
+    reason, issues}; any of them {blocked: why}. codeteam takes the change from the checkout and runs \
+    the checks itself: leave the files alone until it answers. If it answers `checking`, call \
+    get_status, which waits for the checks.";
 const RESUME: &str = "Pass on what the user said to the questions or the offer of a paused task. Ask \
     them; never answer in their place.";
 const STATUS: &str = "Where the task stands, and what is expected of you now. Call it first in a new \
@@ -229,86 +315,6 @@ fn input(properties: &Value, required: &[&str]) -> Value {
     schema["additionalProperties"] = json!(false);
     schema
 }
-
-/// The kinds of results.
-pub(super) const TYPES: [&str; 10] = [
-    "role_assignment",
-    "task_paused",
-    "task_rebound_offer",
-    "task_complete",
-    "task_escalate",
-    "checking",
-    "task_status",
-    "history",
-    "aborted",
-    "refused",
-];
-
-/// The one form of all results, flat: `type` says which of the others are there.
-fn output() -> Value {
-    let mut properties = json!({ "type": { "type": "string", "enum": TYPES } });
-    let kinds: [(&str, &[&str]); 6] = [
-        ("string", TEXTS),
-        ("integer", &["iteration", "failures", "iterations"]),
-        ("boolean", &["success"]),
-        (
-            "object",
-            &["reviewing", "expected_output", "evidence", "next"],
-        ),
-        ("strings", LISTS),
-        ("objects", &["history", "submissions"]),
-    ];
-    for (kind, names) in kinds {
-        for name in names {
-            properties[*name] = match kind {
-                "strings" => json!({ "type": "array", "items": { "type": "string" } }),
-                "objects" => json!({ "type": "array", "items": { "type": "object" } }),
-                plain => json!({ "type": plain }),
-            };
-        }
-    }
-    // A list of files for a role, a text for a pause.
-    properties["context"] = json!({});
-    json!({ "type": "object", "properties": properties, "required": ["type"] })
-}
-
-const TEXTS: &[&str] = &[
-    "run",
-    "assignment",
-    "role",
-    "role_type",
-    "instructions",
-    "task",
-    "requirements",
-    "failure_context",
-    "design",
-    "feedback",
-    "partial_spec",
-    "last_rejection",
-    "pattern",
-    "suggestion",
-    "summary",
-    "git_branch",
-    "run_path",
-    "reason",
-    "last_feedback",
-    "state",
-    "current_role",
-    "confirmed_requirements",
-    "current_design",
-    "expected",
-    "held_by",
-    "accepted_by",
-];
-const LISTS: &[&str] = &[
-    "rules",
-    "questions",
-    "files_changed",
-    "accepted_over",
-    "running",
-    "progress",
-    "errors",
-];
 
 fn object(value: Value) -> JsonObject {
     match value {

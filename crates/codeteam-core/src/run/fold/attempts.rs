@@ -112,7 +112,8 @@ pub(super) fn receive(
                 f.outputs.settled = false;
                 f.feedback.clear();
             }
-            Submission::Questions(_) | Submission::Blocked(_) => {}
+            Submission::Questions(q) => f.outputs.take_analysis(q),
+            Submission::Blocked(_) => {}
         }
         if let Some((tree, change)) = change {
             f.seen.record(&id.step, &change.patch, f.round);

@@ -2,7 +2,7 @@
 
 use super::attempts::judged_round;
 use crate::event::Event;
-use crate::frame::{Feedback, Frame, Question, QuestionKind, Stage};
+use crate::frame::{Feedback, Frame, QuestionKind, Stage};
 use crate::record::Decided;
 
 /// Keeps what a person decided, for reports. Questions of roles are not about a change.
@@ -94,9 +94,12 @@ pub(super) fn answered(f: &mut Frame, event: &Event) {
                 }
                 None => answer,
             };
-            let understood = Some(&question.text).filter(|text| *text != Question::UNCLEAR);
-            let points = understood.into_iter().chain(&question.points);
-            let points = points.cloned().collect();
+            // What was understood before is kept by itself, with the submission that asks.
+            let points = if question.points.is_empty() {
+                vec![question.text.clone()]
+            } else {
+                question.points.clone()
+            };
             f.outputs.answers.push((points, said.to_owned()));
         }
         QuestionKind::Message => f.outputs.text = Some(answer.to_owned()),

@@ -87,6 +87,17 @@ pub(crate) fn clis() -> PathBuf {
     folder
 }
 
+/// The MCP client that is no worker, which `./clis` installs, too.
+pub(crate) fn opencode() -> PathBuf {
+    let program = clis().join("opencode");
+    assert!(
+        program.is_file(),
+        "there is no `{}`; `./clis` installs it",
+        program.display()
+    );
+    program
+}
+
 /// A `PATH` with this folder first.
 pub(crate) fn path_with(first: &Path) -> OsString {
     let path = path();

@@ -9,6 +9,7 @@ use codeteam_e2e::Scenario;
 
 use super::programs;
 use super::project::{Done, Project};
+use super::shown::shown;
 
 /// What the model does: in the first session until it has questions, in the second all the rest. It
 /// lies once, and QA rejects once.
@@ -153,6 +154,7 @@ fn session(project: &Project, cli: &str, model: &str, reach: &Reach<'_>, prompt:
             }
             command.arg(prompt);
         }
+        "opencode" => command = opencode(project, model, reach, prompt),
         _ => {
             let server = match reach {
                 Reach::Stdio => {
@@ -178,11 +180,140 @@ fn session(project: &Project, cli: &str, model: &str, reach: &Reach<'_>, prompt:
     Done::from(command.output().unwrap())
 }
 
+/// A session of opencode, which asks its models as Claude Code does.
+fn opencode(project: &Project, model: &str, reach: &Reach<'_>, prompt: &str) -> Command {
+    let server = match reach {
+        Reach::Stdio => {
+            serde_json::json!({ "type": "local", "command": [programs::codeteam(), "mcp"] })
+        }
+        Reach::Http(served) => serde_json::json!({
+            "type": "remote", "url": served.url, "headers": served.header(),
+        }),
+    };
+    let base = format!("{}/v1", project.server.base_url());
+    let limits = serde_json::json!({ "context": 200_000, "output": 8_000 });
+    let config = serde_json::json!({
+        "autoupdate": false, "share": "disabled", "permission": "allow",
+        "enabled_providers": ["anthropic"],
+        "provider": { "anthropic": {
+            "options": { "baseURL": base, "apiKey": "sk-dummy" },
+            "models": { model: { "tool_call": true, "limit": limits } },
+        } },
+        "mcp": { "codeteam": server },
+    });
+    let file = project.home().join("opencode.json");
+    std::fs::write(&file, config.to_string()).unwrap();
+    let mut command = project.command(&programs::opencode());
+    command
+        .env("OPENCODE_CONFIG", &file)
+        .env("OPENCODE_DISABLE_MODELS_FETCH", "1")
+        .env("OPENCODE_DISABLE_AUTOUPDATE", "1")
+        .env("OPENCODE_DISABLE_LSP_DOWNLOAD", "1")
+        .env("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1")
+        .args(["run", "--model", &format!("anthropic/{model}")])
+        // Otherwise it asks the model for one.
+        .args(["--title", "a task", prompt]);
+    command
+}
+
+/// What a model must have read at each step, near the beginning of what it is shown, in whatever form its
+/// client shows it.
+const MUST_READ: &[(&str, &[&str])] = &[
+    (
+        "start_task",
+        &["You are now `ba`", "Do not answer the questions yourself"],
+    ),
+    (
+        "submit",
+        &["Ask them the `questions`", "Do not answer in their place"],
+    ),
+    (
+        "get_status",
+        &["Ask them the `questions`", "Do not answer in their place"],
+    ),
+    (
+        "resume",
+        &[
+            "You are now `architect`",
+            "Change no files.",
+            "call `submit`",
+        ],
+    ),
+    ("submit", &["It is still the turn of `architect`"]),
+    ("submit", &["You are now `coder`", "commit nothing"]),
+    (
+        "submit",
+        &[
+            "You are now `coder`",
+            "deal with everything under `feedback`",
+            "commit nothing",
+        ],
+    ),
+    (
+        "submit",
+        &[
+            "You are now `qa`",
+            "Change no files: what is edited now is not part of what is judged",
+        ],
+    ),
+    (
+        "submit",
+        &[
+            "You are now `coder`",
+            "deal with everything under `feedback`",
+        ],
+    ),
+    ("submit", &["You are now `qa`"]),
+    (
+        "submit",
+        &[
+            "You are now `reviewer`",
+            "Change no files: what is edited now is not part of what is judged",
+        ],
+    ),
+    (
+        "submit",
+        &[
+            "The task is complete",
+            "Tell the user; nothing more is expected of you",
+        ],
+    ),
+];
+
+/// As far into what is shown the sentences that lead must begin.
+const NEAR: usize = 1_200;
+
+/// Looks at what the model was shown at each step of the two sessions.
+#[track_caller]
+fn assert_shown(cli: &str, scenario: &Scenario, project: &Project) {
+    let steps = shown(scenario, project);
+    let tools: Vec<&str> = steps.iter().map(|step| step.tool.as_str()).collect();
+    let wanted: Vec<&str> = MUST_READ.iter().map(|(tool, _)| *tool).collect();
+    assert_eq!(tools, wanted);
+    for (step, (tool, sentences)) in steps.iter().zip(MUST_READ) {
+        for sentence in *sentences {
+            let at = step.text.find(sentence);
+            let near = at.is_some_and(|at| at < NEAR);
+            assert!(
+                near,
+                "{cli}: {tool}: {sentence:?} at {at:?}:\n{}",
+                step.text
+            );
+        }
+    }
+    let text: Vec<String> = steps.iter().map(ToString::to_string).collect();
+    let file = format!(
+        "{}/tests/it/runs/shown/{cli}.txt",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    expect_test::expect_file![file].assert_eq(&text.join("\n"));
+}
+
 #[track_caller]
 fn is_led(cli: &str, [first, second]: [&str; 2]) {
     let scenario = Scenario::parse("team.yml", &TEAM.replace("FIRST", first))
         .unwrap_or_else(|e| panic!("{e}"));
-    let project = Project::lasting(scenario);
+    let project = Project::lasting(scenario.clone());
     // The server is started by the CLI, with as much of the environment as that passes on.
     project.git(&["config", "user.name", "Ada"]);
     project.git(&["config", "user.email", "ada@example.org"]);
@@ -224,6 +355,7 @@ fn is_led(cli: &str, [first, second]: [&str; 2]) {
     );
     assert!(project.made("add.sh").contains("zero too"));
     assert_eq!(project.git(&["rev-parse", "HEAD"]), head);
+    assert_shown(cli, &scenario, &project);
     // What was answered and by whom: the session, in the person's name.
     let answered = project.events("answered");
     assert_eq!(answered[0]["answer"], "Yes, whole numbers");
@@ -249,6 +381,11 @@ fn codex_is_led_through_a_task() {
 #[test]
 fn gemini_is_led_through_a_task() {
     is_led("gemini", ["gemini-2.5-pro", "gemini-2.5-flash"]);
+}
+
+#[test]
+fn opencode_is_led_through_a_task() {
+    is_led("opencode", ["claude-sonnet-4-5", "claude-opus-4-5"]);
 }
 
 #[track_caller]

@@ -16,7 +16,7 @@ use crate::verify::Found;
 use crate::verify::honest::{
     Claimed, Did, Other, Pairs, Ran, Seen, Subject, claims, hard_coded, look, own_work, repeats,
 };
-use crate::verify::proof::{Tests, runs_tests};
+use crate::verify::proof::{Tests, meets, runs_tests};
 
 /// How many commits back a change is compared with.
 const DEPTH: usize = 300;
@@ -87,10 +87,14 @@ impl Gate<'_> {
         let cancel = &self.look.context.cancel;
         let go_on = || begun.elapsed() < LONGEST && !cancel.is_cancelled();
         let commands: Vec<String> = self.checks.iter().flat_map(|c| commands(&c.what)).collect();
+        let mut files = self.about.files.clone();
+        if rule == Rule::TestsKept {
+            files.extend_from_slice(&self.about.tests_to_change);
+        }
         let subject = Subject {
             change,
             tests: Tests(pinned.unwrap_or(&grounds.test_paths)),
-            files: &self.about.files,
+            files: &files,
             commands: &commands,
             redactor: own.as_ref().unwrap_or(&engine.redactor),
             go_on: &go_on,
@@ -104,6 +108,17 @@ impl Gate<'_> {
                     found.wrong.extend(weakened.wrong);
                     found.unproved = weakened.unproved;
                 }
+                let meant = |path: &str| {
+                    let mut named = self.about.tests_to_change.iter();
+                    subject.tests.has(path) && named.any(|pattern| meets(pattern, path))
+                };
+                let changed = change.files.iter().filter(|file| meant(&file.path));
+                found.told.extend(changed.map(|file| {
+                    format!(
+                        "{}: changed, because the task, its requirements or its design say so",
+                        file.path
+                    )
+                }));
                 found
             }
             Rule::HardCoded => {

@@ -119,8 +119,8 @@ impl Gate<'_> {
                     }
                     Trial::Failed(command, output) => {
                         let why = format!(
-                            "`{command}` failed before the change already, so that failing without \
-                             it proves nothing"
+                            "`{command}` failed before the change already, so that it is not known \
+                             whether the new tests fail without it; that is no fault of the change"
                         );
                         (Found::unproved(why), output)
                     }
@@ -281,8 +281,9 @@ fn blamed(subject: &Subject<'_>, touched: &[&Touched], how: &Ended) -> Found {
         }
         (old, Ended::Failed(_)) => format!(
             "{}: as they were before, they {ends}{without}, so the change passes because they were \
-             changed\nput them back as they were: what is wrong is the code, or the task would \
-             name them in its `files`",
+             changed\nput them back as they were, and mend the code. Tests that are meant to change have to \
+             be named: in a plan under the task's `files`, in a session by the task, its requirements or its \
+             design (\"change tests/test_x.py\")",
             paths(old)
         ),
     };

@@ -72,6 +72,22 @@ pub(super) fn sockets(pid: u32) -> BTreeSet<u64> {
         .collect()
 }
 
+/// The processes that a server over HTTP keeps descriptors of: those of its clients, whether they are
+/// connected at the moment or not.
+pub(super) fn known_clients(server: u32) -> BTreeSet<u32> {
+    let files = fs::read_dir(Path::new("/proc").join(server.to_string()).join("fdinfo"));
+    let files = files.into_iter().flatten().flatten();
+    let texts = files.filter_map(|file| fs::read_to_string(file.path()).ok());
+    texts
+        .filter_map(|text| {
+            let mut lines = text.lines();
+            let pid = lines.find_map(|line| line.strip_prefix("Pid:"))?;
+            // One that has ended is told as -1.
+            pid.trim().parse().ok()
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::{TcpListener, TcpStream};
@@ -94,6 +110,17 @@ mod tests {
         assert!(wires.lead_to(&ports, &client));
         assert!(!wires.lead_to(&ports, &server));
         assert!(!wires.lead_to(&BTreeSet::from([8081]), &client));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_process_is_found_by_the_descriptor_that_is_kept_of_it() {
+        use rustix::process::{Pid, PidfdFlags, getppid, pidfd_open};
+        let parent = getppid().unwrap();
+        let own = std::process::id();
+        let _kept = pidfd_open(parent, PidfdFlags::empty()).unwrap();
+        let parent = u32::try_from(Pid::as_raw(Some(parent))).unwrap();
+        assert!(known_clients(own).contains(&parent));
     }
 
     #[test]

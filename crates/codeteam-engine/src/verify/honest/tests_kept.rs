@@ -133,8 +133,9 @@ pub fn tests_kept(subject: &Subject<'_>) -> Found {
     }
     if let Some(last) = found.wrong.last_mut() {
         last.push_str(
-            "\nput the tests back as they were: what is wrong is the code, or the task would name \
-             them in its `files`",
+            "\nput the tests back as they were, and mend the code. Tests that are meant to change have to \
+             be named: in a plan under the task's `files`, in a session by the task, its requirements or its \
+             design (\"change tests/test_x.py\")",
         );
     }
     found.told = told;

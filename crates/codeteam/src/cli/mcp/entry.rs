@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use codeteam_engine::env::Env;
 use serde_json::Value;
 
+use super::opencode;
+
 /// The name it is registered by.
 pub(super) const NAME: &str = "codeteam";
 
@@ -19,6 +21,8 @@ pub(super) enum Client {
     Codex,
     /// Gemini CLI.
     Gemini,
+    /// opencode.
+    Opencode,
 }
 
 /// For whom it is registered.
@@ -55,6 +59,7 @@ impl Client {
             Self::Claude => "claude",
             Self::Codex => "codex",
             Self::Gemini => "gemini",
+            Self::Opencode => "opencode",
         }
     }
 
@@ -66,6 +71,13 @@ impl Client {
             (Self::Claude, Scope::Project) => top.join(".mcp.json"),
             (Self::Codex, Scope::Project) => top.join(".codex/config.toml"),
             (Self::Gemini, Scope::Project) => top.join(".gemini/settings.json"),
+            (Self::Opencode, Scope::Project) => top.join("opencode.json"),
+            (Self::Opencode, Scope::User) => {
+                let config = env.config_home.clone();
+                config
+                    .or(home.map(|home| home.join(".config")))?
+                    .join("opencode/opencode.json")
+            }
             (Self::Claude, Scope::User) => moved("CLAUDE_CONFIG_DIR")
                 .or(home.map(Path::to_owned))?
                 .join(".claude.json"),
@@ -92,6 +104,7 @@ impl Client {
         let (list, read) = match self {
             Self::Codex => ("mcp_servers", toml::from_str::<Value>(text).ok()),
             _ if text.trim().is_empty() => return Found::Nothing,
+            Self::Opencode => return opencode::find(text),
             _ => ("mcpServers", serde_json::from_str(text).ok()),
         };
         let Some(read) = read else {
@@ -103,13 +116,18 @@ impl Client {
         }
     }
 
+    /// Whether its file is changed here: it has no command that does it.
+    pub(super) fn is_edited(self, scope: Scope) -> bool {
+        self == Self::Opencode || (self, scope) == (Self::Codex, Scope::Project)
+    }
+
     /// Its own command that adds an entry.
     pub(super) fn add(self, scope: Scope, entry: &Entry) -> Vec<String> {
         let mut command = vec!["mcp", "add"];
         match self {
             Self::Claude => command.extend(["--scope", scope.word(), NAME, "--"]),
             Self::Codex => command.extend([NAME, "--"]),
-            Self::Gemini => command.extend(["--scope", scope.word(), NAME]),
+            Self::Gemini | Self::Opencode => command.extend(["--scope", scope.word(), NAME]),
         }
         command.push(&entry.command);
         command.extend(entry.args.iter().map(String::as_str));

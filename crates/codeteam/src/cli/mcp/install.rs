@@ -10,8 +10,8 @@ use codeteam_engine::process;
 use codeteam_engine::workers::probe;
 use serde::Serialize;
 
-use super::codex;
 use super::entry::{Client, Entry, Found, NAME, Scope, line};
+use super::{codex, opencode};
 
 use crate::cli::{Scene, init};
 use crate::exit::Exit;
@@ -162,7 +162,7 @@ impl<'a> Job<'a> {
         if self.is_as_wanted(&found) {
             return Ok(Change::None);
         }
-        if (client, scope) == (Client::Codex, Scope::Project) {
+        if client.is_edited(scope) {
             return self.edit();
         }
         let mut commands = Vec::new();
@@ -185,18 +185,22 @@ impl<'a> Job<'a> {
                 return Err(Problem::environment(what).caused_by(&error));
             }
         };
-        let after = match &self.wanted {
-            Some(entry) => codex::with(&before, entry),
-            None => codex::without(&before),
+        let after = match (&self.wanted, self.args.client) {
+            (Some(entry), Client::Opencode) => opencode::with(&before, entry),
+            (None, Client::Opencode) => opencode::without(&before),
+            (Some(entry), _) => codex::with(&before, entry),
+            (None, _) => codex::without(&before),
         };
         let after = after.ok_or_else(|| {
             let what = format!(
                 "`{}` is written in a way that cannot be changed here",
                 self.file.display()
             );
-            Problem::user(what).hint(format!(
-                "change its table `mcp_servers.{NAME}` in an editor"
-            ))
+            let place = match self.args.client {
+                Client::Opencode => "entry `mcp",
+                _ => "table `mcp_servers",
+            };
+            Problem::user(what).hint(format!("change its {place}.{NAME}` in an editor"))
         })?;
         Ok(Change::File { before, after })
     }

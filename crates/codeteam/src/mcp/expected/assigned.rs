@@ -9,9 +9,10 @@ use codeteam_core::submission::Change;
 use codeteam_engine::session::{Brief, brief, commits_since};
 use serde_json::{Value, json};
 
-use super::{View, design, requirements};
+use super::{View, design};
 use crate::mcp::answer::Answer;
 use crate::mcp::evidence::{self, Beside};
+use crate::mcp::tools::MAX_TEXT;
 
 impl View<'_> {
     /// What the session is to do now.
@@ -49,7 +50,8 @@ impl View<'_> {
         );
         let reviewing = told.claimed.as_ref().filter(|_| judges);
         let reviewing = reviewing.map(|change| claimed(change, &diff));
-        let requirements = requirements(told.requirements.as_deref(), &told.answers);
+        let requirements = told.known_requirements();
+        let overrule = self.overrule(&told);
         let answer = self
             .of_run(Answer::new("role_assignment", opening(&told, &feedback)))
             .with("assignment", json!(id.to_string()))
@@ -64,9 +66,10 @@ impl View<'_> {
             .with("failure_context", json!(failure))
             .with("design", json!(design))
             .with("feedback", json!(feedback))
+            .with("if_the_user_disagrees", json!(overrule))
             .with("reviewing", json!(reviewing))
             .with("evidence", evidence.clone())
-            .with("expected_output", expected(&told));
+            .with("expected_output", expected_output(&told));
         answer
             .part("Your role", &instructions)
             .list("Rules", told.rules.iter().map(String::as_str))
@@ -75,25 +78,43 @@ impl View<'_> {
             .part("What went wrong before", &failure)
             .part("Design", &design)
             .part("Feedback: deal with all of it", &feedback)
+            .part("If the user disagrees with the feedback", &overrule)
             .part(
-                "What was submitted",
+                "Reviewing: what was submitted",
                 &reviewing.as_ref().map(words).unwrap_or_default(),
             )
             .part(
-                "What codeteam found itself",
+                "Evidence: what codeteam found itself",
                 &evidence::words(&evidence, &feedback),
             )
             .list(READ, context.iter().map(String::as_str))
-            .list(SUBMIT, forms(&told).iter().map(String::as_str))
+            .list(SUBMIT, form_lines(&told).iter().map(String::as_str))
     }
 
     /// What is known beside an assignment. What cannot be found out is not told.
     fn beside(&self, frame: &Frame) -> Beside<'_> {
         Beside {
             edited: self.history.edited(),
+            claims: self.history.claims(&frame.path),
+            edited_config: &self.run.edited_config,
             commits: commits_since(self.engine, self.run).unwrap_or_default(),
             accepted: accepted(frame),
         }
+    }
+
+    /// What the user can do where checks are against what they want: only they know whether a change of
+    /// tests, or of what checks go by, was meant.
+    fn overrule(&self, told: &Assignment) -> String {
+        let is_back = told.kind == Kind::Implementer && told.checks.iter().any(|c| !c.passed);
+        if !is_back {
+            return String::new();
+        }
+        format!(
+            "If the user wants the change exactly as it was submitted, they can accept it in a terminal of \
+             their own: `{} approve {}`. Ask them only where the feedback is against what they asked for, \
+             such as a change of tests that they want; then call `get_status`. You cannot accept it.",
+            self.codeteam, self.run.id
+        )
     }
 
     /// Who the session is asked to be, and what to read. What cannot be told so is told as the role
@@ -107,10 +128,13 @@ impl View<'_> {
 }
 
 /// The heading of what to read.
-const READ: &str = "Read these first; they are named from the repository's top";
+const READ: &str = "Context: files to read first, named from the repository's top";
 
 /// The heading of the forms of an answer.
-pub(in crate::mcp) const SUBMIT: &str = "What to submit: one of these";
+pub(in crate::mcp) const SUBMIT: &str = "Expected output: one of these as the `submission`";
+
+/// As much of the user's own words as is told again with every assignment.
+const TASK_BYTES: usize = MAX_TEXT;
 
 /// What to do now, in a few sentences.
 fn opening(told: &Assignment, feedback: &str) -> String {
@@ -123,26 +147,31 @@ fn opening(told: &Assignment, feedback: &str) -> String {
     } = told;
     let how = match kind {
         Kind::Analyst => {
-            "If something must be known from the user, submit `questions`; do not answer them yourself."
+            "Change no files. If something must be known from the user, submit `questions`, and with them \
+             what you have understood (`context`) and which requirements are clear already (`partial_spec`): \
+             you have no second turn, and later roles get nothing else from you. Do not answer the questions \
+             yourself."
         }
         Kind::Designer | Kind::Planner | Kind::Scribe => "Change no files.",
         Kind::Implementer if !feedback.is_empty() => {
-            "What was submitted was sent back; the feedback says why. Change the files in this checkout, \
-             and commit nothing: codeteam takes the change from the checkout and runs the checks itself."
+            "What was submitted was sent back: deal with everything under `feedback`. Change the files in \
+             this checkout, and commit nothing: codeteam takes the change from the checkout and runs the \
+             checks itself."
         }
         Kind::Implementer => {
             "Change the files in this checkout, and commit nothing: codeteam takes the change from the \
              checkout and runs the checks itself."
         }
         Kind::Gatekeeper => {
-            "Judge by the evidence and by the files, not by what is claimed. Change no files: what is \
+            "Judge by the `evidence` and by the files, not by what is claimed. Change no files: what is \
              edited now is not part of what is judged."
         }
     };
     format!(
-        "You are now `{role}`, {}, in iteration {round}. Do what this role is for and nothing else. \
-         {how} When you are done, call `submit` with `role`: `{role}`, `assignment`: `{id}` and your \
-         `submission`.",
+        "You are now `{role}`, {}, in iteration {round}. Read what this answer says and the files under \
+         `context`, then do what this role is for and nothing else. {how} When you are done, call `submit` \
+         with `role`: `{role}`, `assignment`: `{id}` and a `submission` in one of the forms under \
+         `expected_output`.",
         kind.with_article()
     )
 }
@@ -150,9 +179,10 @@ fn opening(told: &Assignment, feedback: &str) -> String {
 /// What is to be accomplished: the goal, and the task of the plan if it is one of several.
 fn task(told: &Assignment) -> String {
     match &told.task {
-        None => told.goal.clone(),
+        None => shortened(&told.goal),
         Some(task) => {
-            let mut text = format!("{}\n\nNow: {} {}", told.goal, task.id, task.headline());
+            let goal = shortened(&told.goal);
+            let mut text = format!("{goal}\n\nNow: {} {}", task.id, task.headline());
             if task.description != task.headline() {
                 text.push('\n');
                 text.push_str(&task.description);
@@ -163,6 +193,15 @@ fn task(told: &Assignment) -> String {
             }
             text
         }
+    }
+}
+
+/// A text that is no longer than what a session may say: a task can come from elsewhere.
+fn shortened(text: &str) -> String {
+    let end = text.floor_char_boundary(TASK_BYTES.min(text.len()));
+    match text.get(..end) {
+        Some(start) if end < text.len() => format!("{start} …"),
+        _ => text.to_owned(),
     }
 }
 
@@ -248,32 +287,35 @@ fn short(id: &str) -> &str {
 }
 
 /// The forms an answer may have, each as an example.
-pub(in crate::mcp) fn forms(told: &Assignment) -> Vec<String> {
+fn forms(told: &Assignment) -> Vec<Value> {
     let mut forms = examples(told);
     if told.schema["properties"]["blocked"].is_object() {
         forms.push(json!({ "blocked": "only if you cannot go on: why" }));
     }
-    forms.iter().map(Value::to_string).collect()
+    forms
+}
+
+/// The same, a line each.
+pub(in crate::mcp) fn form_lines(told: &Assignment) -> Vec<String> {
+    forms(told).iter().map(Value::to_string).collect()
+}
+
+/// The same as a field.
+pub(in crate::mcp) fn expected_output(told: &Assignment) -> Value {
+    json!({ "one_of": forms(told) })
 }
 
 /// An example of each way to answer; a yes and a no are two.
 fn examples(told: &Assignment) -> Vec<Value> {
     let knows = |key: &str| told.schema["properties"][key].is_object();
     let other = match told.kind {
-        Kind::Analyst if knows("questions") => Some(json!({ "questions": ["…"] })),
+        Kind::Analyst if knows("questions") => Some(json!({
+            "questions": ["…"], "context": "what you understood", "partial_spec": "1. …",
+        })),
         Kind::Gatekeeper if knows("approved") => {
             Some(json!({ "approved": true, "reason": "…", "issues": [] }))
         }
         _ => None,
     };
     other.into_iter().chain([told.example.clone()]).collect()
-}
-
-/// The schema of the answer, with examples.
-fn expected(told: &Assignment) -> Value {
-    let mut schema = told.schema.clone();
-    if let Value::Object(fields) = &mut schema {
-        fields.insert("examples".to_owned(), json!(examples(told)));
-    }
-    schema
 }

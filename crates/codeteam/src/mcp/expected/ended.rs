@@ -12,7 +12,7 @@ use codeteam_engine::git::reference;
 use codeteam_engine::{artifacts, tell};
 use serde_json::json;
 
-use super::{View, design, last_rejection, requirements};
+use super::{View, design, last_rejection};
 use crate::mcp::answer::Answer;
 
 impl View<'_> {
@@ -48,8 +48,8 @@ impl View<'_> {
     }
 
     fn aborted(&self, why: &str) -> Answer {
-        let text =
-            "The task was ended. The checkout is as it was left; what was submitted is kept.";
+        let text = "The task was ended. Tell the user; nothing more is expected of you. The checkout is as \
+                    it was left, and what was submitted is kept.";
         self.of_run(Answer::new("aborted", text))
             .with("reason", json!(why))
             .with("run_path", json!(self.path()))
@@ -62,10 +62,8 @@ impl View<'_> {
         let files = files
             .map(|change| change.files.as_slice())
             .unwrap_or_default();
-        let outputs = root.map(|f| &f.outputs);
-        let requirements = outputs
-            .map(|outputs| requirements(outputs.requirements.as_deref(), &outputs.answers))
-            .unwrap_or_default();
+        let requirements = root.map(|f| f.outputs.known_requirements());
+        let requirements = requirements.unwrap_or_default();
         let whole = root.and_then(|f| f.outputs.whole_design());
         let whole = whole.as_ref().map(design).unwrap_or_default();
         let gates = root
@@ -97,6 +95,13 @@ impl View<'_> {
         if results.all(|result| result.class == Class::Honesty) {
             text.push_str(
                 " Tell them too that no check of the project was run, because none is configured.",
+            );
+        }
+        if !self.run.edited_config.is_empty() {
+            let _ = write!(
+                text,
+                " Tell them this, too: {}",
+                tell::edited_config(&self.run.edited_config)
             );
         }
         let edited = self.history.edited();

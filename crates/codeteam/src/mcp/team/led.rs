@@ -17,7 +17,7 @@ use super::{lock, trouble};
 use crate::mcp::answer::Answer;
 use crate::mcp::expected::{self, View};
 use crate::mcp::history::{self, History};
-use crate::mcp::status::{opening, status};
+use crate::mcp::status::status;
 use crate::mcp::tools;
 use crate::problem::Problem;
 
@@ -30,8 +30,8 @@ pub(in crate::mcp) struct Led {
     /// What was expected at an event, and the whole status with it: neither changes until there is
     /// another event.
     shown: Mutex<Option<Shown>>,
-    /// What is to be said with the next outcome.
-    note: Mutex<String>,
+    /// What the user should hear with the next outcome.
+    notes: Mutex<Vec<String>>,
 }
 
 #[derive(Clone)]
@@ -49,7 +49,7 @@ impl Led {
             call: call.to_owned(),
             history: Mutex::default(),
             shown: Mutex::default(),
-            note: Mutex::default(),
+            notes: Mutex::default(),
         }
     }
 
@@ -88,9 +88,9 @@ impl Led {
         self.session.abort(by, reason)
     }
 
-    /// Has something said with the next outcome.
-    pub(super) fn note(&self, note: String) {
-        *lock(&self.note) = note;
+    /// Has the user told something with the next outcome.
+    pub(super) fn note(&self, notes: Vec<String>) {
+        *lock(&self.notes) = notes;
     }
 
     /// The role that an attempt is for.
@@ -110,7 +110,7 @@ impl Led {
     }
 
     /// Where the task stands.
-    pub(super) fn status(&self) -> Answer {
+    pub(in crate::mcp) fn status(&self) -> Answer {
         match self.shown() {
             Ok(shown) => shown.status,
             Err(error) => trouble(error),
@@ -163,9 +163,9 @@ impl Led {
             return self.refusal(&why);
         }
         if let Some(error) = self.failure() {
-            let expected = "codeteam cannot go on with the task; what was handed in before is kept. \
-                            Tell the user, and call `get_status` when it is mended.";
-            return Answer::refused(&Problem::from(error).lines(), expected)
+            let do_next = "codeteam cannot go on with the task; what was handed in before is kept. Tell the \
+                           user what `errors` says, and call `get_status` when it is mended.";
+            return Answer::refused(&Problem::from(error).lines(), do_next)
                 .with("run", json!(self.state().run.id));
         }
         let run = self.state().run;
@@ -178,10 +178,8 @@ impl Led {
                 Err(error) => trouble(error),
             };
         }
-        let note = std::mem::take(&mut *lock(&self.note));
-        self.expected()
-            .with("summary", json!(note))
-            .part("Note", &note)
+        let notes = std::mem::take(&mut *lock(&self.notes));
+        self.expected().telling(&notes)
     }
 
     /// Why the last thing that was handed in was not taken.
@@ -196,14 +194,14 @@ impl Led {
     pub(super) fn mend(&self, id: &AttemptId, errors: &[String]) -> Answer {
         let role = self.role(id);
         let run = self.state().run;
-        let forms = assignment(&run, id).map(|told| expected::forms(&told));
+        let forms = assignment(&run, id).map(|told| expected::form_lines(&told));
         let forms = forms.unwrap_or_default();
-        let expected = format!(
-            "It is still the turn of `{role}`: mend this, and `submit` again with `assignment`: `{id}` \
-             and a `submission` like one of these: {}",
+        let do_next = format!(
+            "It is still the turn of `{role}`: mend what `errors` says, and `submit` again with \
+             `assignment`: `{id}` and a `submission` like one of these: {}",
             forms.join(" or ")
         );
-        Answer::refused(errors, &expected)
+        Answer::refused(errors, &do_next)
             .with("run", json!(run.id))
             .with("assignment", json!(id.to_string()))
             .with("role", json!(role))
@@ -212,7 +210,7 @@ impl Led {
     /// Says what is expected instead of what was done.
     pub(super) fn refusal(&self, why: &str) -> Answer {
         let expected = self.expected();
-        let mut answer = Answer::refused(&[why.to_owned()], opening(&expected));
+        let mut answer = Answer::refused(&[why.to_owned()], expected.do_next());
         let field = |name: &str| expected.fields().get(name).cloned().unwrap_or_default();
         for name in ["run", "assignment", "role", "questions"] {
             answer = answer.with(name, field(name));
@@ -220,12 +218,17 @@ impl Led {
         let questions = field("questions");
         let questions = questions.as_array().into_iter().flatten();
         answer = answer.list("Questions", questions.filter_map(Value::as_str));
-        let forms = match session::turn(&self.state().run) {
-            Turn::Work(id) => assignment(&self.state().run, &id).map(|told| expected::forms(&told)),
+        let told = match session::turn(&self.state().run) {
+            Turn::Work(id) => assignment(&self.state().run, &id),
             _ => None,
         };
-        let forms = forms.filter(|_| !field("assignment").is_null());
-        answer.list(expected::SUBMIT, forms.iter().flatten().map(String::as_str))
+        let Some(told) = told.filter(|_| !field("assignment").is_null()) else {
+            return answer;
+        };
+        let forms = expected::form_lines(&told);
+        answer
+            .with("expected_output", expected::expected_output(&told))
+            .list(expected::SUBMIT, forms.iter().map(String::as_str))
     }
 
     pub(super) fn history(&self, args: &tools::History) -> Answer {
@@ -239,8 +242,9 @@ pub(in crate::mcp) struct Seen {
     history: History,
     /// Who leads it; nobody knows, if workers do.
     holder: String,
-    /// Whether this same server leads it, for another of its clients.
-    here: bool,
+    /// If this same server leads it for another of its clients: after how long a silence that one is
+    /// taken to be gone.
+    patience: Option<Duration>,
     call: String,
 }
 
@@ -257,14 +261,17 @@ impl Seen {
             engine: Arc::clone(engine),
             history,
             holder,
-            here: false,
+            patience: None,
             call: call.to_owned(),
         })
     }
 
     /// One that is led by this server.
-    pub(super) fn by_this_server(self) -> Self {
-        Self { here: true, ..self }
+    pub(super) fn by_this_server(self, patience: Duration) -> Self {
+        Self {
+            patience: Some(patience),
+            ..self
+        }
     }
 
     pub(super) fn engine(&self) -> Arc<Engine> {
@@ -315,18 +322,23 @@ impl Seen {
                     self.call
                 ),
             )
-        } else if self.here {
+        } else if let Some(patience) = self.patience {
             (
                 format!("the task of this checkout is led by {}", self.holder),
-                "Go on there; or have the user end that session, and call `get_status` then. A server \
-                 leads one task at a time: another one besides needs a server of its own."
-                    .to_owned(),
+                format!(
+                    "Tell the user, and do nothing with the task here. You can go on with it, and \
+                     `get_status` says so, as soon as that client ends its session or its program ends; \
+                     one that stays silent is taken to be gone after {} minutes. A server leads one task \
+                     at a time: another one besides needs a server of its own.",
+                    patience.as_secs().div_ceil(60)
+                ),
             )
         } else {
             (
                 format!("the task of this checkout is led by {}", self.holder),
-                "Go on there; or have the user end that session, and call `get_status` then. Another \
-                 task besides is started with `another: true`, if the user says so."
+                "Tell the user, and do nothing with the task here. When they have ended that session, call \
+                 `get_status` and go on with it. Another task besides is started with `another: true`, if \
+                 the user says so."
                     .to_owned(),
             )
         };
@@ -366,7 +378,7 @@ fn told(engine: &Engine, run: &RunId, args: &tools::History) -> Answer {
     }
     let (entries, left_out) = history.told(args.role.as_deref(), args.iteration);
     let mut text = match entries.len() {
-        0 => "There is no such entry.".to_owned(),
+        0 => history.none_found(),
         1 => "1 entry.".to_owned(),
         many => format!("{many} entries, the oldest first."),
     };

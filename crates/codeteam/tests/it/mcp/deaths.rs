@@ -51,7 +51,7 @@ fn a_new_session_is_told_of_a_task_whose_end_the_old_one_may_not_have_heard() {
     for _ in 0..2 {
         let status = new.call("get_status", json!({}));
         assert_eq!(status["state"], "not_started");
-        let expected = status["expected"].as_str().unwrap();
+        let expected = status["do_next"].as_str().unwrap();
         assert!(
             expected.contains("\"Add a reset\", has ended: completed; `"),
             "{expected}"

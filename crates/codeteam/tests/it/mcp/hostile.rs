@@ -55,11 +55,6 @@ fn lines_that_are_no_messages_are_answered_with_errors() {
         ("tools/call", json!({"name": "rm", "arguments": {}}), -32602),
         (
             "tools/call",
-            json!({"name": "submit", "arguments": {"submission": 3}}),
-            -32602,
-        ),
-        (
-            "tools/call",
             json!({"name": "start_task", "arguments": [1]}),
             -32602,
         ),
@@ -69,6 +64,14 @@ fn lines_that_are_no_messages_are_answered_with_errors() {
         let answer = raw.ask(method, params);
         assert_eq!(answer["error"]["code"], code, "{method}: {answer}");
     }
+    // What a model can mend is told to it as an answer of the tool.
+    let wrong = raw.call("submit", json!({"submission": 3}));
+    assert_eq!(wrong["type"], "refused", "{wrong}");
+    let why = wrong["errors"][0].as_str().unwrap();
+    assert!(
+        why.contains("at `submission`: it must be an object"),
+        "{why}"
+    );
     still_serves(&mut raw);
     raw.bytes(b"{\"jsonrpc\":\"2.0\",\"id\":99,\"method\":\"tools/call\",\"para");
     let mut stderr = raw.child.stderr.take().unwrap();
@@ -124,7 +127,10 @@ fn huge_arguments_are_refused_without_being_kept() {
     let long = "y".repeat(3 << 20);
     let refused = raw.call("submit", json!({"submission": {"nonsense": long}}));
     assert_eq!(refused["type"], "refused");
+    assert!(refused.to_string().contains("3145728 bytes"), "{refused}");
     assert!(refused.to_string().len() < 10_000);
+    let refused = raw.call("start_task", json!({"task": long, "another": true}));
+    assert!(refused.to_string().contains("3145728 bytes"), "{refused}");
     still_serves(&mut raw);
 }
 

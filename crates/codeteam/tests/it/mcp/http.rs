@@ -176,21 +176,127 @@ fn a_command_from_inside_of_a_client_decides_nothing() {
     let session = served.session("one");
     let run = session.call("start_task", json!({"task": "Add a reset"}))["run"].clone();
     let run = run.as_str().unwrap();
-    // The test is a client for as long as it is connected; then it is anybody.
-    let wire = TcpStream::connect(&served.address).unwrap();
+    // The test is a client, whether it is connected at the moment or not.
     let inside = project.run(&["approve", run]).expect(2);
     assert!(
         inside.stderr.contains("inside `one 1`"),
         "{}",
         inside.stderr
     );
-    drop(wire);
-    let outside = project.run(&["approve", run]).expect(2);
+    // Somebody else who is connected is one, too.
+    let project = self::project();
+    let served = Served::new(&project);
+    let _wire = TcpStream::connect(&served.address).unwrap();
+    let mut raw = Raw::new(&project);
+    let run = raw.call("start_task", json!({"task": "Add a reset"}))["run"].clone();
+    let inside = project.run(&["approve", run.as_str().unwrap()]).expect(2);
     assert!(
-        outside.stderr.contains("waits for no decision"),
+        inside.stderr.contains("called from inside"),
         "{}",
-        outside.stderr
+        inside.stderr
     );
+}
+
+/// A call of a client of a revision without sessions, by a program of its own.
+fn call_without_a_session(served: &Served, name: &str, tool: &str, arguments: Value) -> Value {
+    let message = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {
+            "name": tool, "arguments": arguments,
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": { "name": name, "version": "1" },
+                "io.modelcontextprotocol/clientCapabilities": {},
+            },
+        },
+    });
+    let headers = format!(
+        "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n"
+    );
+    let (status, said) = served.ask("POST", &served.token, &headers, &message.to_string());
+    assert_eq!(status, 200, "{said}");
+    let body = said.split_once("\r\n\r\n").unwrap().1;
+    let data = body.lines().filter_map(|line| line.strip_prefix("data:"));
+    let last = data.filter(|data| !data.trim().is_empty()).next_back();
+    let text = last.unwrap_or_else(|| body.lines().find(|line| line.starts_with('{')).unwrap());
+    let message: Value = serde_json::from_str(text).unwrap();
+    message["result"]["structuredContent"].clone()
+}
+
+#[test]
+fn a_client_without_a_session_does_not_approve_its_own_work() {
+    let project = project();
+    let served = Served::new(&project);
+    let call = |tool, arguments| call_without_a_session(&served, "one", tool, arguments);
+    let run = call("start_task", json!({"task": "Add a reset"}))["run"].clone();
+    call("submit", json!({"submission": requirements()}));
+    call("submit", json!({"submission": design()}));
+    project.write("reset.txt", "broken\n");
+    let change = json!({"summary": "x", "files_changed": ["reset.txt"], "proof": "x"});
+    let back = call("submit", json!({ "submission": change }));
+    assert_eq!(back["iteration"], 2, "{back}");
+    // It is not connected now, and is known all the same.
+    let inside = project.run(&["approve", run.as_str().unwrap()]).expect(2);
+    assert!(
+        inside.stderr.contains("inside `one 1`"),
+        "{}",
+        inside.stderr
+    );
+    assert_eq!(call("get_status", json!({}))["current_role"], "coder");
+}
+
+#[test]
+fn clients_of_one_name_are_not_one_client_and_one_that_has_ended_is_gone() {
+    let project = project();
+    let served = Served::new(&project);
+    // Another program of the same name, which leads and leaves.
+    let message = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {
+            "name": "start_task", "arguments": {"task": "Add a reset"},
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": { "name": "mcp", "version": "1" },
+                "io.modelcontextprotocol/clientCapabilities": {},
+            },
+        },
+    });
+    let script = r#"
+import http.client, sys
+address, token, body = sys.argv[1:4]
+connection = http.client.HTTPConnection(address)
+connection.request("POST", "/mcp", body, {
+    "Authorization": "Bearer " + token, "Content-Type": "application/json",
+    "Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2026-07-28",
+    "Mcp-Method": "tools/call", "Mcp-Name": "start_task",
+})
+print(connection.getresponse().read().decode(), flush=True)
+connection.close()
+sys.stdin.read()
+"#;
+    let mut other = Project::program(std::path::Path::new("python3"))
+        .args(["-c", script, &served.address, &served.token])
+        .arg(message.to_string())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut answer = String::new();
+    let mut output = BufReader::new(other.stdout.take().unwrap());
+    while !answer.contains("role_assignment") {
+        assert_ne!(output.read_line(&mut answer).unwrap(), 0, "{answer}");
+    }
+    let call = |tool, arguments| call_without_a_session(&served, "mcp", tool, arguments);
+    let refused = call("submit", json!({"submission": requirements()}));
+    assert_eq!(refused["type"], "refused", "{refused}");
+    let next = refused["do_next"].as_str().unwrap();
+    assert!(next.contains("its program ends"), "{next}");
+    assert!(next.contains("after 30 minutes"), "{next}");
+    // It ends without a word.
+    other.kill().unwrap();
+    other.wait().unwrap();
+    let next = call("submit", json!({"submission": requirements()}));
+    assert_eq!(next["role"], "architect", "{next}");
 }
 
 #[test]

@@ -110,3 +110,20 @@ fn what_a_client_says_is_passed_on_without_colours() {
     assert!(stderr.contains("no such folder\n    at all"), "{stderr:?}");
     assert!(!stderr.contains('\u{1b}'), "{stderr:?}");
 }
+
+#[test]
+fn opencode_has_it_in_its_own_file() {
+    let project = Project::new();
+    project.write("opencode.json", "{\n  \"theme\": \"x\"\n}\n");
+    let args = ["opencode", "--scope", "project", "--yes", "--json"];
+    let report = project.json(&[&["mcp", "install"], &args[..]].concat());
+    assert_eq!(report["registered"], true, "{report}");
+    let file: Value = serde_json::from_str(&project.read("opencode.json")).unwrap();
+    assert_eq!(file["mcp"]["codeteam"]["command"][1], "mcp");
+    assert_eq!(file["theme"], "x");
+    let again = project.json(&[&["mcp", "install"], &args[..]].concat());
+    assert_eq!(again["done"], false, "{again}");
+    let gone = project.json(&[&["mcp", "uninstall"], &args[..]].concat());
+    assert_eq!(gone["registered"], false, "{gone}");
+    assert_eq!(project.read("opencode.json"), "{\n  \"theme\": \"x\"\n}\n");
+}

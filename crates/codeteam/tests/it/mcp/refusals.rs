@@ -11,7 +11,7 @@ fn refused(called: &Called, why: &str) {
     assert_eq!(called.kind(), "refused");
     let errors = called.value["errors"].to_string();
     assert!(errors.contains(why), "{errors}");
-    let expected = called.value["expected"].as_str().unwrap();
+    let expected = called.value["do_next"].as_str().unwrap();
     assert!(
         !expected.is_empty() && called.text.contains(expected),
         "{called:?}"

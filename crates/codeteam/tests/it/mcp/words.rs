@@ -18,11 +18,15 @@ fn a_project_without_checks_is_told_so_from_the_beginning_to_the_end() {
     let client = Client::new(&project);
     let first = client.start();
     assert!(
-        first.text.contains("no checks are configured"),
+        first.text.contains("No checks are configured"),
         "{}",
         first.text
     );
     assert!(first.text.contains("codeteam init"), "{}", first.text);
+    let notes = first.value["tell_user"].to_string();
+    assert!(notes.contains("No checks are configured"), "{notes}");
+    let told = "First tell the user what stands under `tell_user`.";
+    assert!(first.value["do_next"].as_str().unwrap().starts_with(told));
     let files = first.value["context"].to_string();
     assert!(!files.contains("schema"), "for editors only: {files}");
     client.submit(requirements());
@@ -57,7 +61,7 @@ fn with_checks_nothing_of_that_is_said_and_what_was_not_committed_is() {
     let client = Client::new(&project);
     let first = client.start();
     assert!(!first.text.contains("no checks"), "{}", first.text);
-    let told = "what was not committed in the checkout becomes the first commit";
+    let told = "What was not committed in the checkout becomes the first commit";
     assert!(first.text.contains(told), "{}", first.text);
     client.submit(requirements());
     client.submit(design());
@@ -116,7 +120,7 @@ fn every_way_to_answer_is_shown_and_shown_again_with_a_refusal() {
     let client = Client::new(&project);
     let first = client.start();
     for form in [
-        "{\"questions\":[\"…\"]}",
+        "{\"questions\":[\"…\"],\"context\":",
         "{\"confirmed_requirements\":\"…\"}",
         "{\"blocked\":",
     ] {
@@ -224,6 +228,174 @@ fn a_configuration_that_was_edited_is_told_when_a_task_begins() {
         "{}",
         second.text
     );
+    // And to everybody who goes by what these checks say.
+    client.submit(requirements());
+    client.submit(design());
+    project.write("reset.txt", "broken\n");
+    let qa = client.submit(change());
+    for judge in [&qa, &client.submit(approval())] {
+        let edited = &judge.value["evidence"]["configuration_not_as_committed"];
+        assert_eq!(edited, &json!([".codeteam/config.yml"]), "{judge:?}");
+        let told = "not as it is committed; look at";
+        assert!(judge.text.contains(told), "{}", judge.text);
+    }
+    let done = client.submit(approval());
+    assert_eq!(done.kind(), "task_complete", "{done:?}");
+    let next = done.value["do_next"].as_str().unwrap();
+    assert!(next.contains(told), "{next}");
+    let summary = format!("{}/summary.md", done.value["run_path"].as_str().unwrap());
+    assert!(project.read(&summary).contains(told));
+    for command in ["log", "show", "report"] {
+        let said = project.run(&[command]).expect(0);
+        let said = said.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(told), "{command}: {said}");
+    }
+}
+
+#[test]
+fn a_configuration_that_was_never_committed_is_told_too() {
+    let project = Project::new();
+    project.config("verification:\n  commands:\n    - { name: tests, command: 'true' }\n");
+    let client = Client::new(&project);
+    let told = "configuration is not as it is committed (.codeteam/config.yml)";
+    let first = client.start();
+    assert!(first.text.contains(told), "{}", first.text);
+}
+
+#[test]
+fn what_was_clear_before_the_analyst_asked_reaches_every_later_role() {
+    let project = project();
+    let client = Client::new(&project);
+    client.start();
+    let both = json!({"questions": ["By mail?"], "confirmed_requirements": "1. By mail"});
+    let refused = client.submit(both);
+    assert!(refused.is_error, "{refused:?}");
+    assert!(
+        refused.text.contains("one or the other"),
+        "{}",
+        refused.text
+    );
+    let paused = client.submit(json!({
+        "questions": ["By mail? (yes is my choice)"], "context": "There is a mailer.",
+        "partial_spec": "1. It expires after 24 hours",
+    }));
+    assert_eq!(paused.value["partial_spec"], "1. It expires after 24 hours");
+    let told = "Clear before the user was asked:\n1. It expires after 24 hours\n\nAnswered by the \
+        user:\n2. Asked: By mail? (yes is my choice)\n   The user said: yes\n\nWhat the analyst \
+        understood of it:\nThere is a mailer.";
+    let architect = client.call("resume", json!({"input": "yes"}));
+    let coder = client.submit(design());
+    project.write("reset.txt", "works\n");
+    let qa = client.submit(change());
+    let reviewer = client.submit(approval());
+    for (role, assigned) in [
+        ("architect", &architect),
+        ("coder", &coder),
+        ("qa", &qa),
+        ("reviewer", &reviewer),
+    ] {
+        assert_eq!(assigned.role(), role);
+        assert_eq!(assigned.value["requirements"], told, "{role}");
+        assert!(assigned.text.contains(told), "{}", assigned.text);
+    }
+    // Who asked, who answered and through whom, can be looked up by role and by kind of role.
+    let answered = client.call("get_history", json!({"role": "user"}));
+    let entry = &answered.value["submissions"][0];
+    assert_eq!(entry["through"], "tester 1.2", "{entry}");
+    for name in ["ba", "BA", "analyst"] {
+        let asked = client.call("get_history", json!({"role": name}));
+        let entry = &asked.value["submissions"][0];
+        assert_eq!(
+            entry["partial_spec"], "1. It expires after 24 hours",
+            "{name}"
+        );
+    }
+    let none = client.call("get_history", json!({"role": "cook"}));
+    assert!(
+        none.text
+            .contains("entries of: `ba` (analyst), `user` (person)"),
+        "{}",
+        none.text
+    );
+}
+
+#[test]
+fn a_coder_may_name_the_files_of_its_own_round_only() {
+    let project = project();
+    let client = Client::new(&project);
+    client.start();
+    client.submit(requirements());
+    client.submit(design());
+    project.write("reset.txt", "works\n");
+    client.submit(change());
+    client.submit(rejection("No test"));
+    project.write("more.txt", "more\n");
+    let qa = client.submit(json!({
+        "summary": "More.", "files_changed": ["more.txt"], "proof": "$ grep works",
+    }));
+    assert_eq!(qa.role(), "qa");
+    let evidence = &qa.value["evidence"];
+    assert_eq!(evidence["changed_not_claimed"], json!([]), "{evidence}");
+    assert_eq!(evidence["claimed_not_changed"], json!([]), "{evidence}");
+}
+
+#[test]
+fn a_role_may_be_named_by_its_kind_and_in_any_case() {
+    let project = project();
+    let client = Client::new(&project);
+    client.start();
+    let named = |role: &str, submission| {
+        client.call("submit", json!({"role": role, "submission": submission}))
+    };
+    assert_eq!(named("analyst", requirements()).role(), "architect");
+    assert_eq!(named("ARCHITECT", design()).role(), "coder");
+    assert!(named("designer", design()).is_error);
+}
+
+#[test]
+fn a_wanted_change_of_a_test_has_a_way_through() {
+    let test = "tests/test_reset.sh";
+    let asks = |client: &Client, design: &str| {
+        client.start();
+        client.submit(requirements());
+        let coder = client.submit(json!({"design": design, "patterns": []}));
+        assert_eq!(coder.role(), "coder");
+    };
+    let project = gated("sh tests/test_reset.sh");
+    project.write(test, "grep -q dash reset.txt\n");
+    project.write("reset.txt", "dash\n");
+    project.commit("tests");
+    let edit = || {
+        project.write(test, "grep -q underscore reset.txt\n");
+        project.write("reset.txt", "underscore\n");
+    };
+    let changed = json!({
+        "summary": "Underscores.", "files_changed": ["reset.txt", test], "proof": "$ sh tests",
+    });
+    let client = Client::new(&project);
+    // Nobody has said that the test is to change: it is sent back, with the way out.
+    asks(&client, "Join with underscores.");
+    edit();
+    let back = client.submit(changed.clone());
+    assert_eq!(back.role(), "coder", "{back:?}");
+    let way = back.value["if_the_user_disagrees"].as_str().unwrap();
+    assert!(way.contains("codeteam approve"), "{way}");
+    assert!(back.text.contains(way), "{}", back.text);
+    let feedback = back.value["feedback"].as_str().unwrap();
+    assert!(feedback.contains("have to be named"), "{feedback}");
+    client.call("abort", json!({}));
+    project.git(&["checkout", "--quiet", "--", "."]);
+    // The design says so.
+    asks(
+        &client,
+        "Join with underscores.\nChange tests/test_reset.sh: it expects underscores.",
+    );
+    edit();
+    let qa = client.submit(changed);
+    assert_eq!(qa.role(), "qa", "{qa:?}");
+    let told =
+        "tests/test_reset.sh: changed, because the task, its requirements or its design say so";
+    assert!(qa.text.contains(told), "{}", qa.text);
 }
 
 #[test]
@@ -245,12 +417,12 @@ fn rejections_are_counted_since_the_last_design_and_that_is_said() {
     };
     let offer = reject(3);
     assert_eq!(offer.kind(), "task_rebound_offer", "{offer:?}");
-    let told = "rejected 3 times. Ask";
+    let told = "rejected 3 times. Tell the user why and ask them: Should the architect look";
     assert!(offer.text.contains(told), "{}", offer.text);
     client.call("resume", json!({"input": "yes"}));
     client.submit(design());
     let offer = reject(3);
-    let told = "rejected 3 times since the last design, 6 times in all. Ask";
+    let told = "rejected 3 times since the last design, 6 times in all. Tell";
     assert!(offer.text.contains(told), "{}", offer.text);
     client.call("resume", json!({"input": "no"}));
     let stuck = reject(2);
@@ -273,7 +445,11 @@ fn what_is_not_known_is_not_told_as_understood() {
     assert!(blank.text.contains(told), "{}", blank.text);
     let paused = client.submit(json!({"questions": ["By mail?"]}));
     assert_eq!(paused.kind(), "task_paused", "{paused:?}");
-    assert!(!paused.text.contains("Understood"), "{}", paused.text);
+    assert!(
+        !paused.text.contains("understood so far"),
+        "{}",
+        paused.text
+    );
     assert_eq!(paused.value["context"], "");
 }
 

@@ -1,0 +1,108 @@
+//! opencode's file, which it has no command for that could be called without a person: one entry is put
+//! in or taken out. The rest says what it said before; a file with remarks is left alone.
+
+use serde_json::{Map, Value, json};
+
+use super::entry::{Entry, Found, NAME};
+
+const LIST: &str = "mcp";
+
+/// The text with the entry in place of one that may be there; `None` if it cannot be read here.
+pub(super) fn with(text: &str, entry: &Entry) -> Option<String> {
+    let mut all = parse(text)?;
+    if all.is_empty() {
+        all.insert(
+            "$schema".to_owned(),
+            json!("https://opencode.ai/config.json"),
+        );
+    }
+    let list = all.entry(LIST).or_insert_with(|| json!({}));
+    let mut command = vec![entry.command.clone()];
+    command.extend(entry.args.iter().cloned());
+    let told = json!({ "type": "local", "command": command, "enabled": true });
+    list.as_object_mut()?.insert(NAME.to_owned(), told);
+    written(&all)
+}
+
+/// The text without the entry; nothing if there was nothing else.
+pub(super) fn without(text: &str) -> Option<String> {
+    let mut all = parse(text)?;
+    let list = all.get_mut(LIST).and_then(Value::as_object_mut);
+    let Some(list) = list.filter(|list| list.contains_key(NAME)) else {
+        return Some(text.to_owned());
+    };
+    list.shift_remove(NAME);
+    if list.is_empty() {
+        all.shift_remove(LIST);
+    }
+    if all.keys().all(|key| key == "$schema") {
+        return Some(String::new());
+    }
+    written(&all)
+}
+
+/// What a text has under codeteam's name.
+pub(super) fn find(text: &str) -> Found {
+    let Some(all) = parse(text) else {
+        return Found::Unknown;
+    };
+    let Some(entry) = all.get(LIST).and_then(|list| list.get(NAME)) else {
+        return Found::Nothing;
+    };
+    let words = entry.get("command").and_then(Value::as_array);
+    let words = words.into_iter().flatten().map(|word| word.as_str());
+    let words: Option<Vec<String>> = words.map(|word| word.map(str::to_owned)).collect();
+    let mut words = words.unwrap_or_default().into_iter();
+    Found::Entry(words.next().map(|command| Entry {
+        command,
+        args: words.collect(),
+    }))
+}
+
+fn parse(text: &str) -> Option<Map<String, Value>> {
+    if text.trim().is_empty() {
+        return Some(Map::new());
+    }
+    serde_json::from_str(text).ok()
+}
+
+fn written(all: &Map<String, Value>) -> Option<String> {
+    let text = serde_json::to_string_pretty(all).ok()?;
+    Some(format!("{text}\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_put_in_and_taken_out_again() {
+        let entry = Entry {
+            command: "codeteam".to_owned(),
+            args: vec!["mcp".to_owned()],
+        };
+        let new = with("", &entry).unwrap();
+        expect_test::expect![[r#"
+            {
+              "$schema": "https://opencode.ai/config.json",
+              "mcp": {
+                "codeteam": {
+                  "type": "local",
+                  "command": [
+                    "codeteam",
+                    "mcp"
+                  ],
+                  "enabled": true
+                }
+              }
+            }
+        "#]]
+        .assert_eq(&new);
+        assert_eq!(with(&new, &entry).unwrap(), new);
+        assert_eq!(without(&new).unwrap(), "");
+        let before = "{\n  \"theme\": \"x\",\n  \"mcp\": {\n    \"other\": {}\n  }\n}\n";
+        let both = with(before, &entry).unwrap();
+        assert_eq!(without(&both).unwrap(), before);
+        assert_eq!(with("{ // mine\n}", &entry), None);
+    }
+}
