@@ -12,6 +12,9 @@ use serde_json::{Value, json};
 /// What is said where nothing of the project's own was run.
 pub(super) const NO_CHECKS: &str = "no check of the project was run, because none is configured: nobody but a role has run its tests";
 
+/// What stands in place of what the feedback says.
+const SEE_FEEDBACK: &str = "see the feedback";
+
 /// As much of what one check says is passed on; the rest is in the report.
 const MAX_CHARS: usize = 4_000;
 
@@ -39,8 +42,9 @@ pub(super) struct Claims {
     pub(super) changed: BTreeSet<String>,
 }
 
-/// The evidence of a change, if anything is known of it.
-pub(super) fn of(assignment: &Assignment, beside: &Beside<'_>) -> Value {
+/// The evidence of a change, if anything is known of it. What the feedback beside it says already is not
+/// said again, and what there is nothing of is left out.
+pub(super) fn of(assignment: &Assignment, beside: &Beside<'_>, feedback: &str) -> Value {
     let Some(change) = &assignment.change else {
         return Value::Null;
     };
@@ -65,9 +69,15 @@ pub(super) fn of(assignment: &Assignment, beside: &Beside<'_>) -> Value {
         .collect();
     let mut checks = assignment.checks.iter();
     let is_run = checks.any(|check| check.class != Class::Honesty);
-    json!({
+    let is_kept = |check: &&CheckResult| {
+        check.class == Class::Honesty && check.passed && check.remark.is_none()
+    };
+    let (kept, telling): (Vec<&CheckResult>, Vec<&CheckResult>) =
+        assignment.checks.iter().partition(is_kept);
+    let mut evidence = json!({
         "project_checks": if is_run { "run" } else { "none are configured" },
-        "checks": assignment.checks.iter().map(check).collect::<Vec<_>>(),
+        "checks": telling.iter().map(|result| check(result, feedback)).collect::<Vec<_>>(),
+        "rules_kept": kept.iter().map(|check| &check.name).collect::<Vec<_>>(),
         "passed": assignment.checks.iter().all(|check| check.passed),
         "files_changed": changed,
         "claimed_not_changed": unchanged,
@@ -78,16 +88,26 @@ pub(super) fn of(assignment: &Assignment, beside: &Beside<'_>) -> Value {
         "commits_since": beside.commits,
         "accepted": beside.accepted,
         "open_findings": assignment.findings.iter().map(finding).collect::<Vec<_>>(),
-    })
+    });
+    if let Some(fields) = evidence.as_object_mut() {
+        fields.retain(|_, value| match value {
+            Value::Null => false,
+            Value::Array(items) => !items.is_empty(),
+            _ => true,
+        });
+    }
+    evidence
 }
 
-fn check(check: &CheckResult) -> Value {
+fn check(check: &CheckResult, feedback: &str) -> Value {
     let mut told = json!({ "name": check.name, "passed": check.passed });
     if let Some(means) = gloss(check) {
         told["means"] = json!(means);
     }
     if !check.summary.is_empty() {
-        told["summary"] = json!(short(&check.summary));
+        let summary = short(&check.summary);
+        let is_told = feedback.contains(&summary);
+        told["summary"] = json!(if is_told { SEE_FEEDBACK } else { &summary });
     }
     if let Some(remark) = check.remark {
         told["remark"] = json!(remark);
@@ -147,9 +167,8 @@ fn proved(checks: &[CheckResult]) -> String {
     }
 }
 
-/// The evidence in lines, for a model to read. What the feedback beside it says already is not said
-/// again.
-pub(super) fn words(evidence: &Value, feedback: &str) -> String {
+/// The evidence in lines, for a model to read.
+pub(super) fn words(evidence: &Value) -> String {
     let mut lines = Vec::new();
     if let Some(accepted) = evidence["accepted"].as_str() {
         lines.push(format!("- {accepted}"));
@@ -169,17 +188,14 @@ pub(super) fn words(evidence: &Value, feedback: &str) -> String {
         };
         let name = check["name"].as_str().unwrap_or("");
         let summary = check["summary"].as_str().unwrap_or("");
-        let summary = if !summary.is_empty() && feedback.contains(summary) {
-            "see the feedback".to_owned()
-        } else {
-            summary.replace('\n', "\n  ")
-        };
+        let summary = summary.replace('\n', "\n  ");
         let gap = if summary.is_empty() { "" } else { ": " };
         let means = check["means"].as_str();
         let means = means.map_or(String::new(), |means| format!(" ({means})"));
         lines.push(format!("- {name}{means} {mark}{gap}{summary}"));
     }
     let lists = [
+        ("rules_kept", "rules that the change keeps"),
         ("files_changed", "files really changed"),
         ("claimed_not_changed", "claimed, but not changed"),
         ("changed_not_claimed", "changed, but not claimed"),

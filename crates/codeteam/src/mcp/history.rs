@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use codeteam_core::event::CheckResult;
 use codeteam_core::frame::{Frame, Work};
 use codeteam_core::ids::{AttemptId, FramePath, RunId};
-use codeteam_core::submission::{Choice, Submission};
+use codeteam_core::submission::{Choice, Submission, means};
 use codeteam_core::{Event, Run, apply};
 use codeteam_engine::engine::{Engine, Error};
 use rmcp::model::JsonObject;
@@ -152,9 +152,14 @@ impl History {
                 }
                 if let Submission::Change(said) = submission {
                     let claims = self.claims.entry(id.frame.clone()).or_default();
-                    claims.named.extend(said.files.iter().cloned());
                     let files = change.iter().flat_map(|(_, change)| &change.files);
-                    claims.changed.extend(files.cloned());
+                    let files: Vec<String> = files.cloned().collect();
+                    // What was said of a file that had not changed says nothing of it later.
+                    let is_so = |called: &&String| files.iter().any(|path| means(called, path));
+                    claims
+                        .named
+                        .extend(said.files.iter().filter(is_so).cloned());
+                    claims.changed.extend(files);
                 }
                 self.failed = None;
                 let told = self.submitted(submission, *vote);

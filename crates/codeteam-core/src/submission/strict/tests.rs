@@ -71,7 +71,7 @@ fn what_is_wrong_with_a_plan_is_named_by_its_place() {
     );
     assert_eq!(
         without("artifacts", json!("a.py")),
-        "at `tasks[0].artifacts`: invalid type: string \"a.py\", expected a sequence"
+        "at `tasks[0].artifacts`: invalid type: string \"a.py\", expected a list"
     );
     let missing = without("rationale", Value::Null);
     assert_eq!(missing, "at `tasks[0]`: missing field `rationale`");

@@ -620,7 +620,7 @@ max_iterations: 4
 rebound: { after_failures: 3 }
 on_max_iterations: escalate
 ",
-        &expect![[r"
+        &expect![[r#"
             flow
             at most 4 rounds and 100 steps, then a person decides
 
@@ -645,11 +645,11 @@ on_max_iterations: escalate
             ✓ commit      commit to the run's branch
             │             → done
             │             ↩ on_conflict → imp ↑ (at most 4 rounds)
-            ○ rebound     person: The change was rejected. Should `des` look at the
-                          approach again?
+            ○ rebound     person: The change was rejected. Should `des` look at the approach
+                          again?
                           ? yes → des ↑
                           ? no → imp ↑
-        "]],
+        "#]],
     );
     refuses(
         "sequence: [rev, imp]",

@@ -143,9 +143,12 @@ fn what_was_said_is_told_to_the_planner() {
     let (world, _) = play_out(&Start::of(TALKING), script);
     let id = world.flights.keys().next().unwrap();
     let told = assignment(&world.run, id).unwrap();
-    let asked = vec!["Passwords are forgotten.".to_owned(), "By mail?".to_owned()];
+    let asked = vec!["By mail?".to_owned()];
     let answer = "That is all; write the plan now.".to_owned();
     assert_eq!(told.answers, [(asked, answer)]);
+    // What was understood is told as that, and not as a question.
+    let analysis = told.analysis.unwrap();
+    assert_eq!(analysis.context, "Passwords are forgotten.");
     assert!(!told.asks);
 }
 

@@ -39,7 +39,7 @@ impl View<'_> {
         };
         let design = told.design.as_ref().map(design).unwrap_or_default();
         let evidence = if frame.change.is_some() && (judges || !feedback.is_empty()) {
-            evidence::of(&told, &self.beside(frame))
+            evidence::of(&told, &self.beside(frame), &feedback)
         } else {
             Value::Null
         };
@@ -85,7 +85,7 @@ impl View<'_> {
             )
             .part(
                 "Evidence: what codeteam found itself",
-                &evidence::words(&evidence, &feedback),
+                &evidence::words(&evidence),
             )
             .list(READ, context.iter().map(String::as_str))
             .list(SUBMIT, form_lines(&told).iter().map(String::as_str))

@@ -219,7 +219,7 @@ fn a_checkout_that_was_switched_away_is_not_taken_for_the_change() {
         let qa = submit(&mut raw, change());
         assert_eq!(qa["role"], "qa", "{qa}");
         assert_eq!(qa["evidence"]["files_changed"], json!(["reset.txt"]));
-        assert_eq!(qa["evidence"]["commits_since"], json!([]));
+        assert_eq!(qa["evidence"].get("commits_since"), None);
     }
 }
 

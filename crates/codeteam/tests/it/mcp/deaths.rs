@@ -18,7 +18,10 @@ fn a_new_session_goes_on_where_the_old_one_was_killed() {
     assert_eq!(status["run"], run);
     assert_eq!(status["state"], "in_progress");
     assert_eq!(status["current_role"], "architect");
-    assert_eq!(status["confirmed_requirements"], "Reset by mail, 24 hours.");
+    assert_eq!(
+        status["confirmed_requirements"],
+        "1. Reset by mail, 24 hours."
+    );
     assert_eq!(status["next"]["type"], "role_assignment");
     let coder = new.call(
         "submit",

@@ -335,8 +335,10 @@ fn a_coder_may_name_the_files_of_its_own_round_only() {
     }));
     assert_eq!(qa.role(), "qa");
     let evidence = &qa.value["evidence"];
-    assert_eq!(evidence["changed_not_claimed"], json!([]), "{evidence}");
-    assert_eq!(evidence["claimed_not_changed"], json!([]), "{evidence}");
+    assert_eq!(evidence["files_changed"], json!(["more.txt", "reset.txt"]));
+    for held in ["changed_not_claimed", "claimed_not_changed"] {
+        assert_eq!(evidence.get(held), None, "{evidence}");
+    }
 }
 
 #[test]
