@@ -367,3 +367,36 @@ fn read(root: &Path, file: &str) -> Option<String> {
     file.take(READ_BYTES).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_long_output_is_kept() {
+        let mut output = Output::default();
+        output.push("the beginning".to_owned());
+        let line = "x".repeat(1 << 10);
+        for _ in 0..17 << 10 {
+            output.push(line.clone());
+        }
+        output.push("FAILED at the very end".to_owned());
+        assert_eq!(
+            output.tail.back().map(String::as_str),
+            Some("FAILED at the very end")
+        );
+        let kept = String::from_utf8(output.into_kept()).unwrap();
+        assert!(kept.len() < 17 << 20, "{}", kept.len());
+        assert!(kept.starts_with("the beginning\n"));
+        assert!(kept.contains(" bytes are left out here]\n"));
+        assert!(kept.ends_with("x\nFAILED at the very end\n"));
+    }
+
+    #[test]
+    fn a_short_output_is_kept_whole() {
+        let mut output = Output::default();
+        output.push("one".to_owned());
+        output.push("two".to_owned());
+        assert_eq!(output.into_kept(), b"one\ntwo\n");
+    }
+}
