@@ -216,8 +216,8 @@ fn call_without_a_session(served: &Served, name: &str, tool: &str, arguments: Va
     let (status, said) = served.ask("POST", &served.token, &headers, &message.to_string());
     assert_eq!(status, 200, "{said}");
     let body = said.split_once("\r\n\r\n").unwrap().1;
-    let data = body.lines().filter_map(|line| line.strip_prefix("data:"));
-    let last = data.filter(|data| !data.trim().is_empty()).next_back();
+    let mut data = body.lines().filter_map(|line| line.strip_prefix("data:"));
+    let last = data.rfind(|data| !data.trim().is_empty());
     let text = last.unwrap_or_else(|| body.lines().find(|line| line.starts_with('{')).unwrap());
     let message: Value = serde_json::from_str(text).unwrap();
     message["result"]["structuredContent"].clone()
