@@ -118,6 +118,8 @@ fn kernel(n: usize) -> (u128, u128) {
         templates: BTreeMap::new(),
         hands: codeteam_core::hands::Hands::default(),
         basis: None,
+        choices: None,
+        baseline: Vec::new(),
         strategies: BTreeMap::new(),
         message: codeteam_core::message::Format::default(),
     }));

@@ -124,6 +124,8 @@ impl<'a> World<'a> {
             resting: BTreeMap::new(),
             hands: crate::hands::Hands::default(),
             basis: None,
+            choices: None,
+            baseline: Vec::new(),
         }
     }
 

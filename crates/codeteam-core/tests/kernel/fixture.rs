@@ -111,6 +111,8 @@ impl Start {
             templates: std::collections::BTreeMap::new(),
             hands: self.hands,
             basis: None,
+            choices: None,
+            baseline: Vec::new(),
         })
     }
 }
