@@ -50,11 +50,7 @@ fn place(cache: &Cache, path: &Path, home: Option<&Path>) -> PathBuf {
 fn own_copy(path: &Path, job: &Job, engine: &Engine) -> Result<PathBuf, Error> {
     static COPYING: Mutex<()> = Mutex::new(());
     let _alone = COPYING.lock().unwrap_or_else(PoisonError::into_inner);
-    let whose = match job.what {
-        What::Check { .. } => "checks",
-        _ => "workers",
-    };
-    let folder = engine.workspaces_of(&job.run).join(".caches").join(whose);
+    let folder = folder(job, engine);
     let name = blake3::hash(path.as_os_str().as_encoded_bytes());
     let copy = folder.join(&name.to_hex()[..16]);
     if copy.exists() {
@@ -71,6 +67,15 @@ fn own_copy(path: &Path, job: &Job, engine: &Engine) -> Result<PathBuf, Error> {
         source,
     })?;
     Ok(copy)
+}
+
+/// Where the run's copies for such a job are.
+pub(super) fn folder(job: &Job, engine: &Engine) -> PathBuf {
+    let whose = match job.what {
+        What::Check { .. } => "checks",
+        _ => "workers",
+    };
+    engine.workspaces_of(&job.run).join(".caches").join(whose)
 }
 
 fn remove(path: &Path) -> io::Result<()> {
