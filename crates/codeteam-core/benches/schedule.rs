@@ -120,6 +120,7 @@ fn kernel(n: usize) -> (u128, u128) {
         basis: None,
         choices: None,
         baseline: Vec::new(),
+        network: Vec::new(),
         strategies: BTreeMap::new(),
         message: codeteam_core::message::Format::default(),
     }));

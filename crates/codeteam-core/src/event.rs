@@ -382,6 +382,9 @@ pub struct RunStarted {
     /// The checks that failed before anything was changed, if only new failures count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub baseline: Vec<BaselineFailure>,
+    /// What the set-up asked of the network when it was tried before the run began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub network: Vec<Reached>,
 }
 
 /// What a person chose when a run began, so that its workflow can be compiled again.

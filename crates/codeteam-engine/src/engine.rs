@@ -319,6 +319,7 @@ impl Engine {
             basis,
             choices: Some(prepared.choices),
             baseline: Vec::new(),
+            network: Vec::new(),
         })
     }
 

@@ -18,7 +18,7 @@ mod take;
 mod view;
 mod worker;
 
-pub use self::baseline::{RedCheck, Watching, clear_leftovers, try_base};
+pub use self::baseline::{BaseTrial, RedCheck, Watching, clear_leftovers, try_base};
 pub use self::halt::Halt;
 pub(crate) use self::homes::{clear as clear_attempts, recover as recover_logins};
 pub use self::integrate::trailer;

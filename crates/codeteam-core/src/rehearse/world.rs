@@ -126,6 +126,7 @@ impl<'a> World<'a> {
             basis: None,
             choices: None,
             baseline: Vec::new(),
+            network: Vec::new(),
         }
     }
 

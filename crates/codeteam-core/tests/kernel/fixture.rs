@@ -113,6 +113,7 @@ impl Start {
             basis: None,
             choices: None,
             baseline: Vec::new(),
+            network: Vec::new(),
         })
     }
 }

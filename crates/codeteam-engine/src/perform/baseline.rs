@@ -4,11 +4,13 @@
 //! tree, command and surroundings, so that the next run on the same commit starts at once. What
 //! failed is tried again where it would stop the run: somebody may have repaired the machine.
 
+use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use codeteam_core::ids::{AttemptId, FramePath, RunId};
+use codeteam_core::event::Reached;
+use codeteam_core::ids::{AttemptId, RunId};
 use codeteam_core::input::Input;
 use codeteam_core::workflow::{Check, CheckKind};
 use serde::{Deserialize, Serialize};
@@ -32,6 +34,15 @@ pub struct RedCheck {
     pub tests: Vec<String>,
 }
 
+/// What came of trying the base.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BaseTrial {
+    /// The checks that fail.
+    pub red: Vec<RedCheck>,
+    /// What the set-up asked of the network.
+    pub network: Vec<Reached>,
+}
+
 /// What somebody who watches is told meanwhile.
 #[derive(Clone, Copy)]
 pub struct Watching<'a> {
@@ -48,14 +59,14 @@ pub fn try_base(
     policy: BaselinePolicy,
     cancel: Cancel,
     watching: Watching<'_>,
-) -> Result<Vec<RedCheck>, Error> {
+) -> Result<BaseTrial, Error> {
     clear_leftovers(engine);
     let checks = match policy {
         BaselinePolicy::MustPass => Vec::new(),
         BaselinePolicy::Stop | BaselinePolicy::NewFailures => prepared.commands(),
     };
     if checks.is_empty() && engine.config.setup.is_none() {
-        return Ok(Vec::new());
+        return Ok(BaseTrial::default());
     }
     let job = job_of(prepared, checks.clone());
     let trial = Trial {
@@ -80,9 +91,14 @@ pub fn try_base(
             _ => open.push(check),
         }
     }
+    let network = RefCell::new(Vec::new());
     let is_set_up = engine.config.setup.is_none() || trial.known("").is_some();
     if !(open.is_empty() && is_set_up) {
-        let report = |_: Input| {};
+        let report = |input: Input| {
+            if let Input::NetworkUsed { hosts, .. } = input {
+                network.borrow_mut().extend(hosts);
+            }
+        };
         let context = Context {
             engine,
             cancel,
@@ -95,7 +111,10 @@ pub fn try_base(
         let _ = fs::remove_dir_all(engine.workspaces_of(&job.run));
         red.extend(tried?);
     }
-    Ok(red)
+    Ok(BaseTrial {
+        red,
+        network: network.into_inner(),
+    })
 }
 
 /// Removes the worktrees of trials whose process was killed.
@@ -117,14 +136,7 @@ const FOLDER: &str = ".baseline-";
 fn job_of(prepared: &Prepared, checks: Vec<Check>) -> Job {
     let base = prepared.base().clone();
     Job {
-        id: AttemptId {
-            frame: FramePath::root(),
-            step: "baseline".into(),
-            generation: 1,
-            slot: 0,
-            attempt: 1,
-            fence: 0,
-        },
+        id: AttemptId::before_the_run(),
         run: RunId(format!("{FOLDER}{}", std::process::id())),
         branch: String::new(),
         started_from: base.clone(),

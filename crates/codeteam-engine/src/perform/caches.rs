@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 
 use codeteam_sandbox::{Access, Entry, policy};
 
@@ -76,6 +77,26 @@ pub(super) fn folder(job: &Job, engine: &Engine) -> PathBuf {
         _ => "workers",
     };
     engine.workspaces_of(&job.run).join(".caches").join(whose)
+}
+
+/// How many files and folders there are below a folder, and when one was last written. Links are not
+/// followed.
+pub(super) fn newest(folder: &Path) -> (u64, Option<SystemTime>) {
+    let (mut count, mut last) = (0, None);
+    let mut pending = vec![folder.to_owned()];
+    while let Some(folder) = pending.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let Ok(found) = entry.metadata() else {
+                continue;
+            };
+            count += 1;
+            last = last.max(found.modified().ok());
+            if found.is_dir() {
+                pending.push(entry.path());
+            }
+        }
+    }
+    (count, last)
 }
 
 fn remove(path: &Path) -> io::Result<()> {

@@ -23,7 +23,7 @@ use self::inputs::Inputs;
 use self::products::FilesBefore;
 use super::checks::{Shell, how_it_ended, summary};
 use super::{Context, Error, Halt, Job, caches, now, reach, view};
-use crate::config::{CacheMode, Grounds, Setup};
+use crate::config::{Grounds, Setup};
 use crate::engine::Engine;
 use crate::process::{Account, Limits, Profile, Status, View};
 use crate::workspace::Workspace;
@@ -111,6 +111,25 @@ pub(super) fn working_folder(
     })
 }
 
+/// The beginning of a command, to be told in a line.
+fn brief(command: &str) -> String {
+    const SHOWN: usize = 60;
+    let line = command.lines().next().unwrap_or_default();
+    match line.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
+/// What a set-up command does to the run's copies of the user's caches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CacheUse {
+    /// Nothing: all that it makes is in the worktree.
+    None,
+    /// It leaves something there, and must do so for every copy.
+    Writes,
+}
+
 /// The set-up command of a project, to be run for one job.
 struct SetupCommand<'a> {
     job: &'a Job,
@@ -124,7 +143,7 @@ impl SetupCommand<'_> {
     fn make_ready(&self, workspace: &Workspace, inputs: &Inputs) -> Result<(), Error> {
         let (job, engine) = (self.job, self.context.engine);
         if !is_shared(job, self.grounds) {
-            return self.run(workspace);
+            return self.run(workspace).map(drop);
         }
         let key = inputs.key_with(&fingerprint(job, engine)?);
         let cache = SetupCache::of(engine);
@@ -141,12 +160,13 @@ impl SetupCommand<'_> {
         if self.context.cancel.is_cancelled() {
             return Err(Error::Cancelled);
         }
-        if !cache.has(&key) || !self.has_filled_caches(&key) {
-            let Some((made, products)) = self.run_apart(workspace, inputs)? else {
+        let is_whole = cache.is_self_contained(&key) || self.has_filled_caches(&key);
+        if !cache.has(&key) || !is_whole {
+            let Some((made, products, writes)) = self.run_apart(workspace, inputs)? else {
                 // Only the worktree itself has what the command needs.
-                return self.run(workspace);
+                return self.run(workspace).map(drop);
             };
-            let kept = cache.keep(&key, &made.tree_dir(), &products);
+            let kept = cache.keep(&key, &made.tree_dir(), &products, writes);
             made.remove()?;
             kept.map_err(failed)?;
             self.note_filled_caches(&key);
@@ -164,14 +184,15 @@ impl SetupCommand<'_> {
         &self,
         workspace: &Workspace,
         inputs: &Inputs,
-    ) -> Result<Option<(Workspace, Vec<PathBuf>)>, Error> {
+    ) -> Result<Option<(Workspace, Vec<PathBuf>, CacheUse)>, Error> {
         let (job, engine) = (self.job, self.context.engine);
         let (tree, is_whole) = inputs.tree(job, workspace)?;
         let made = job.prepare_setup(engine, workspace, &tree)?;
         include(job, &made, engine)?;
         let before = FilesBefore::of(&made)?;
-        match self.run(&made).and_then(|()| before.products()) {
-            Ok(products) => Ok(Some((made, products))),
+        let ran = self.run(&made);
+        match ran.and_then(|writes| Ok((before.products()?, writes))) {
+            Ok((products, writes)) => Ok(Some((made, products, writes))),
             Err(error) => {
                 made.remove()?;
                 match error {
@@ -184,9 +205,7 @@ impl SetupCommand<'_> {
 
     /// Whether the run's own copies of caches have what the command leaves there.
     fn has_filled_caches(&self, key: &str) -> bool {
-        let copies = self.grounds.sandbox.caches.iter();
-        let mut copies = copies.filter(|cache| cache.mode == CacheMode::Copy);
-        copies.next().is_none() || self.cache_note(key).exists()
+        self.cache_note(key).exists()
     }
 
     fn note_filled_caches(&self, key: &str) {
@@ -201,13 +220,13 @@ impl SetupCommand<'_> {
         caches::folder(self.job, self.context.engine).join(format!("{key}.set-up"))
     }
 
-    /// Runs the command in a worktree.
-    fn run(&self, workspace: &Workspace) -> Result<(), Error> {
+    /// Runs the command in a worktree. Says what it did to the run's copies of caches.
+    fn run(&self, workspace: &Workspace) -> Result<CacheUse, Error> {
         let (job, setup, engine) = (self.job, self.setup, self.context.engine);
         (self.context.lines)(&job.id, &format!("setting up: {}", setup.command));
         let _busy = self
             .context
-            .busy_with(&job.id, &format!("set-up: {}", setup.command));
+            .busy_with(&job.id, &format!("set-up `{}`", brief(&setup.command)));
         let account = Account::default();
         let mut view = view::of(workspace, Access::Writable)?;
         caches::show(&mut view, job, engine)?;
@@ -230,7 +249,14 @@ impl SetupCommand<'_> {
             profile: Profile::Setup,
             disk: Some(Engine::disk(workspace, &self.grounds.sandbox)),
         };
+        let copies = caches::folder(job, engine);
+        let before = caches::newest(&copies);
         let (exit, output) = shell.run(job, &limits, self.context)?;
+        let writes = if caches::newest(&copies) == before {
+            CacheUse::None
+        } else {
+            CacheUse::Writes
+        };
         let hosts = account.hosts();
         if !hosts.is_empty() {
             (self.context.report)(Input::NetworkUsed {
@@ -240,7 +266,7 @@ impl SetupCommand<'_> {
             });
         }
         match exit.status {
-            Status::Exited(0) => Ok(()),
+            Status::Exited(0) => Ok(writes),
             // Nobody wants to know any more.
             Status::Cancelled => Err(Error::Cancelled),
             _ => Err(Error::Halt(Halt::SetUp {

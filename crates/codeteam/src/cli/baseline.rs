@@ -3,11 +3,11 @@
 
 use std::io::BufRead as _;
 
-use codeteam_core::event::BaselineFailure;
+use codeteam_core::event::{BaselineFailure, Reached};
 use codeteam_core::ids::AttemptId;
 use codeteam_engine::config::BaselinePolicy;
 use codeteam_engine::engine::{Engine, Prepared};
-use codeteam_engine::perform::{Error, RedCheck, Watching, try_base, with_causes};
+use codeteam_engine::perform::{BaseTrial, Error, RedCheck, Watching, try_base, with_causes};
 
 use crate::cli::{Scene, drive, talk};
 use crate::exit::Exit;
@@ -43,8 +43,13 @@ impl BaselineArg {
 
 /// What came of it.
 pub(crate) enum Examined {
-    /// The run may start; these checks failed, and only new failures count.
-    Start(Vec<BaselineFailure>),
+    /// The run may start.
+    Start {
+        /// The checks that failed, if only new failures count.
+        failures: Vec<BaselineFailure>,
+        /// What the set-up asked of the network.
+        network: Vec<Reached>,
+    },
     /// A person stopped it.
     Stopped(Exit),
 }
@@ -68,8 +73,8 @@ pub(crate) fn examine(
     };
     let tried = try_base(engine, prepared, policy, interrupt.clone(), watching);
     drop(observer);
-    let red = match tried {
-        Ok(red) => red,
+    let BaseTrial { red, network } = match tried {
+        Ok(tried) => tried,
         Err(_) if interrupt.is_cancelled() => return Ok(Examined::Stopped(Exit::Interrupted)),
         Err(Error::Halt(halt)) => {
             return Err(Problem::from(halt).hint("nothing was started, and no model was asked"));
@@ -83,7 +88,10 @@ pub(crate) fn examine(
         }
     };
     if red.is_empty() {
-        return Ok(Examined::Start(Vec::new()));
+        return Ok(Examined::Start {
+            failures: Vec::new(),
+            network,
+        });
     }
     let policy = match said {
         None if talk::is_terminal() && !scene.json => ask(&red)?,
@@ -91,8 +99,14 @@ pub(crate) fn examine(
     };
     match policy {
         BaselinePolicy::Stop => Err(stopped(&red)),
-        BaselinePolicy::MustPass => Ok(Examined::Start(Vec::new())),
-        BaselinePolicy::NewFailures => compared(scene, red).map(Examined::Start),
+        BaselinePolicy::MustPass => Ok(Examined::Start {
+            failures: Vec::new(),
+            network,
+        }),
+        BaselinePolicy::NewFailures => {
+            let failures = compared(scene, red)?;
+            Ok(Examined::Start { failures, network })
+        }
     }
 }
 

@@ -344,7 +344,11 @@ fn not_done(scene: &Scene, engine: &Engine, run: &Run, stop: &Stop) {
             }
             say(&format!("  again   {codeteam} retry {}", run.id));
             if let [refused] = refused_changes(run)[..] {
-                let which = format!("{} --task {}", run.id, refused.path.name());
+                let which = if refused.path.is_root() {
+                    run.id.to_string()
+                } else {
+                    format!("{} --task {}", run.id, refused.path.name())
+                };
                 let over = one_line(&refused.against().join(", "));
                 say(&format!(
                     "  accept  {codeteam} approve {which} (takes the change over: {over})"

@@ -45,8 +45,10 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
             "{verb} kept results of set-up commands, {megabytes} MB; they are made again when needed"
         ));
     }
-    if pruned.removed.is_empty() && pruned.left.is_empty() && pruned.set_ups == 0 {
-        say("nothing to remove");
+    if pruned.removed.is_empty() && pruned.left.is_empty() {
+        if pruned.set_ups == 0 {
+            say("nothing to remove");
+        }
     } else {
         let megabytes = pruned.bytes / (1 << 20);
         say(&format!(

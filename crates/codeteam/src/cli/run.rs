@@ -302,12 +302,13 @@ fn start(mut args: Args, scene: &Scene, answers: Option<Source>) -> Result<Exit,
     check_scripts(&prepared)?;
     let engine = scene.open(project)?;
     let policy = args.baseline.map(BaselineArg::policy);
-    let failures = match baseline::examine(scene, &engine, &prepared, policy)? {
-        Examined::Start(failures) => failures,
+    let (failures, network) = match baseline::examine(scene, &engine, &prepared, policy)? {
+        Examined::Start { failures, network } => (failures, network),
         Examined::Stopped(exit) => return Ok(exit),
     };
     let mut started = engine.plan_run(prepared, now())?;
     started.baseline = failures;
+    started.network = network;
     warn(scene, &engine, &started)?;
     if let Some((branch, tip)) = &base
         && scene.detail >= Detail::Normal

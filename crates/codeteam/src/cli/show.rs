@@ -96,7 +96,7 @@ fn found(place: &str, finding: &Finding) -> String {
 }
 
 fn details(run: &Run) -> Result<(), Problem> {
-    for (task, record) in run.tasks.iter() {
+    for (task, record) in &run.tasks {
         for finding in &record.findings {
             out_line(&found(task.as_str(), finding))?;
         }

@@ -4,6 +4,7 @@
 //! <folder>/<key>/files    what the command left behind, at the paths it has in a worktree
 //! <folder>/<key>/products the files and folders of that which are copied as a whole
 //! <folder>/<key>/used     touched whenever it is copied
+//! <folder>/<key>/self-contained   it left nothing in the run's copies of caches
 //! <folder>/<key>.lock     held by whoever makes, copies or removes it
 //! <folder>/half-…         not finished; its maker was killed
 //! ```
@@ -20,6 +21,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use super::CacheUse;
 use crate::engine::Engine;
 use crate::maintenance::size;
 use crate::process::Cancel;
@@ -54,6 +56,11 @@ impl SetupCache {
         self.files(key).is_dir()
     }
 
+    /// Whether the command has left nothing anywhere but in the worktree.
+    pub(super) fn is_self_contained(&self, key: &str) -> bool {
+        self.folder.join(key).join("self-contained").exists()
+    }
+
     /// Keeps everybody else from making, copying or removing what belongs to a key.
     pub(super) fn lock(&self, key: &str, cancel: &Cancel) -> io::Result<File> {
         fs::create_dir_all(&self.folder)?;
@@ -74,7 +81,13 @@ impl SetupCache {
     }
 
     /// Takes these files and folders out of a worktree and keeps them.
-    pub(super) fn keep(&self, key: &str, tree: &Path, products: &[PathBuf]) -> io::Result<()> {
+    pub(super) fn keep(
+        &self,
+        key: &str,
+        tree: &Path,
+        products: &[PathBuf],
+        writes: CacheUse,
+    ) -> io::Result<()> {
         let half = self.folder.join(format!("half-{key}"));
         remove(&half)?;
         let files = half.join("files");
@@ -96,6 +109,9 @@ impl SetupCache {
         }
         fs::write(half.join("products"), list)?;
         fs::write(half.join("used"), "")?;
+        if writes == CacheUse::None {
+            fs::write(half.join("self-contained"), "")?;
+        }
         let entry = self.folder.join(key);
         remove(&entry)?;
         fs::rename(&half, &entry)?;
@@ -265,7 +281,7 @@ mod tests {
         let _lock = cache.lock("k", &Cancel::new()).unwrap();
         assert!(!cache.has("k"));
         cache
-            .keep("k", &tree(root.path(), "made"), &products())
+            .keep("k", &tree(root.path(), "made"), &products(), CacheUse::None)
             .unwrap();
         for name in ["one", "two"] {
             let other = root.path().join(name);
@@ -285,7 +301,9 @@ mod tests {
         let cache = cache(root.path());
         cache
             .lock("k", &Cancel::new())
-            .and_then(|_lock| cache.keep("k", &tree(root.path(), "made"), &products()))
+            .and_then(|_lock| {
+                cache.keep("k", &tree(root.path(), "made"), &products(), CacheUse::None)
+            })
             .unwrap();
         let outside = root.path().join("outside");
         fs::create_dir(&outside).unwrap();
@@ -306,7 +324,9 @@ mod tests {
             let key = format!("k{n}");
             let _lock = cache.lock(&key, &Cancel::new()).unwrap();
             let made = tree(root.path(), &format!("made{n}"));
-            cache.keep(&key, &made, &products()).unwrap();
+            cache
+                .keep(&key, &made, &products(), CacheUse::None)
+                .unwrap();
         }
         assert_eq!(cache.entries().len(), MOST);
         let newest = format!("k{}", MOST + 2);

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use codeteam_core::workflow::glob_matches;
+use serde_json::Value;
 
 use crate::bodies;
 use crate::config::Setup;
@@ -30,9 +31,14 @@ pub(super) struct Inputs {
 
 impl Inputs {
     pub(super) fn of(setup: &Setup, workspace: &Workspace) -> Result<Self, Error> {
+        let patterns = if builds_sources(&setup.command, &workspace.tree_dir()) {
+            Vec::new()
+        } else {
+            setup.inputs.clone()
+        };
         let mut inputs = Self {
             command: setup.command.clone(),
-            patterns: setup.inputs.clone(),
+            patterns,
             files: workspace.tracked()?,
         };
         let named = inputs.clone();
@@ -79,6 +85,43 @@ impl Inputs {
         }
         Ok((workspace.tree_with(&base, &placed)?, false))
     }
+}
+
+/// Whether a command that installs packages builds the project itself on the way, so that what it
+/// leaves behind depends on every source file, whatever inputs are named: package managers of
+/// JavaScript run the project's own scripts, and pip copies a project that is not installed in place.
+fn builds_sources(command: &str, tree: &Path) -> bool {
+    const MANAGERS: &[&str] = &["npm", "pnpm", "yarn", "bun"];
+    const SCRIPTS: &[&str] = &[
+        "preinstall",
+        "install",
+        "postinstall",
+        "prepublish",
+        "preprepare",
+        "prepare",
+        "postprepare",
+    ];
+    const LONGEST: u64 = 1 << 20;
+    let words: Vec<&str> = command
+        .split(|c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|' | '"' | '\''))
+        .map(|word| word.rsplit('/').next().unwrap_or(word))
+        .collect();
+    let has = |word: &str| words.contains(&word);
+    if MANAGERS.iter().any(|manager| has(manager)) && !has("--ignore-scripts") {
+        let manifest = tree.join("package.json");
+        let is_short = manifest
+            .symlink_metadata()
+            .is_ok_and(|found| found.is_file() && found.len() < LONGEST);
+        let text = is_short.then(|| std::fs::read(manifest).ok()).flatten();
+        let manifest = text.and_then(|text| serde_json::from_slice::<Value>(&text).ok());
+        let scripts = manifest.as_ref().and_then(|value| value.get("scripts"));
+        return SCRIPTS
+            .iter()
+            .any(|script| scripts.and_then(|all| all.get(script)).is_some());
+    }
+    let is_itself = |word: &&str| *word == "." || word.starts_with(".[");
+    let in_place = has("-e") || has("--editable");
+    has("pip") && has("install") && words.iter().any(is_itself) && !in_place
 }
 
 fn hash<'a>(
@@ -145,4 +188,36 @@ fn included(engine: &Engine) -> Result<Vec<(String, String)>, Error> {
         (name.to_string_lossy().into_owned(), hash)
     });
     Ok(hashed.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_builds_the_project_depends_on_all_of_it() {
+        let tree = tempfile::tempdir().unwrap();
+        let path = tree.path();
+        for command in [
+            "npm ci",
+            "pip install -r requirements.txt",
+            "pip install -e '.[tests]'",
+        ] {
+            assert!(!builds_sources(command, path), "{command}");
+        }
+        assert!(builds_sources(
+            "python -m venv .venv && .venv/bin/pip install .; pip install .",
+            path
+        ));
+        assert!(builds_sources("pip install '.[tests]'", path));
+        std::fs::write(path.join("package.json"), r#"{"scripts": {"test": "x"}}"#).unwrap();
+        assert!(!builds_sources("npm ci", path));
+        std::fs::write(
+            path.join("package.json"),
+            r#"{"scripts": {"prepare": "tsc"}}"#,
+        )
+        .unwrap();
+        assert!(builds_sources("npm ci", path));
+        assert!(!builds_sources("npm ci --ignore-scripts", path));
+    }
 }
