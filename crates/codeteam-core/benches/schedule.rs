@@ -119,6 +119,9 @@ fn kernel(n: usize) -> (u128, u128) {
         hands: codeteam_core::hands::Hands::default(),
         basis: None,
         edited_config: Vec::new(),
+        choices: None,
+        baseline: Vec::new(),
+        network: Vec::new(),
         strategies: BTreeMap::new(),
         message: codeteam_core::message::Format::default(),
     }));

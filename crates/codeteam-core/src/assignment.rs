@@ -157,6 +157,9 @@ pub struct Assignment {
     /// The tree that was judged here before, if it was another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Tree>,
+    /// The files that the plan names for the work at hand.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<String>,
 }
 
 impl Assignment {
@@ -248,7 +251,7 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
         max_cost_microusd: max_cost(run, frame, role.max_cost_microusd),
         feedback: feedback(frame, slot, judges),
         attachments: frame.attachments().cloned().collect(),
-        findings: open_findings(frame, Some(&id.step).filter(|_| judges)),
+        findings: open_findings(run, frame, Some(&id.step).filter(|_| judges)),
         requirements: inherited(frame.outputs.requirements.clone(), |f| {
             f.outputs.requirements.clone()
         }),
@@ -286,6 +289,7 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
             .get(&id.step)
             .map(|judged| judged.tree.clone())
             .filter(|tree| judges && *tree != frame.tree),
+        targets: targets(run, frame, role.kind),
     })
 }
 
@@ -297,6 +301,17 @@ fn asked_in<'a>(run: &'a Run, frame: &'a Frame) -> &'a Frame {
     let root = run.frames.get(&crate::ids::FramePath::root());
     let root = root.filter(|_| is_analysed && frame.outputs.answers.is_empty());
     root.unwrap_or(frame)
+}
+
+/// The files of the task; where the run carries the plan out as a whole, those of all its tasks, for
+/// whoever makes or judges the change.
+fn targets(run: &Run, frame: &Frame, kind: Kind) -> Vec<String> {
+    let is_about_a_change = kind == Kind::Implementer || frame.change.is_some();
+    match run.task_of(frame) {
+        Some(task) => task.files.clone(),
+        None if is_about_a_change => run.planned_files(frame),
+        None => Vec::new(),
+    }
 }
 
 /// What the step is to bring forth: what it says itself, and the form of a commit's message.
@@ -315,11 +330,17 @@ fn feedback(frame: &Frame, slot: &Slot, judges: bool) -> Vec<String> {
     of_change.chain(of_tries).collect()
 }
 
-/// The findings that are open; those of one step, for whoever answers for them.
-fn open_findings(frame: &Frame, of: Option<&StepId>) -> Vec<Finding> {
+/// The findings that are open. Whoever judges sees those of its own step, which it answers for, and
+/// what checks found that is for a reviewer to judge.
+fn open_findings(run: &Run, frame: &Frame, judging: Option<&StepId>) -> Vec<Finding> {
+    let is_of_checks = |step: &StepId| {
+        let kind = run.step(step).map(|step| &step.kind);
+        matches!(kind, Some(StepKind::Gate { .. }))
+    };
     let open = frame.findings.open();
-    let own = open.filter(|f| of.is_none_or(|step| f.step == *step));
-    own.cloned().collect()
+    let shown =
+        open.filter(|f| judging.is_none_or(|step| f.step == *step || is_of_checks(&f.step)));
+    shown.cloned().collect()
 }
 
 /// The tasks of which one is to be chosen.

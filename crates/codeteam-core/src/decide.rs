@@ -47,6 +47,10 @@ impl Decider {
         if let Input::Began(started) = input {
             if !self.run.has_started() {
                 self.emit(Event::RunStarted(started.clone()));
+                if !started.network.is_empty() {
+                    let (id, hosts) = (AttemptId::before_the_run(), started.network.clone());
+                    self.emit(Event::NetworkUsed { id, hosts });
+                }
                 let start = Target::Step(self.run.workflow.start.clone());
                 self.go(&FramePath::root(), &start, Entry::Start);
                 self.settle();

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget::{self, Reservation, Usage};
 use crate::context::Packed;
 use crate::failure::{Action, Category, Facts};
-use crate::findings::{Finding, Resolution};
+use crate::findings::{Finding, Report, Resolution};
 use crate::frame::{Feedback, FrameChange, Item, Level, Pause, Question, Tip, Work};
 use crate::hands::Hands;
 use crate::ids::{
@@ -22,7 +22,7 @@ use crate::plan::Plan;
 use crate::role::Role;
 use crate::schedule::Status;
 use crate::submission::Submission;
-use crate::workflow::{Class, Workflow};
+use crate::workflow::{Check, Class, Workflow};
 
 /// Something that has happened in a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -189,7 +189,17 @@ pub enum Event {
     /// A planner's plan was taken.
     PlanProposed { plan: Box<Plan> },
     /// The plan was changed by hand.
-    PlanRevised { plan: Box<Plan> },
+    PlanRevised {
+        plan: Box<Plan>,
+        /// The frames whose changes gates must judge again, because they judge by the files of tasks.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        rejudged: Vec<FramePath>,
+    },
+    /// Gates check other things from now on; what they judged before does not count any more.
+    ChecksRepinned {
+        by: String,
+        checks: BTreeMap<StepId, Vec<Check>>,
+    },
     /// A task's status was set by a decision.
     TaskChanged {
         frame: FramePath,
@@ -370,6 +380,40 @@ pub struct RunStarted {
     /// it may have edited them before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edited_config: Vec<String>,
+    /// What the person chose that the workflow was compiled with; absent in older logs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choices: Option<Choices>,
+    /// The checks that failed before anything was changed, if only new failures count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub baseline: Vec<BaselineFailure>,
+    /// What the set-up asked of the network when it was tried before the run began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub network: Vec<Reached>,
+}
+
+/// What a person chose when a run began, so that its workflow can be compiled again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choices {
+    /// The workflow, if not the configured one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<String>,
+    /// Roles that are played by another one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub cast: BTreeMap<String, String>,
+    /// Values of the configuration that were set for this run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<String>,
+}
+
+/// A check that failed on the commit a run started from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BaselineFailure {
+    /// The check's name.
+    pub check: String,
+    /// Its command.
+    pub command: String,
+    /// The tests that failed, by name.
+    pub tests: Vec<String>,
 }
 
 /// What gates go by beside their checks, as it was when the run began.
@@ -532,6 +576,9 @@ pub struct CheckResult {
     /// What it ended with, if it was a command: 124 if it took too long, as shells have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<i32>,
+    /// What does not fail it and is for a reviewer to judge. Each becomes a finding of the gate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Report>,
 }
 
 /// What a check that passed has to say nevertheless.
@@ -583,6 +630,7 @@ impl Event {
             StepJudged => "step_judged", LoopDetected => "loop_detected",
             BreakerOpened => "breaker_opened", LevelLowered => "level_lowered",
             PlanProposed => "plan_proposed", PlanRevised => "plan_revised",
+            ChecksRepinned => "checks_repinned",
             TaskChanged => "task_changed", Asked => "asked", Answered => "answered",
             ChoiceOpened => "choice_opened", TaskChosen => "task_chosen",
             NoteGiven => "note_given", DecisionRefused => "decision_refused", FrameRebased => "frame_rebased",

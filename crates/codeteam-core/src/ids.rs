@@ -132,6 +132,18 @@ pub struct AttemptId {
 }
 
 impl AttemptId {
+    /// Names what is tried before a run begins: its set-up and its checks, on the commit it starts from.
+    pub fn before_the_run() -> Self {
+        Self {
+            frame: FramePath::root(),
+            step: StepId::from("baseline"),
+            generation: 1,
+            slot: 0,
+            attempt: 1,
+            fence: 0,
+        }
+    }
+
     /// The id without its fence: what a commit's trailer names, the same after a crash.
     pub fn lasting(&self) -> String {
         let Self {

@@ -1,5 +1,7 @@
 //! Everything that can make a run go on. One closed enum is every reason the kernel wakes.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Limits, Usage};
@@ -8,8 +10,9 @@ use crate::event::{CheckResult, Delivered, Reached, RunStarted, Unsubmitted};
 use crate::failure::Facts;
 use crate::frame::{FrameChange, Tip};
 use crate::hands::Hands;
-use crate::ids::{Account, AttemptId, BodyId, Commit, FramePath, TaskId, Time, Tree};
+use crate::ids::{Account, AttemptId, BodyId, Commit, FramePath, StepId, TaskId, Time, Tree};
 use crate::plan::Plan;
+use crate::workflow::Check;
 
 /// Something the world tells a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -225,6 +228,17 @@ pub enum Decision {
         /// What the worker should be told.
         #[serde(default)]
         note: String,
+        /// The plan as its file has it, if a person changed that.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        plan: Option<Box<Plan>>,
+        /// The checks of gates as they are configured now, for those that differ.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        checks: BTreeMap<StepId, Vec<Check>>,
+    },
+    /// Has gates check what is configured now, in place of what was configured when the run began.
+    Repin {
+        /// The checks of gates, for those that differ.
+        checks: BTreeMap<StepId, Vec<Check>>,
     },
     /// Takes a change as it is, though checks or reviewers are against it, where no question is
     /// open.

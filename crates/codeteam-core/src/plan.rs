@@ -27,6 +27,11 @@ pub struct Plan {
     pub phases: Vec<Phase>,
     /// The tasks, in the order they are to be preferred.
     pub tasks: Vec<Task>,
+    /// Files (or folders, or patterns) that no task may change. A person writes them; planners are
+    /// not asked for any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(skip)]
+    pub forbidden: Vec<String>,
 }
 
 /// A phase of a plan.
@@ -266,6 +271,7 @@ impl Plan {
             description: String::new(),
             phases: self.phases.clone(),
             tasks,
+            forbidden: self.forbidden.clone(),
         }
     }
 
@@ -287,6 +293,7 @@ impl Plan {
             description: String::new(),
             phases: self.phases.clone(),
             tasks,
+            forbidden: self.forbidden.clone(),
         }
     }
 

@@ -6,14 +6,15 @@
 mod fold;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rpds::RedBlackTreeMapSync;
 
 pub use self::fold::apply;
 use crate::budget::{self, Budget, Reservation};
-use crate::event::{Basis, Delivered, Outcome, Sandbox};
+use crate::event::{BaselineFailure, Basis, Choices, Delivered, Outcome, Sandbox};
+use crate::findings::Finding;
 use crate::frame::{Children, Frame, Item, Tip};
 use crate::hands::Hands;
 use crate::ids::{
@@ -100,6 +101,10 @@ pub struct Run {
     pub basis: Option<Arc<Basis>>,
     /// Files of the project's configuration that were not as they are committed when a session began it.
     pub edited_config: Vec<String>,
+    /// What the person chose that its workflow was compiled with.
+    pub choices: Option<Arc<Choices>>,
+    /// The checks that failed before anything was changed, if only new failures count.
+    pub baseline: Arc<Vec<BaselineFailure>>,
     /// What became of its commits at its end.
     pub delivered: Option<Delivered>,
     /// How it ended, if it did.
@@ -117,6 +122,15 @@ pub struct Outstanding {
     pub counted: bool,
 }
 
+/// The files that an unfinished task of the plan is to change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldFiles {
+    /// The task.
+    pub task: TaskId,
+    /// Paths, folders, patterns.
+    pub files: Vec<String>,
+}
+
 /// What is known of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskRecord {
@@ -128,6 +142,8 @@ pub struct TaskRecord {
     pub commits: Vec<Commit>,
     /// Why it failed, if it did.
     pub why: Option<String>,
+    /// The findings that were open when it was completed.
+    pub findings: Vec<Finding>,
 }
 
 impl Default for Run {
@@ -179,6 +195,8 @@ impl Default for Run {
             began_in: Hands::default(),
             basis: None,
             edited_config: Vec::new(),
+            choices: None,
+            baseline: Arc::default(),
             delivered: None,
             outcome: None,
         }
@@ -237,6 +255,45 @@ impl Run {
     /// A task of the plan.
     pub fn task(&self, id: &TaskId) -> Option<&Task> {
         self.plan.as_ref()?.tasks.get(*self.positions.get(id)?)
+    }
+
+    /// The files that the plan names for what a frame does: those of its task, of the tasks of its
+    /// phase, or, for the run itself, of all tasks. Empty if one of these tasks names none, since it
+    /// may touch any file then.
+    pub fn planned_files(&self, frame: &Frame) -> Vec<String> {
+        let mut files = BTreeSet::new();
+        for task in self.tasks_of(frame) {
+            if task.files.is_empty() {
+                return Vec::new();
+            }
+            files.extend(&task.files);
+        }
+        files.into_iter().cloned().collect()
+    }
+
+    /// The files of the plan's unfinished tasks that are not a frame's own.
+    pub fn files_held_by_others(&self, frame: &Frame) -> Vec<HeldFiles> {
+        let own: BTreeSet<&TaskId> = self.tasks_of(frame).map(|task| &task.id).collect();
+        let tasks = self.plan.iter().flat_map(|plan| &plan.tasks);
+        tasks
+            .filter(|task| !own.contains(&task.id) && !task.files.is_empty())
+            .filter(|task| !self.task_status(&task.id).satisfies())
+            .map(|task| HeldFiles {
+                task: task.id.clone(),
+                files: task.files.clone(),
+            })
+            .collect()
+    }
+
+    /// The tasks of the plan that a frame carries out.
+    fn tasks_of(&self, frame: &Frame) -> impl Iterator<Item = &Task> {
+        let item = frame.item.clone();
+        let tasks = self.plan.iter().flat_map(|plan| &plan.tasks);
+        tasks.filter(move |task| match &item {
+            Item::Run => true,
+            Item::Phase(phase) => task.phase.as_ref() == Some(phase),
+            Item::Task(id) => task.id == *id,
+        })
     }
 
     /// Where a task stands.

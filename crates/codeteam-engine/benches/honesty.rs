@@ -69,6 +69,8 @@ fn measure(path: &Path, tests: &[String], shown: Option<&str>) -> Result<(), Fai
         let change = change(&repo, &repo.diff(&from, &to)?)?;
         judged += 1;
         let subject = Subject {
+            held: &[],
+            forbidden: &[],
             change: &change,
             tests: Tests(tests),
             files: &[],

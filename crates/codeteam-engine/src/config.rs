@@ -17,8 +17,9 @@ pub use self::layers::{Layers, Origins};
 pub use self::sandbox::{Cache, CacheMode, Host, Sandbox, Setup, absolute};
 pub use self::schema::{Schema, schema};
 pub use self::sections::{
-    Adaptive, Agent, Command, Continuity, ContinuityMode, Git, GitMode, Honesty, Judging, Layout,
-    Limits, Llm, Metrics, Output, Package, ProofMode, Proving, Redaction, Verification,
+    Adaptive, Agent, BaselinePolicy, Command, Continuity, ContinuityMode, Git, GitMode, Honesty,
+    Judging, Layout, Limits, Llm, Metrics, Output, Package, ProofMode, Proving, Redaction,
+    Verification,
 };
 pub use self::shown::concealed;
 pub use self::workers::{Price, Worker};

@@ -4,6 +4,7 @@ mod examine;
 
 pub use self::examine::{Look, Looked, Seen};
 pub use codeteam_sandbox::container::image;
+pub use codeteam_sandbox::egress::{NameRoute, look_up};
 pub use codeteam_sandbox::{Profile, shim};
 
 use std::ffi::OsStr;

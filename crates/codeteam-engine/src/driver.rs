@@ -100,6 +100,8 @@ pub trait Observer: Send + Sync {
     fn waits(&self, run: &Run, effects: &[Effect]);
     /// Something went wrong beside the run itself.
     fn warn(&self, message: &str);
+    /// A check or a set-up has begun, or the last one that was told has ended.
+    fn busy(&self, _id: &AttemptId, _what: Option<&str>) {}
     /// The files for people say what the run says, now.
     fn written(&self, _run: &Run) {}
 }
@@ -386,11 +388,13 @@ impl<'a> Driver<'a> {
         let body = move || {
             let lines = |id: &AttemptId, line: &str| observer.line(id, line);
             let report = |input: Input| drop(sender.send(News::Done(Ok(input))));
+            let busy = |id: &AttemptId, what: Option<&str>| observer.busy(id, what);
             let context = Context {
                 engine: &engine,
                 cancel: own,
                 lines: &lines,
                 report: &report,
+                busy: &busy,
             };
             let done = perform::perform(&job, &context);
             let count = performed.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1;

@@ -1,6 +1,7 @@
 //! One handle to everything a skin needs: find the project, start runs, look at them, decide.
 
 mod confined;
+mod current;
 mod error;
 mod ground;
 mod known;
@@ -9,6 +10,7 @@ mod places;
 mod preview;
 mod project;
 
+pub use self::current::CurrentChecks;
 pub use self::error::Error;
 pub use self::ground::Ground;
 pub(crate) use self::known::Tried;
@@ -111,6 +113,8 @@ pub struct Request {
     pub settings: BTreeMap<String, bool>,
     /// In whose hands it will be.
     pub hands: Hands,
+    /// Values of the configuration that were set for this run.
+    pub set: Vec<String>,
 }
 
 impl Engine {
@@ -318,6 +322,9 @@ impl Engine {
             hands: prepared.hands,
             basis,
             edited_config,
+            choices: Some(prepared.choices),
+            baseline: Vec::new(),
+            network: Vec::new(),
         })
     }
 

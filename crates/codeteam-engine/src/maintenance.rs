@@ -14,7 +14,7 @@ use crate::driver::housekeeping::{close, workspaces_in};
 use crate::engine::{Engine, Error, project_library};
 use crate::env::Env;
 use crate::git::{Oid, Repo};
-use crate::perform::{clear_attempts, with_causes};
+use crate::perform::{SetupCache, clear_attempts, clear_leftovers, with_causes};
 use crate::store::{self, Owner, Store};
 use crate::workers::look::Looked;
 use crate::workspace;
@@ -28,6 +28,8 @@ pub struct Pruned {
     pub left: BTreeMap<String, String>,
     /// How much room that made.
     pub bytes: u64,
+    /// How much of it were results of set-up commands, which are made again when they are needed.
+    pub set_ups: u64,
     /// What else a person should know.
     pub notes: Vec<String>,
 }
@@ -70,6 +72,15 @@ pub fn prune(engine: &Engine, dry_run: bool) -> Result<Pruned, Error> {
             let _ = fs::remove_dir_all(root.join(".caches"));
             let _ = fs::remove_dir(&root);
         }
+    }
+    let cache = SetupCache::of(engine);
+    let bytes = cache.clear(dry_run);
+    if bytes > 0 {
+        pruned.bytes += bytes;
+        pruned.set_ups = bytes;
+    }
+    if !dry_run {
+        clear_leftovers(engine);
     }
     Ok(pruned)
 }

@@ -4,6 +4,7 @@
 //! that another driver, or a remote one, can call it. It never chooses: whatever happens becomes
 //! an [`Input`], and every effect is idempotent by its id.
 
+mod baseline;
 mod caches;
 mod checks;
 mod deliver;
@@ -17,6 +18,7 @@ mod take;
 mod view;
 mod worker;
 
+pub use self::baseline::{BaseTrial, RedCheck, Watching, clear_leftovers, try_base};
 pub use self::halt::Halt;
 pub(crate) use self::homes::{clear as clear_attempts, recover as recover_logins};
 pub use self::integrate::trailer;
@@ -24,6 +26,7 @@ pub(crate) use self::integrate::trailers;
 pub use self::places::workspace_name;
 pub use self::reach::Reach;
 pub(crate) use self::reach::{placed, said};
+pub(crate) use self::setup::SetupCache;
 pub(crate) use self::worker::{replayed, spent};
 
 use std::collections::BTreeMap;
@@ -31,13 +34,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use codeteam_core::assignment::{Assignment, assignment};
-use codeteam_core::event::{Basis, Sandbox};
+use codeteam_core::event::{BaselineFailure, Basis, Sandbox};
 use codeteam_core::frame::{Frame, FrameChange, Item, SlotState, Tip};
 use codeteam_core::hands::Hands;
 use codeteam_core::ids::{AttemptId, BodyId, PatchId, RunId, Time, Tree};
 use codeteam_core::input::Input;
 use codeteam_core::message;
 use codeteam_core::role::Kind;
+use codeteam_core::run::HeldFiles;
 use codeteam_core::submission;
 use codeteam_core::workflow::{Check, Delivery, StepKind};
 use codeteam_core::{Effect, Run};
@@ -81,6 +85,8 @@ pub struct Job {
     pub by_session: bool,
     /// What the run's gates go by beside their checks, if a session began it.
     pub basis: Option<Arc<Basis>>,
+    /// The checks that failed before anything was changed, if only new failures count.
+    pub baseline: Arc<Vec<BaselineFailure>>,
     /// What confines the run's workers and gates.
     pub sandbox: Sandbox,
     /// The context strategies that the run has pinned.
@@ -169,6 +175,10 @@ pub struct About {
     pub files: Vec<String>,
     /// Tests that a session's task says are to change, as patterns: such a task has no list of files.
     pub tests_to_change: Vec<String>,
+    /// The files of the plan's other tasks that are not done.
+    pub held: Vec<HeldFiles>,
+    /// Files that the plan forbids to change.
+    pub forbidden: Vec<String>,
     /// The attempt that made the change.
     pub by: String,
     /// The change, whatever base it is applied to.
@@ -189,6 +199,28 @@ pub struct Context<'a> {
     pub lines: &'a (dyn Fn(&AttemptId, &str) + Sync),
     /// Takes what the run is to know before the job's end.
     pub report: &'a dyn Fn(Input),
+    /// Takes what a job that takes long is at, and that it has ended (see [`Context::busy_with`]).
+    pub busy: &'a (dyn Fn(&AttemptId, Option<&str>) + Sync),
+}
+
+impl<'a> Context<'a> {
+    /// Tells what a job is at, until the result is dropped.
+    fn busy_with(&'a self, id: &'a AttemptId, what: &str) -> Busy<'a> {
+        (self.busy)(id, Some(what));
+        Busy { context: self, id }
+    }
+}
+
+/// Something that takes long is under way.
+struct Busy<'a> {
+    context: &'a Context<'a>,
+    id: &'a AttemptId,
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        (self.context.busy)(self.id, None);
+    }
 }
 
 /// Why a job could not be done at all.
@@ -363,6 +395,7 @@ fn job_of(run: &Run, frame: &Frame, id: AttemptId, what: What) -> Job {
         by_session: run.hands == Hands::Session,
         basis: run.basis.clone(),
         audit: artifacts::is_audited(run),
+        baseline: Arc::clone(&run.baseline),
         sandbox: run.sandbox,
         templates: Arc::clone(&run.templates),
         strategies: Arc::clone(&run.strategies),
@@ -382,9 +415,12 @@ fn about(run: &Run, frame: &Frame) -> About {
             Some((whose, change.patch.clone(), change.diff.clone()))
         });
     About {
-        files: run
-            .task_of(frame)
-            .map(|task| task.files.clone())
+        files: run.planned_files(frame),
+        held: run.files_held_by_others(frame),
+        forbidden: run
+            .plan
+            .as_ref()
+            .map(|plan| plan.forbidden.clone())
             .unwrap_or_default(),
         tests_to_change: codeteam_core::session::files_to_change(run, frame),
         by: frame

@@ -44,7 +44,7 @@ pub use launch::{Hold, Launch, Launcher, Profile, Unconfined, View};
 pub(crate) use launch::{Output, Spawned, mark_only};
 pub(crate) use mark::own as own_mark;
 pub use mark::{MARK, sweep};
-pub use network::{Account, Network};
+pub use network::{Account, Network, RefusedHost};
 pub use own::own;
 pub use supervise::run;
 

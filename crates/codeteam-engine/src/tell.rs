@@ -123,16 +123,26 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
             submitted(&who(run, id), submission, files)
         }
         Event::GateJudged {
-            passed, results, ..
-        } => judged(*passed, results),
+            step,
+            passed,
+            results,
+            ..
+        } => judged(*passed, results, &not_run(run, step, results)),
         Event::FindingsChanged {
             opened, resolved, ..
         } => findings(opened.len(), resolved.len()),
         Event::LoopDetected { round, .. } => format!("the same change as in round {round} again"),
         Event::BreakerOpened { step, .. } => format!("{step} fails too often"),
         Event::LevelLowered { level, .. } => format!("less is asked for now: {level:?}"),
-        Event::PlanRevised { plan } => {
+        Event::PlanRevised { plan, .. } => {
             format!("the plan was changed, {} tasks now", plan.tasks.len())
+        }
+        Event::ChecksRepinned { by, checks } => {
+            let steps: Vec<&str> = checks.keys().map(StepId::as_str).collect();
+            format!(
+                "{by} changed the checks of {}; they hold from now on",
+                steps.join(", ")
+            )
         }
         Event::TaskChanged { task, status, .. } => format!("{task} is {} now", status.as_str()),
         Event::Asked { question, .. } => format!("a person must decide: {}", question.text),
@@ -545,14 +555,28 @@ fn ended(outcome: &Outcome) -> String {
     }
 }
 
+/// The checks of a gate that were spared, because others had failed already.
+fn not_run<'a>(run: &'a Run, step: &StepId, results: &[CheckResult]) -> Vec<&'a str> {
+    let Some(StepKind::Gate { checks }) = run.step(step).map(|step| &step.kind) else {
+        return Vec::new();
+    };
+    let is_missing = |name: &str| !results.iter().any(|result| result.name == name);
+    let names = checks.iter().map(|check| check.name.as_str());
+    names.filter(|name| is_missing(name)).collect()
+}
+
 /// What checks found: those of the user by name or number, and what else is worth a look.
-fn judged(passed: bool, results: &[CheckResult]) -> String {
+fn judged(passed: bool, results: &[CheckResult], not_run: &[&str]) -> String {
     let named = |wanted: &dyn Fn(&&CheckResult) -> bool| -> Vec<&str> {
         let found = results.iter().filter(wanted);
         found.map(|result| result.name.as_str()).collect()
     };
     if !passed {
-        return format!("check failed: {}", named(&|r| !r.passed).join(", "));
+        let failed = named(&|r| !r.passed).join(", ");
+        return match not_run {
+            [] => format!("check failed: {failed}"),
+            spared => format!("check failed: {failed} (not run: {})", spared.join(", ")),
+        };
     }
     let said = match &named(&|r| r.class != Class::Honesty)[..] {
         [] => "no checks are configured".to_owned(),

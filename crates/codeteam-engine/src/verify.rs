@@ -6,6 +6,7 @@
 
 pub mod change;
 pub mod cycles;
+pub mod failures;
 pub mod honest;
 pub mod metrics;
 pub mod proof;
@@ -16,6 +17,7 @@ pub use self::change::{Change, Changed, Line, Side};
 use std::fmt::Write as _;
 
 use codeteam_core::event::{CheckResult, Measure, Remark};
+use codeteam_core::findings::Report;
 use codeteam_core::workflow::Check;
 
 /// How many of the things that were looked at are told one by one.
@@ -34,6 +36,8 @@ pub struct Found {
     pub unproved: Option<String>,
     /// What was looked at, one by one.
     pub measures: Vec<Measure>,
+    /// What is for a reviewer to judge.
+    pub findings: Vec<Report>,
 }
 
 impl Found {
@@ -69,6 +73,7 @@ impl Found {
             measures: chosen(self.measures),
             output: None,
             exit: None,
+            findings: self.findings,
         }
     }
 }

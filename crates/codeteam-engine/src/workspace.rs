@@ -520,6 +520,11 @@ impl Workspace {
         is_directory(self.tree_dir()) && is_directory(self.collector.objects())
     }
 
+    /// The tree that the work tree was last prepared as.
+    pub fn prepared_tree(&self) -> Result<Oid, Error> {
+        self.ready()
+    }
+
     fn ready(&self) -> Result<Oid, Error> {
         match self.state()? {
             Some(State::Ready { tree }) if self.is_whole() => Ok(tree),

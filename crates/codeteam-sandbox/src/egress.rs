@@ -39,10 +39,14 @@ use serde::{Deserialize, Serialize};
 pub use dial::{BadProxy, Through};
 pub use endpoint::{BadHeader, BadUpstream, Endpoint, Header, Secret, Upstream};
 pub use proxy::Proxy;
-pub use resolve::{Resolve, System};
+pub use resolve::{NameRoute, Resolve, System, look_up};
 pub use rules::{Allowed, BadEntry, Rules};
 pub use server::Serving;
 pub use tls::Roots;
+
+/// How the reason begins for which a host that is allowed is refused, because its name leads into a
+/// private network and nobody has said that it may.
+pub const NOT_PUBLIC: &str = "its name leads to no public address";
 
 /// Where everything that is decided is written to, by the thread that serves
 /// the connection: it goes on when this returns.

@@ -1,6 +1,7 @@
 //! The command line: raw arguments here, one file per command below.
 
 mod agent;
+mod baseline;
 mod choose_files;
 mod completions;
 mod config;

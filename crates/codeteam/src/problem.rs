@@ -9,6 +9,7 @@ use codeteam_engine::context::{self, strategies};
 use codeteam_engine::driver;
 use codeteam_engine::engine::Error as EngineError;
 use codeteam_engine::perform::Halt;
+use codeteam_engine::process::RefusedHost;
 use codeteam_engine::{config, find, git, layout, library, prompt, store, workspace};
 
 use crate::exit::Exit;
@@ -424,6 +425,30 @@ impl From<driver::Error> for Problem {
     }
 }
 
+/// Says why a set-up did not reach hosts, and what to do about it.
+fn refused_hosts(mut problem: Problem, refused: &[RefusedHost]) -> Problem {
+    let names = |private: bool| -> Vec<&str> {
+        let wanted = refused.iter().filter(|host| host.is_private == private);
+        wanted.map(|host| host.host.as_str()).collect()
+    };
+    let unnamed = names(false).join(", ");
+    if !unnamed.is_empty() {
+        problem = problem.hint(format!(
+            "it was refused {unnamed}; name what it may reach under `sandbox.registries`"
+        ));
+    }
+    for host in names(true) {
+        let name = host.trim_end_matches(":443");
+        problem = problem.hint(format!(
+            "it was refused {host}, which is named under `sandbox.registries`, because its name leads \
+             to an address that is not public (a mirror of your own network?); if that is where it \
+             should go, say so in your own configuration, `~/.config/codeteam/config.yml`: \
+             `sandbox: {{ registries: [ {{ host: {name}, private: true }} ] }}`"
+        ));
+    }
+    problem
+}
+
 impl From<Halt> for Problem {
     fn from(halt: Halt) -> Self {
         let problem = Self::environment(halt.to_string());
@@ -431,12 +456,7 @@ impl From<Halt> for Problem {
             Halt::SetUp {
                 refused, pinned, ..
             } => {
-                let problem = match refused.join(", ") {
-                    hosts if hosts.is_empty() => problem,
-                    hosts => problem.hint(format!(
-                        "it was refused {hosts}; name what it may reach under `sandbox.registries`"
-                    )),
-                };
+                let problem = refused_hosts(problem, &refused);
                 if pinned {
                     return problem.hint(
                         "the run keeps to the configuration it began with, as a session could change it: mend `setup` in `.codeteam/config.yml`, end the run (`codeteam abort`) and begin the task again",

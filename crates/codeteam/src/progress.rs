@@ -2,6 +2,7 @@
 
 mod line;
 mod live;
+mod slow;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,10 +11,12 @@ use codeteam_core::ids::{AttemptId, FramePath, Time};
 use codeteam_core::submission::Submission;
 use codeteam_core::{Effect, Event, Run};
 use codeteam_engine::driver::Observer;
+use codeteam_engine::perform::now;
 use codeteam_engine::tell;
 
 pub(crate) use self::line::Line;
 use self::live::Live;
+use self::slow::SlowWork;
 use crate::output::{self, Style, say};
 
 /// How much is shown.
@@ -34,6 +37,7 @@ pub(crate) struct Progress {
     waiting: AtomicBool,
     last_wait: Mutex<String>,
     live: Option<Live>,
+    slow: SlowWork,
     person: Option<Box<Say>>,
     streams: bool,
 }
@@ -50,6 +54,7 @@ impl Progress {
             waiting: AtomicBool::new(false),
             last_wait: Mutex::default(),
             live,
+            slow: SlowWork::default(),
             person: None,
             streams: false,
         }
@@ -144,6 +149,23 @@ impl Observer for Progress {
                 "         {} {line}",
                 self.style.dim(&format!("{who} |"))
             ));
+        }
+    }
+
+    fn busy(&self, id: &AttemptId, what: Option<&str>) {
+        match (&self.live, what) {
+            (Some(live), _) => live.busy(id, what),
+            (None, Some(what)) if self.detail >= Detail::Normal && self.person.is_none() => {
+                let (style, place) = (self.style, id.frame.name().to_owned());
+                let what = what.to_owned();
+                self.slow.begin(id, move |seconds| {
+                    let clock = style.dim(&tell::clock(now()));
+                    output::tell(&format!(
+                        "{clock} {place:<12} {what} is running ({seconds} s so far)"
+                    ));
+                });
+            }
+            (None, _) => self.slow.end(id),
         }
     }
 

@@ -1,16 +1,19 @@
 //! What a person decides.
 
+use std::collections::BTreeMap;
+
 use super::Decider;
 use crate::budget::Limits;
 use crate::event::{Entry, Event, Outcome};
-use crate::frame::{FrameChange, Item, Question, QuestionKind, Stage};
+use crate::frame::{Frame, FrameChange, Item, Question, QuestionKind, Stage};
 use crate::ids::{AttemptId, FramePath, StepId, TaskId, Tree};
 use crate::input::Decision;
 use crate::message::{self, Matter};
 use crate::plan::Plan;
 use crate::role::Kind;
+use crate::run::{Run, apply};
 use crate::schedule::Status;
-use crate::workflow::{Answer, StepKind, Target};
+use crate::workflow::{Answer, Check, StepKind, Target};
 
 impl Decider {
     pub(super) fn decided(&mut self, by: &str, decision: &Decision) {
@@ -26,7 +29,13 @@ impl Decider {
                 None
             }
             Decision::Abort { reason } => self.abort(reason),
-            Decision::Retry { frame, note } => self.retry(by, frame.as_ref(), note),
+            Decision::Retry {
+                frame,
+                note,
+                plan,
+                checks,
+            } => self.retry(by, frame.as_ref(), note, (plan.as_deref(), checks)),
+            Decision::Repin { checks } => self.repin(by, checks),
             Decision::Accept { frame, note } => self.accept_as_it_is(by, frame.as_ref(), note),
             Decision::Reassign { to, change } => self.reassign(by, *to, change.as_deref()),
             Decision::Skip { task } => self.skip(task),
@@ -134,8 +143,9 @@ impl Decider {
     }
 
     /// The steps that are against a frame's change as it is.
-    pub(super) fn overruled(&self, frame: &FramePath) -> Vec<StepId> {
-        let Some(frame) = self.run.frames.get(frame) else {
+    pub(super) fn overruled(&self, of: &FramePath) -> Vec<StepId> {
+        let frame = self.run.frames.get(of);
+        let Some(frame) = frame.or_else(|| self.run.failed.get(of)) else {
             return Vec::new();
         };
         let patch = frame.change.as_ref().map(|change| &change.patch);
@@ -233,8 +243,15 @@ impl Decider {
         None
     }
 
-    /// Takes up what failed in a frame, with the frames above it that failed of that.
-    fn retry(&mut self, by: &str, which: Option<&FramePath>, note: &str) -> Option<String> {
+    /// Takes up what failed in a frame, with the frames above it that failed of that. What a person
+    /// has changed of the plan and of the checks holds from then on.
+    fn retry(
+        &mut self,
+        by: &str,
+        which: Option<&FramePath>,
+        note: &str,
+        (plan, checks): (Option<&Plan>, &BTreeMap<StepId, Vec<Check>>),
+    ) -> Option<String> {
         let root = FramePath::root();
         let which = which.unwrap_or(&root);
         let root_failed = matches!(
@@ -254,11 +271,23 @@ impl Decider {
         if !named && !at_root {
             return Some("nothing there has failed".to_owned());
         }
+        if let Some(why) = plan.and_then(|plan| self.unfit_to_revise(plan)) {
+            return Some(why);
+        }
         let (mut told, mut retried) = (Vec::new(), Vec::new());
         let ended = self.run.is_terminal();
         if ended {
             self.emit(Event::RunReopened { at: self.at });
         }
+        let _none_differ = self.repin(by, checks);
+        if let Some(plan) = plan {
+            self.revise(plan);
+        }
+        // A task may have left the plan.
+        let failed: Vec<(FramePath, Item)> = failed
+            .into_iter()
+            .filter(|(path, _)| self.run.failed.get(path).is_some())
+            .collect();
         // Frames above come first: what is below them is scheduled by them.
         for (frame, item) in failed.into_iter().filter(|_| !root_goes_on) {
             let task = match item {
@@ -284,7 +313,7 @@ impl Decider {
     }
 
     /// Whether the run's own frame is at a step of its own and not at one that goes through tasks.
-    fn root_is_elsewhere(&self) -> bool {
+    pub(super) fn root_is_elsewhere(&self) -> bool {
         let root = self.run.frames.get(&FramePath::root());
         root.is_some_and(|f| f.children.is_none())
     }
@@ -302,7 +331,7 @@ impl Decider {
     }
 
     /// Leads the run's own frame back to where these frames are worked on, or to where it was.
-    fn take_up_root(&mut self, frames: &[FramePath]) {
+    pub(super) fn take_up_root(&mut self, frames: &[FramePath]) {
         let root = FramePath::root();
         let Some(frame) = self.run.frames.get(&root) else {
             return;
@@ -391,24 +420,74 @@ impl Decider {
     }
 
     pub(super) fn plan_edited(&mut self, by: &str, plan: &Plan) {
-        let mut wrong = self.unfit(plan);
-        if self.run.is_terminal() {
-            wrong.push("the run has ended".to_owned());
-        } else if self.is_past_its_tasks() {
-            wrong.push("the run is past its tasks".to_owned());
-        }
-        if wrong.is_empty() {
-            if self.run.plan.as_deref() != Some(plan) {
-                self.emit(Event::PlanRevised {
-                    plan: Box::new(plan.clone()),
-                });
-            }
-        } else {
-            let why = format!("the plan cannot be changed like that: {}", wrong.join("; "));
-            self.emit(Event::DecisionRefused {
+        let ended = self.run.is_terminal().then(|| {
+            "the plan cannot be changed like that: the run has ended; `codeteam retry` takes it up \
+             with the plan as it is now"
+                .to_owned()
+        });
+        match ended.or_else(|| self.unfit_to_revise(plan)) {
+            None => self.revise(plan),
+            Some(why) => self.emit(Event::DecisionRefused {
                 by: by.to_owned(),
                 why,
-            });
+            }),
         }
+    }
+
+    /// Why a plan cannot take the place of the one there is.
+    fn unfit_to_revise(&self, plan: &Plan) -> Option<String> {
+        let mut wrong = self.unfit(plan);
+        if self.is_past_its_tasks() {
+            wrong.push("the run is past its tasks".to_owned());
+        }
+        let why = format!("the plan cannot be changed like that: {}", wrong.join("; "));
+        (!wrong.is_empty()).then_some(why)
+    }
+
+    /// Puts a plan in the place of the one there is. Gates judge by the files of tasks, so what they
+    /// said of a change whose task has other files now must be said again.
+    fn revise(&mut self, plan: &Plan) {
+        if self.run.plan.as_deref() == Some(plan) {
+            return;
+        }
+        let mut after = self.run.clone();
+        let plan = Box::new(plan.clone());
+        let rejudged = Vec::new();
+        let event = Event::PlanRevised { plan, rejudged };
+        apply(&mut after, &event);
+        let forbids = |run: &Run| run.plan.as_ref().map(|plan| plan.forbidden.clone());
+        let is_stricter = forbids(&after) != forbids(&self.run);
+        let differs = |frame: &Frame| {
+            is_stricter
+                || after.planned_files(frame) != self.run.planned_files(frame)
+                || after.files_held_by_others(frame) != self.run.files_held_by_others(frame)
+        };
+        let frames = self.run.frames.values().chain(self.run.failed.values());
+        let rejudged: Vec<FramePath> = frames
+            .filter(|frame| frame.verdicts.values().any(|v| v.by_checks) && differs(frame))
+            .map(|frame| frame.path.clone())
+            .collect();
+        if let Event::PlanRevised { plan, .. } = event {
+            self.emit(Event::PlanRevised { plan, rejudged });
+        }
+    }
+
+    /// Has gates check other things, where that makes a difference.
+    fn repin(&mut self, by: &str, checks: &BTreeMap<StepId, Vec<Check>>) -> Option<String> {
+        let differs = |(step, now): &(&StepId, &Vec<Check>)| {
+            let kind = self.run.step(step).map(|step| &step.kind);
+            matches!(kind, Some(StepKind::Gate { checks }) if checks != *now)
+        };
+        let checks: BTreeMap<StepId, Vec<Check>> = checks
+            .iter()
+            .filter(differs)
+            .map(|(step, now)| (step.clone(), now.clone()))
+            .collect();
+        if checks.is_empty() {
+            return Some("those checks are in force already".to_owned());
+        }
+        let by = by.to_owned();
+        self.emit(Event::ChecksRepinned { by, checks });
+        None
     }
 }

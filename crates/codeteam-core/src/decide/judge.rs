@@ -3,7 +3,7 @@
 use super::Decider;
 use super::attempts::first_line;
 use crate::event::{CheckResult, Entry, Event};
-use crate::findings::{Resolution, State};
+use crate::findings::{Report, Resolution, State};
 use crate::frame::{Feedback, Frame, SlotState, Work};
 use crate::ids::{AttemptId, FramePath, RoleName, StepId, Tree};
 use crate::input::WorkerReport;
@@ -181,6 +181,7 @@ impl Decider {
             passed,
             results: results.to_vec(),
         });
+        self.note_findings(id, &step, results);
         let at_gate = self
             .run
             .frames
@@ -192,6 +193,31 @@ impl Decider {
         let feedback = gate_feedback(&step, results);
         let on_fail = self.run.step(&step).and_then(|s| s.on_fail.clone());
         self.judged_by(&id.frame, &step, passed, on_fail, feedback);
+    }
+
+    /// Opens what a gate's checks leave to reviewers, and closes what they no longer find.
+    fn note_findings(&mut self, id: &AttemptId, step: &StepId, results: &[CheckResult]) {
+        let Some(frame) = self.run.frames.get(&id.frame) else {
+            return;
+        };
+        let reports: Vec<Report> = results.iter().flat_map(|r| &r.findings).cloned().collect();
+        let opened = frame.findings.fresh(step, id.slot, frame.round, &reports);
+        let own = frame.findings.open().filter(|f| f.step == *step);
+        let gone = own.filter(|f| !reports.iter().any(|r| f.report.says_the_same(r)));
+        let resolved: Vec<Resolution> = gone
+            .map(|f| Resolution {
+                id: f.id.clone(),
+                state: State::Fixed,
+            })
+            .collect();
+        if opened.is_empty() && resolved.is_empty() {
+            return;
+        }
+        self.emit(Event::FindingsChanged {
+            frame: id.frame.clone(),
+            opened,
+            resolved,
+        });
     }
 
     fn judged(

@@ -203,6 +203,9 @@ impl Decider {
         let Some(step) = self.run.step(&frame.step) else {
             return here;
         };
+        if let Some(next) = self.behind_accepted(frame) {
+            return next;
+        }
         let (rejected, back) = match &step.kind {
             StepKind::Role(role) => (is_rejected(frame), role.on_reject.clone()),
             StepKind::Gate { .. } => (is_rejected(frame), step.on_fail.clone()),

@@ -1,12 +1,14 @@
 //! A run between a session and workers, and between a session and the person outside of it.
 
 use super::Decider;
-use crate::event::{Entry, Event, Unsubmitted};
-use crate::frame::{Question, SlotState, Stage, Work};
+use crate::event::{Entry, Event, Outcome, Unsubmitted};
+use crate::frame::{Frame, Item, Question, SlotState, Stage, Work};
 use crate::hands::Hands;
-use crate::ids::{AttemptId, FramePath};
+use crate::ids::{AttemptId, FramePath, StepId, TaskId};
 use crate::role::Kind;
+use crate::schedule::Status;
 use crate::session;
+use crate::workflow::{RoleStep, StepKind, Target};
 
 impl Decider {
     /// What a session says in a person's name.
@@ -80,51 +82,118 @@ impl Decider {
         self.is_made(&made.frame) && made.tree != frame.tree && made.tree != frame.base.tree
     }
 
-    /// Takes a change as it is, whatever is held against it, where no question is open.
+    /// Takes a change as it is, whatever is held against it, where no question is open. It may be one
+    /// that its task, or the whole run, was given up for.
     pub(super) fn accept_as_it_is(
         &mut self,
         by: &str,
         which: Option<&FramePath>,
         note: &str,
     ) -> Option<String> {
-        let held: Vec<FramePath> = self
-            .run
-            .frames
-            .values()
-            .filter(|f| !f.is_ended() && which.is_none_or(|which| f.path == *which))
+        let live = self.run.frames.values();
+        let frames = live.filter(|f| !f.is_ended() || self.was_given_up(f));
+        let held: Vec<&Frame> = frames
+            .chain(self.run.failed.values())
+            .filter(|f| which.is_none_or(|which| f.path == *which))
             .filter(|f| !f.held_against().is_empty())
-            .map(|f| f.path.clone())
             .collect();
-        let path = match held.as_slice() {
-            [path] => path.clone(),
+        let frame = match held.as_slice() {
+            [frame] => *frame,
             [] => return Some("nothing is held against a change there".to_owned()),
             several => {
-                let names: Vec<String> = several.iter().map(|f| format!("`{f}`")).collect();
+                let names: Vec<String> = several.iter().map(|f| format!("`{}`", f.path)).collect();
                 return Some(format!("say whose change: {}", names.join(", ")));
             }
         };
-        let frame = self.run.frames.get(&path)?;
         if let Stage::Asking(_) = frame.stage {
             return Some("a question about it is open; answer that".to_owned());
         }
+        let path = frame.path.clone();
+        let is_over = frame.is_ended();
         let over = self.overruled(&path);
-        let last = frame.record.rejections.last().map(|r| r.step.clone());
         let judging = over.contains(&frame.step);
+        if is_over && self.run.is_terminal() {
+            self.emit(Event::RunReopened { at: self.at });
+        }
         self.emit(Event::Accepted {
             frame: path.clone(),
             by: by.to_owned(),
             note: note.to_owned(),
-            over: over.clone(),
+            over,
         });
-        // Whoever was to mend it need not; it goes on behind the step that sent it back.
-        let behind = last.filter(|step| over.contains(step) && !judging);
-        let next = behind.and_then(|step| Some(self.run.step(&step)?.next.clone()));
-        if let Some(next) = next
-            && self.is_made(&path)
-        {
-            self.go(&path, &next, Entry::Answered);
+        if is_over {
+            self.take_up_accepted(&path);
+        } else if !judging && self.is_made(&path) {
+            // Whoever was to repair it need not; it goes on behind the step that sent it back.
+            let frame = self.run.frames.get(&path)?;
+            if let Some(next) = self.behind_accepted(frame) {
+                self.go(&path, &next, Entry::Answered);
+            }
         }
         None
+    }
+
+    /// Whether the run's own frame ended without coming to its end.
+    fn was_given_up(&self, frame: &Frame) -> bool {
+        let failed = matches!(
+            self.run.outcome,
+            Some(Outcome::Failed(_) | Outcome::Aborted(_) | Outcome::Cancelled)
+        );
+        frame.path.is_root() && failed
+    }
+
+    /// Takes up a frame that had ended, with those above it: its change was accepted.
+    fn take_up_accepted(&mut self, path: &FramePath) {
+        let above: Vec<(FramePath, Item)> = self
+            .run
+            .failed
+            .iter()
+            .filter(|(other, _)| path.is_within(other))
+            .map(|(other, frame)| (other.clone(), frame.item.clone()))
+            .collect();
+        let mut taken_up = Vec::new();
+        for (frame, item) in above {
+            let task = match item {
+                Item::Task(task) => task,
+                Item::Phase(phase) => TaskId(phase.0),
+                Item::Run => continue,
+            };
+            taken_up.push(frame.clone());
+            self.emit(Event::TaskChanged {
+                frame,
+                task,
+                status: Status::Pending,
+            });
+        }
+        if self.root_is_elsewhere() && (path.is_root() || !taken_up.is_empty()) {
+            self.take_up_root(&taken_up);
+        }
+    }
+
+    /// Where a frame goes on whose change a person has accepted over the step that it is at, or over
+    /// the one that sent it back to be repaired.
+    pub(super) fn behind_accepted(&self, frame: &Frame) -> Option<Target> {
+        let patch = frame.change.as_ref().map(|change| &change.patch);
+        if patch.is_none() || frame.accepted.as_ref() != patch {
+            return None;
+        }
+        let is_over = |step: &StepId| frame.gone_over.contains(step);
+        let last = || frame.record.rejections.last().map(|r| r.step.clone());
+        let step = match &self.run.step(&frame.step)?.kind {
+            _ if is_over(&frame.step) => Some(frame.step.clone()),
+            StepKind::Role(role) if self.makes(role) => last().filter(is_over),
+            _ => None,
+        };
+        Some(self.run.step(&step?)?.next.clone())
+    }
+
+    /// Whether a step's role makes changes.
+    fn makes(&self, step: &RoleStep) -> bool {
+        let mut roles = step
+            .slots
+            .iter()
+            .filter_map(|name| self.run.roles.get(name));
+        roles.any(|role| role.kind == Kind::Implementer)
     }
 
     /// Whether an implementer is at work in a frame.

@@ -47,6 +47,8 @@ struct File {
     phases: Vec<FilePhase>,
     #[serde(default)]
     tasks: Vec<Placed<FileTask>>,
+    #[serde(default)]
+    forbidden: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -138,6 +140,7 @@ pub fn from_yaml(file: &str, text: &str, max_tasks: usize) -> Result<Loaded, Pro
         plan: Plan {
             plan_id: raw.plan_id,
             description: raw.description,
+            forbidden: raw.forbidden,
             ..Plan::default()
         },
         statuses: BTreeMap::new(),
@@ -259,6 +262,9 @@ pub fn to_yaml(
     if !runs.is_empty() {
         let _ = writeln!(out, "runs: {}", flow_list(runs));
     }
+    if !plan.forbidden.is_empty() {
+        let _ = writeln!(out, "forbidden: {}", flow_list(&plan.forbidden));
+    }
     if !plan.phases.is_empty() {
         out.push_str("phases:\n");
         for phase in &plan.phases {
@@ -352,6 +358,18 @@ tasks:
             };
             assert_eq!(from_yaml("plan.yml", &written, 100).unwrap(), expected);
         }
+    }
+
+    #[test]
+    fn forbidden_files_survive_a_round_trip() {
+        let text = "forbidden: [ src/legacy/, '*.sql' ]\ntasks:\n  - id: a\n";
+        let loaded = from_yaml("plan.yml", text, 9).unwrap();
+        assert_eq!(loaded.plan.forbidden, ["src/legacy/", "*.sql"]);
+        let written = to_yaml(&loaded.plan, None, &[], |_| Status::Pending);
+        assert_eq!(
+            from_yaml("plan.yml", &written, 9).unwrap().plan,
+            loaded.plan
+        );
     }
 
     #[test]

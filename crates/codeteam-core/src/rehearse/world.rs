@@ -125,6 +125,9 @@ impl<'a> World<'a> {
             hands: crate::hands::Hands::default(),
             basis: None,
             edited_config: Vec::new(),
+            choices: None,
+            baseline: Vec::new(),
+            network: Vec::new(),
         }
     }
 

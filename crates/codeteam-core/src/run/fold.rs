@@ -5,6 +5,7 @@ mod frames;
 mod people;
 mod tasks;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use self::attempts::{judge, judged_round, receive, record_vote, remember, settle};
@@ -15,11 +16,12 @@ use super::{Outstanding, Run, TaskRecord};
 use crate::budget::{Budget, Usage};
 use crate::event::{Delivered, Event, RunStarted};
 use crate::feedback::Failed;
-use crate::frame::{Feedback, Frame, Item, Slot, SlotState, Stage, Tip, Work};
+use crate::frame::{Feedback, Frame, Item, Judged, Slot, SlotState, Stage, Tip, Work};
 use crate::hands::{Hands, is_session};
-use crate::ids::{AttemptId, FramePath};
+use crate::ids::{AttemptId, FramePath, StepId, Tree};
+use crate::plan::Plan;
 use crate::record::GateRun;
-use crate::workflow::StepKind;
+use crate::workflow::{Check, StepKind};
 
 /// Folds one event into a run. Total: an event that does not fit changes nothing but the count.
 #[expect(
@@ -57,7 +59,7 @@ pub fn apply(run: &mut Run, event: &Event) {
             by,
             note,
             over: steps,
-        } => with(run, frame, |f| {
+        } => with_kept(run, frame, |f| {
             f.accepted = f.change.as_ref().map(|change| change.patch.clone());
             f.accepted_by = Some(by.clone());
             f.gone_over = steps.iter().cloned().collect();
@@ -266,11 +268,16 @@ pub fn apply(run: &mut Run, event: &Event) {
             f.level_accepted = false;
             f.breakers.remove(&f.step);
         }),
-        Event::PlanProposed { plan } | Event::PlanRevised { plan } => {
-            set_plan(run, plan);
-            forget_dropped(run);
-            rebuild_schedules(run);
+        Event::PlanProposed { plan } => revise_plan(run, plan),
+        Event::PlanRevised { plan, rejudged } => {
+            revise_plan(run, plan);
+            for frame in rejudged {
+                with_kept(run, frame, |f| {
+                    expire_verdicts(f, |verdict| verdict.by_checks)
+                });
+            }
         }
+        Event::ChecksRepinned { checks, .. } => repin(run, checks),
         Event::TaskChanged {
             frame,
             task,
@@ -426,6 +433,8 @@ fn begin(run: &mut Run, started: &RunStarted) {
     run.began_in = started.hands;
     run.basis = started.basis.clone().map(Arc::new);
     run.edited_config.clone_from(&started.edited_config);
+    run.choices = started.choices.clone().map(Arc::new);
+    run.baseline = Arc::new(started.baseline.clone());
     for (account, until) in &started.resting {
         run.parks.park(account, *until);
     }
@@ -457,6 +466,60 @@ fn begin(run: &mut Run, started: &RunStarted) {
 fn with(run: &mut Run, path: &FramePath, change: impl FnOnce(&mut Frame)) {
     if let Some(frame) = run.frames.get_mut(path) {
         change(frame);
+    }
+}
+
+/// Changes a frame, whether it is under way or may be taken up again.
+fn with_kept(run: &mut Run, path: &FramePath, change: impl FnOnce(&mut Frame)) {
+    if run.frames.contains_key(path) {
+        return with(run, path, change);
+    }
+    if let Some(mut frame) = run.failed.get(path).cloned() {
+        change(&mut frame);
+        run.failed.insert_mut(path.clone(), frame);
+    }
+}
+
+fn revise_plan(run: &mut Run, plan: &Plan) {
+    set_plan(run, plan);
+    forget_dropped(run);
+    rebuild_schedules(run);
+}
+
+/// Puts other checks in place of those of gates. What these judged before is no verdict on any tree.
+fn repin(run: &mut Run, checks: &BTreeMap<StepId, Vec<Check>>) {
+    let workflow = Arc::make_mut(&mut run.workflow);
+    for (step, now) in checks {
+        let kind = workflow.steps.get_mut(step).map(|step| &mut step.kind);
+        if let Some(StepKind::Gate { checks }) = kind {
+            checks.clone_from(now);
+        }
+    }
+    let paths: Vec<FramePath> = run
+        .frames
+        .keys()
+        .chain(run.failed.keys())
+        .cloned()
+        .collect();
+    for path in paths {
+        with_kept(run, &path, |f| {
+            for step in checks.keys() {
+                expire(f.verdicts.get_mut(step));
+            }
+        });
+    }
+}
+
+fn expire_verdicts(frame: &mut Frame, which: impl Fn(&Judged) -> bool) {
+    for verdict in frame.verdicts.values_mut().filter(|v| which(v)) {
+        expire(Some(verdict));
+    }
+}
+
+/// Makes a verdict one on no tree, so that it must be given again.
+fn expire(verdict: Option<&mut Judged>) {
+    if let Some(verdict) = verdict {
+        verdict.tree = Tree::default();
     }
 }
 

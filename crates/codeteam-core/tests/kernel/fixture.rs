@@ -112,6 +112,9 @@ impl Start {
             hands: self.hands,
             basis: None,
             edited_config: Vec::new(),
+            choices: None,
+            baseline: Vec::new(),
+            network: Vec::new(),
         })
     }
 }

@@ -7,7 +7,7 @@
 //! run/one code says {"blocked":…}   it answers this, and has written nothing
 //! run/one code fails timeout        it fails: timeout, crash, overloaded, odd, quota 60s
 //! run/one review approves           a gatekeeper approves, or `rejects "why"`; `review/1` is a slot
-//! run/one test passes               a gate passes, or `fails "why"`
+//! run/one test passes               a gate passes, or `fails "why"`, or passes and `notes b.rs`
 //! run/one commit goes               git, or the host, does what is due
 //! run/one commit breaks "why"       it cannot be done at all
 //! person run/one yes note: why      a person answers; `stale` before the answer names an old one
@@ -16,6 +16,8 @@
 //! accept                            a person takes a change as it is, unasked
 //! give workers with a=1             the run passes into other hands, with what was made
 //! abort | retry [frame] | skip task | raise 100 | plan one: a.rs; two: b.rs < one
+//! retry with plan one: a.rs b.rs    the same, with the plan as a person has changed it
+//! repin test make check             a gate has other checks from now on
 //! crash                             codeteam dies; `crash after run/one commit` does that first
 //! +5s                               time passes
 //! limited claude 60s                another run tells of a usage limit
@@ -27,14 +29,18 @@
 //! What is before a line `---` happens and is not written down; `start` writes down how the run
 //! begins.
 
+use std::collections::BTreeMap;
+
 use codeteam_core::assignment::{Assignment, assignment};
 use codeteam_core::event::Unsubmitted;
 use codeteam_core::failure::{Facts, Quota, Stage, Trouble};
+use codeteam_core::findings::{Report, Severity};
 use codeteam_core::frame::{FrameChange, Work};
 use codeteam_core::hands::Hands;
 use codeteam_core::ids::{AttemptId, FramePath, Tree};
 use codeteam_core::input::{Decision, WorkerEnd};
 use codeteam_core::role::{Contract, Kind};
+use codeteam_core::workflow::{Check, CheckKind};
 use codeteam_core::{Effect, Event, Input, due};
 use serde_json::{Value, json};
 
@@ -121,7 +127,7 @@ fn command(world: &mut World, line: &str) -> Vec<Event> {
                 answer,
             })
         }
-        "person" | "abort" | "retry" | "skip" | "raise" | "accept" | "give" => {
+        "person" | "abort" | "retry" | "skip" | "raise" | "accept" | "give" | "repin" => {
             let decision = decision(world, verb, rest);
             world.decide(decision)
         }
@@ -148,10 +154,28 @@ fn decision(world: &World, verb: &str, rest: &str) -> Decision {
         "abort" => Decision::Abort {
             reason: rest.to_owned(),
         },
-        "retry" => Decision::Retry {
-            frame: (!rest.is_empty()).then(|| FramePath::from(rest)),
-            note,
-        },
+        "retry" => {
+            let (rest, revised) = rest.split_once("with plan ").unwrap_or((rest, ""));
+            let rest = rest.trim();
+            let revised = Some(revised).filter(|text| !text.is_empty());
+            Decision::Retry {
+                frame: (!rest.is_empty()).then(|| FramePath::from(rest)),
+                note,
+                plan: revised.map(|text| Box::new(plan(&text.replace(';', "\n")))),
+                checks: BTreeMap::new(),
+            }
+        }
+        "repin" => {
+            let (step, command) = rest.split_once(' ').unwrap();
+            let check = Check {
+                name: command.to_owned(),
+                what: CheckKind::Command(command.to_owned()),
+                timeout_ms: 1_000,
+            };
+            Decision::Repin {
+                checks: BTreeMap::from([(step.into(), vec![check])]),
+            }
+        }
         "skip" => Decision::Skip { task: rest.into() },
         "accept" => Decision::Accept { frame: None, note },
         "give" => {
@@ -241,6 +265,18 @@ fn perform(world: &mut World, effect: &Effect, done: &str) -> Input {
         },
         (Effect::RunGate { step, .. }, "passes") => world.judged(&id, step, None),
         (Effect::RunGate { step, .. }, "fails") => world.judged(&id, step, Some(rest)),
+        (Effect::RunGate { step, .. }, "notes") => {
+            let mut judged = world.judged(&id, step, None);
+            if let Input::GateFinished { results, .. } = &mut judged {
+                results[0].findings.push(Report {
+                    severity: Severity::Info,
+                    title: "not a file of the task".to_owned(),
+                    file: Some(rest.to_owned()),
+                    ..Report::default()
+                });
+            }
+            judged
+        }
         (Effect::Publish { .. }, _) => Input::Published {
             at,
             id,

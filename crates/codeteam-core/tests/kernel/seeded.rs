@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use codeteam_core::budget::Limits;
 use codeteam_core::event::Unsubmitted;
 use codeteam_core::hands::Hands;
-use codeteam_core::ids::TaskId;
+use codeteam_core::ids::{FramePath, TaskId};
 use codeteam_core::input::Decision;
 use codeteam_core::workflow::Exhausted;
 use codeteam_core::{Effect, Event, Input, Run};
@@ -75,7 +75,7 @@ fn reopen(world: &mut World, luck: &mut Luck) -> bool {
     let failed: Vec<_> = world.run.failed.keys().cloned().collect();
     let frame = (!failed.is_empty() && luck.percent(50)).then(|| luck.pick(&failed).clone());
     let note = "once more".to_owned();
-    world.decide(Decision::Retry { frame, note });
+    world.decide(retry(frame, note));
     !world.run.is_terminal()
 }
 
@@ -177,7 +177,7 @@ fn nuisance(world: &mut World, luck: &mut Luck, trouble: u64) {
             let failed: Vec<_> = world.run.failed.keys().cloned().collect();
             let frame = (!failed.is_empty()).then(|| luck.pick(&failed).clone());
             let note = String::new();
-            world.decide(Decision::Retry { frame, note });
+            world.decide(retry(frame, note));
         }
     }
 }
@@ -444,4 +444,14 @@ fn phases_keep_every_promise() {
             "frame_resumed",
         ],
     );
+}
+
+/// Takes failed frames up again, with plan and checks as they are.
+fn retry(frame: Option<FramePath>, note: String) -> Decision {
+    Decision::Retry {
+        frame,
+        note,
+        plan: None,
+        checks: BTreeMap::new(),
+    }
 }

@@ -3,7 +3,7 @@
 use codeteam_core::effect::Waiting;
 use codeteam_core::event::Outcome;
 use codeteam_core::findings::Finding;
-use codeteam_core::ids::StepId;
+use codeteam_core::ids::{FramePath, StepId};
 use codeteam_core::{Effect, Event};
 use serde_json::Value;
 
@@ -149,7 +149,18 @@ pub(crate) fn tell(event: &Event) -> String {
         Event::BreakerOpened { frame, step } => format!("{frame}: the breaker of {step} opened"),
         Event::LevelLowered { frame, level } => format!("{frame} lowered to {}", word(level)),
         Event::PlanProposed { plan } => format!("plan proposed: {} tasks", plan.tasks.len()),
-        Event::PlanRevised { plan } => format!("plan revised: {} tasks", plan.tasks.len()),
+        Event::PlanRevised { plan, rejudged } => {
+            let tasks = plan.tasks.len();
+            let frames: Vec<&str> = rejudged.iter().map(FramePath::as_str).collect();
+            match frames.join(", ") {
+                none if none.is_empty() => format!("plan revised: {tasks} tasks"),
+                frames => format!("plan revised: {tasks} tasks; to be judged again: {frames}"),
+            }
+        }
+        Event::ChecksRepinned { checks, .. } => {
+            let steps: Vec<String> = checks.keys().map(|step| format!("`{step}`")).collect();
+            format!("other checks from now on: {}", steps.join(", "))
+        }
         Event::TaskChanged { task, status, .. } => format!("{task} is {}", status.as_str()),
         Event::Asked { question, .. } => {
             let points = question.points.join(" ");

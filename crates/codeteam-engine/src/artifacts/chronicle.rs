@@ -47,7 +47,7 @@ impl Chronicle {
                 let plan = started.plan.iter();
                 self.criteria.extend(plan.map(|p| fnv(&criteria::text(p))));
             }
-            Event::PlanProposed { plan } | Event::PlanRevised { plan } => {
+            Event::PlanProposed { plan } | Event::PlanRevised { plan, .. } => {
                 self.criteria.insert(fnv(&criteria::text(plan)));
             }
             _ => {}

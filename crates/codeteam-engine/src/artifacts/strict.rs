@@ -179,7 +179,7 @@ fn entry(run: &Run, event: &Event) -> Option<(&'static str, &'static str, Value)
             let plan = given(run, event)?;
             Some(("planner", "plan", strict::plan_as_told(&plan, root(run))))
         }
-        Event::PlanRevised { plan } => {
+        Event::PlanRevised { plan, .. } => {
             Some(("person", "plan", strict::plan_as_told(plan, root(run))))
         }
         Event::SubmissionReceived {

@@ -120,9 +120,25 @@ pub struct Verification {
     /// How it is found out whether the tests of a change prove anything: without the rest of it they
     /// must fail.
     pub proof: Proving,
+    /// What becomes of a run if one of the commands fails before anything is changed.
+    /// If left out, a person at a terminal is asked; where nobody can be asked it does not start.
+    pub baseline: Option<BaselinePolicy>,
     /// What a change must not do to get past the checks. Each rule fails the gate (`fail`), is told
     /// in the report and nothing more (`report`), or is not looked for (`off`).
     pub honesty: Honesty,
+}
+
+/// What becomes of a run if a check fails before anything is changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BaselinePolicy {
+    /// It does not start.
+    Stop,
+    /// The check fails a change only for tests that did not fail before. It must be one whose output
+    /// names the tests that fail.
+    NewFailures,
+    /// The check must pass in the end: that is what the goal is about. It is not tried before.
+    MustPass,
 }
 
 /// How it is found out whether tests prove anything.
@@ -156,7 +172,8 @@ pub enum ProofMode {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Honesty {
-    /// It touches only the files of its task, if that names any. New tests are no trespass.
+    /// It touches no file that another unfinished task names, and none that the plan forbids. Other
+    /// files that its own task does not name are told to reviewers.
     pub scope: Option<Judging>,
     /// Tests that were there are as they were: none gone, skipped or weakened.
     pub tests_kept: Option<Judging>,

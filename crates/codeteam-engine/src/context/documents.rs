@@ -38,8 +38,7 @@ pub(super) fn read(
     attached: &mut Attached,
 ) -> Result<(), git::Error> {
     let mut room = MAX_ALL;
-    let files = assignment.task.as_ref().map(|task| task.files.as_slice());
-    let places = candidates(files.unwrap_or_default());
+    let places = candidates(&assignment.targets);
     let asked: BTreeSet<PathBuf> = places.iter().flatten().cloned().collect();
     let asked: Vec<PathBuf> = asked.into_iter().take(MAX_PLACES).collect();
     let there = place.repo.files_of(place.base, &asked)?;

@@ -208,16 +208,10 @@ fn mentioned(asked: &Asked<'_>) -> Vec<String> {
     mentions::find(brief, asked.project.files().list())
 }
 
-/// The files that the task names.
-fn targets<'a>(asked: &'a Asked<'_>) -> &'a [String] {
-    let task = asked.assignment.task.as_ref();
-    task.map(|task| task.files.as_slice()).unwrap_or_default()
-}
-
 fn matter<'a>(asked: &'a Asked<'_>, mentioned: &'a [String]) -> Matter<'a> {
     let assignment = asked.assignment;
     Matter {
-        targets: targets(asked),
+        targets: &assignment.targets,
         mentioned,
         scope: &assignment.scope,
         changed: assignment
@@ -235,7 +229,7 @@ fn given<'a>(asked: &'a Asked<'_>) -> Given<'a> {
         changes: asked.changes.as_deref(),
         map: asked.map,
         blind: asked.assignment.means.mode == Mode::Edits,
-        names_targets: !targets(asked).is_empty(),
+        names_targets: !asked.assignment.targets.is_empty(),
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use codeteam_context::find::meaning::Model;
 use codeteam_core::budget;
-use codeteam_core::event::Sandbox;
+use codeteam_core::event::{Choices, Sandbox};
 use codeteam_core::frame::Tip;
 use codeteam_core::hands::Hands;
 use codeteam_core::ids::{Account, Commit, RoleName, TaskId, Tree, WorkerName};
@@ -15,7 +15,7 @@ use codeteam_core::message::{self, Format};
 use codeteam_core::plan::{self, Plan};
 use codeteam_core::role::{Contract, Kind, Role};
 use codeteam_core::schedule::Status;
-use codeteam_core::workflow::{CheckKind, Compiled, Delivery, Step, StepKind};
+use codeteam_core::workflow::{Check, CheckKind, Compiled, Delivery, Step, StepKind};
 
 use super::{Error, MAX_TASKS, Request};
 use crate::artifacts;
@@ -59,6 +59,8 @@ pub struct Prepared {
     pub(super) sandbox: Sandbox,
     /// In whose hands it will be.
     pub(super) hands: Hands,
+    /// What the person chose that the workflow is compiled with.
+    pub(super) choices: Choices,
     pub(super) accounts: BTreeMap<WorkerName, Account>,
     pub(super) rules: Vec<String>,
     pub(super) templates: BTreeMap<String, String>,
@@ -78,6 +80,35 @@ pub struct Cast {
 }
 
 impl Prepared {
+    /// The commit that the run will start from.
+    pub fn base(&self) -> &Tip {
+        &self.base
+    }
+
+    /// What will confine its workers and gates.
+    pub fn sandbox(&self) -> Sandbox {
+        self.sandbox
+    }
+
+    /// The commands that its gates run, each once.
+    pub fn commands(&self) -> Vec<Check> {
+        let mut found: Vec<Check> = Vec::new();
+        for step in self.compiled.workflow.steps.values() {
+            let StepKind::Gate { checks } = &step.kind else {
+                continue;
+            };
+            let commands = checks
+                .iter()
+                .filter(|check| matches!(check.what, CheckKind::Command(_)));
+            for check in commands {
+                if !found.iter().any(|known| known.what == check.what) {
+                    found.push(check.clone());
+                }
+            }
+        }
+        found
+    }
+
     /// The scripts that roles would be played from.
     pub fn scripts(&self) -> BTreeSet<&str> {
         let roles = self.compiled.roles.values();
@@ -208,6 +239,11 @@ impl Project {
                 said => said,
             },
             hands: request.hands,
+            choices: Choices {
+                workflow: request.workflow.clone(),
+                cast: request.cast.clone(),
+                set: request.set.clone(),
+            },
             accounts: workers::accounts(&self.config, compiled.roles.values()),
             plan,
             rules: self.config.rules_of(&compiled),

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 
 use codeteam_sandbox::{Access, Entry, policy};
 
@@ -50,11 +51,7 @@ fn place(cache: &Cache, path: &Path, home: Option<&Path>) -> PathBuf {
 fn own_copy(path: &Path, job: &Job, engine: &Engine) -> Result<PathBuf, Error> {
     static COPYING: Mutex<()> = Mutex::new(());
     let _alone = COPYING.lock().unwrap_or_else(PoisonError::into_inner);
-    let whose = match job.what {
-        What::Check { .. } => "checks",
-        _ => "workers",
-    };
-    let folder = engine.workspaces_of(&job.run).join(".caches").join(whose);
+    let folder = folder(job, engine);
     let name = blake3::hash(path.as_os_str().as_encoded_bytes());
     let copy = folder.join(&name.to_hex()[..16]);
     if copy.exists() {
@@ -71,6 +68,35 @@ fn own_copy(path: &Path, job: &Job, engine: &Engine) -> Result<PathBuf, Error> {
         source,
     })?;
     Ok(copy)
+}
+
+/// Where the run's copies for such a job are.
+pub(super) fn folder(job: &Job, engine: &Engine) -> PathBuf {
+    let whose = match job.what {
+        What::Check { .. } => "checks",
+        _ => "workers",
+    };
+    engine.workspaces_of(&job.run).join(".caches").join(whose)
+}
+
+/// How many files and folders there are below a folder, and when one was last written. Links are not
+/// followed.
+pub(super) fn newest(folder: &Path) -> (u64, Option<SystemTime>) {
+    let (mut count, mut last) = (0, None);
+    let mut pending = vec![folder.to_owned()];
+    while let Some(folder) = pending.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let Ok(found) = entry.metadata() else {
+                continue;
+            };
+            count += 1;
+            last = last.max(found.modified().ok());
+            if found.is_dir() {
+                pending.push(entry.path());
+            }
+        }
+    }
+    (count, last)
 }
 
 fn remove(path: &Path) -> io::Result<()> {

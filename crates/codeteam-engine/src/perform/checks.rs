@@ -4,23 +4,24 @@ mod honest;
 mod look;
 mod prove;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use codeteam_core::event::CheckResult;
+use codeteam_core::event::{BaselineFailure, CheckResult, Remark};
 use codeteam_core::ids::{BodyId, Tree};
 use codeteam_core::input::Input;
 use codeteam_core::workflow::{Check, CheckKind, Metric, glob_matches};
 use codeteam_sandbox::Access;
 
-use self::look::Look;
+pub(super) use self::look::Look;
 use super::{About, Context, Error, Job, What, caches, now, setup, view};
 use crate::dialect::OVER_DISK;
 use crate::engine::Engine;
 use crate::process::{self, CommandSpec, Disk, Exit, Launcher, Limits, Profile, Status, View};
+use crate::verify::failures::failed_tests;
 use crate::verify::metrics;
 use crate::workspace::Workspace;
 
@@ -39,23 +40,19 @@ pub(super) fn check(
     context: &Context<'_>,
 ) -> Result<Input, Error> {
     let workspace = job.prepare_gate(context.engine, tree)?;
-    setup::ready(job, &workspace, context)?;
     let look = Look::new(job, context, &workspace, tree);
     let mut gate = Gate {
         look: &look,
         checks,
         about,
-        results: Vec::new(),
+        results: vec![None; checks.len()],
     };
-    for check in checks {
-        // The others take no time.
-        if matches!(check.what, CheckKind::Command(_) | CheckKind::Proved(_)) {
-            (context.lines)(&job.id, &format!("checking: {}", check.name));
-        }
-        let result = gate.run(check)?;
-        gate.results.push(result);
+    gate.judge_for_free()?;
+    // A change that is refused anyway is not worth a set-up, nor the time of its tests.
+    if gate.results.iter().flatten().all(|result| result.passed) {
+        gate.judge_the_rest()?;
     }
-    let results = gate.results;
+    let results = gate.results.into_iter().flatten().collect();
     let id = job.id.clone();
     Ok(Input::GateFinished {
         at: now(),
@@ -70,10 +67,46 @@ struct Gate<'a> {
     look: &'a Look<'a>,
     checks: &'a [Check],
     about: &'a About,
-    results: Vec<CheckResult>,
+    /// What came of each check, as far as it was judged.
+    results: Vec<Option<CheckResult>>,
 }
 
 impl Gate<'_> {
+    /// Judges what is found by looking at the change alone: no command runs, and nothing is set up.
+    fn judge_for_free(&mut self) -> Result<(), Error> {
+        for (at, check) in self.checks.iter().enumerate() {
+            self.results[at] = match &check.what {
+                CheckKind::Changed { .. } | CheckKind::Metric { .. } => Some(self.run(check)?),
+                CheckKind::Honest { rule, told_only } => {
+                    let found = self.look_at_change(*rule)?;
+                    found.map(|found| found.result(check, *told_only))
+                }
+                // Files may be what a command before them has made.
+                CheckKind::Command(_)
+                | CheckKind::Exists(_)
+                | CheckKind::Contains { .. }
+                | CheckKind::Lacks { .. }
+                | CheckKind::Proved(_) => None,
+            };
+        }
+        Ok(())
+    }
+
+    /// Makes the work tree ready, and judges what is not judged yet.
+    fn judge_the_rest(&mut self) -> Result<(), Error> {
+        if self.results.iter().all(Option::is_some) {
+            return Ok(());
+        }
+        let Look { job, context, .. } = *self.look;
+        setup::ready(job, self.look.workspace, context)?;
+        for (at, check) in self.checks.iter().enumerate() {
+            if self.results[at].is_none() {
+                self.results[at] = Some(self.run(check)?);
+            }
+        }
+        Ok(())
+    }
+
     fn run(&self, check: &Check) -> Result<CheckResult, Error> {
         let Look { job, workspace, .. } = *self.look;
         let root = &workspace.tree_dir();
@@ -88,14 +121,23 @@ impl Gate<'_> {
             |passed: bool, said: String| plain(passed, if passed { String::new() } else { said });
         Ok(match &check.what {
             CheckKind::Command(command) => {
-                let ended = run(self.look, workspace, command, check.timeout_ms)?;
+                let busy = format!("check `{}`", check.name);
+                let ended = {
+                    let _busy = self.look.context.busy_with(&job.id, &busy);
+                    run(self.look, workspace, command, check.timeout_ms)?
+                };
                 let tree = self.look.tree.as_str();
                 let known = &self.look.context.engine.tried;
                 known.note(tree, command, ended.passed);
+                let mut before = job.baseline.iter();
+                let judged = match before.find(|failure| failure.command == *command) {
+                    Some(before) if !ended.passed => beside(before, &ended, plain),
+                    _ => because(ended.passed, ended.said),
+                };
                 CheckResult {
                     output: Some(ended.output),
                     exit: Some(ended.exit),
-                    ..because(ended.passed, ended.said)
+                    ..judged
                 }
             }
             CheckKind::Exists(path) => {
@@ -135,20 +177,55 @@ impl Gate<'_> {
     }
 }
 
+/// Judges a command that fails and has failed before: only for what did not fail then.
+fn beside(
+    before: &BaselineFailure,
+    ended: &Ended,
+    result: impl Fn(bool, String) -> CheckResult,
+) -> CheckResult {
+    const SHOWN: usize = 10;
+    let known: BTreeSet<&String> = before.tests.iter().collect();
+    let listed = |tests: &[&String]| {
+        let names: Vec<&str> = tests.iter().take(SHOWN).map(|name| name.as_str()).collect();
+        match tests.len().saturating_sub(SHOWN) {
+            0 => names.join(", "),
+            more => format!("{} and {more} more", names.join(", ")),
+        }
+    };
+    let new: Vec<&String> = ended.tests.iter().filter(|t| !known.contains(t)).collect();
+    let old: Vec<&String> = ended.tests.iter().filter(|t| known.contains(t)).collect();
+    if ended.unclear.is_some() || ended.tests.is_empty() {
+        let why = "it failed before the run too, but its output names no tests now, so that new \
+                   failures cannot be told from old ones";
+        return result(false, format!("{why}\n{}", ended.said));
+    }
+    if !new.is_empty() {
+        let said = format!("these did not fail before the run: {}", listed(&new));
+        return result(false, format!("{said}\n{}", ended.said));
+    }
+    let said = format!("only what failed before the run fails: {}", listed(&old));
+    CheckResult {
+        remark: Some(Remark::Noted),
+        ..result(true, said)
+    }
+}
+
 /// How a command has ended.
-struct Ended {
-    passed: bool,
+pub(super) struct Ended {
+    pub(super) passed: bool,
     /// As a shell would tell it.
     exit: i32,
     /// What it said last, and how it ended.
-    said: String,
+    pub(super) said: String,
     /// Why it says nothing about the tree, if that is so: it took too long, or was killed.
     unclear: Option<String>,
+    /// The tests that it says have failed.
+    pub(super) tests: BTreeSet<String>,
     output: BodyId,
 }
 
 /// Runs a command of the gate in a work tree.
-fn run(
+pub(super) fn run(
     look: &Look<'_>,
     workspace: &Workspace,
     command: &str,
@@ -158,9 +235,11 @@ fn run(
     let sandbox = &job.grounds(context.engine)?.sandbox;
     let mut view = view::of(workspace, Access::Writable)?;
     caches::show(&mut view, job, context.engine)?;
+    setup::show_shared(&mut view, job, workspace, context.engine)?;
+    let cwd = setup::working_folder(job, workspace, context.engine)?;
     let shell = Shell {
         command,
-        cwd: workspace.tree_dir(),
+        cwd: cwd.clone(),
         view,
         launcher: &*job.launcher(context.engine)?,
         profile: Profile::Executor,
@@ -168,12 +247,20 @@ fn run(
     };
     let (exit, output) = shell.run(job, &limits(timeout_ms), context)?;
     let how = how_it_ended(&exit, timeout_ms);
+    let passed = exit.status == Status::Exited(0);
+    let failed = if passed {
+        BTreeSet::new()
+    } else {
+        failed_tests(&String::from_utf8_lossy(&output.all))
+    };
     // Where the worktree is means nothing to those who mend it: it is not theirs.
-    let tree = format!("{}/", workspace.tree_dir().display());
+    let own = format!("{}/", workspace.tree_dir().display());
+    let said = summary(&output.tail, &how).replace(&own, "");
     Ok(Ended {
-        passed: exit.status == Status::Exited(0),
+        passed,
         exit: exit_code(&exit),
-        said: summary(&output.tail, &how).replace(&tree, ""),
+        said: said.replace(&format!("{}/", cwd.display()), ""),
+        tests: failed,
         unclear: (!matches!(exit.status, Status::Exited(_))).then_some(how),
         output: BodyId(context.engine.bodies.put(&output.into_kept())?),
     })

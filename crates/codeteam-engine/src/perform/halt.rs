@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use codeteam_core::input::{Input, WorkerEnd};
 
 use super::{Error, with_causes};
+use crate::process::RefusedHost;
 
 /// Why codeteam cannot go on until a person has done something about it.
 #[derive(Debug, thiserror::Error)]
@@ -54,8 +55,8 @@ pub enum Halt {
         command: String,
         /// The end of what it said.
         output: String,
-        /// Hosts that it asked for and may not reach.
-        refused: Vec<String>,
+        /// Hosts that it asked for and was refused, with the reasons.
+        refused: Vec<RefusedHost>,
         /// Whether the run keeps to what was configured when it began.
         pinned: bool,
     },

@@ -113,6 +113,26 @@ impl Job {
         Ok(workspace)
     }
 
+    /// A work tree for running the set-up command on a tree, once for all work trees that need what it
+    /// makes; made anew each time.
+    pub(super) fn prepare_setup(
+        &self,
+        engine: &Engine,
+        asking: &Workspace,
+        tree: &git::Oid,
+    ) -> Result<Workspace, Error> {
+        let (frame, slot) = (workspace_name(&self.id.frame), self.id.slot);
+        let own = self.frame_workspace(engine)?;
+        let workspace = self
+            .open(engine, &format!("{frame}@setup{slot}"))?
+            .borrowing(&own)
+            .borrowing(asking);
+        workspace.remove()?;
+        workspace.prepare(tree, &oid(&self.base.commit.0)?, Ignored::Keep)?;
+        self.refuse_false(&workspace, tree)?;
+        Ok(workspace)
+    }
+
     /// Refuses a work tree for checks that is not what its tree's name means, where a session has had
     /// the repository's objects to write to.
     fn refuse_false(&self, workspace: &Workspace, tree: &git::Oid) -> Result<(), Error> {
@@ -183,7 +203,7 @@ mod tests {
     #[test]
     fn no_task_has_the_name_of_anothers_worktree() {
         let root = FramePath::root();
-        for beside in ["@gate", "@trial", "@hand", "@s1"] {
+        for beside in ["@gate", "@trial", "@setup0", "@hand", "@s1"] {
             assert!(!is_plain(&format!("T1{beside}")));
         }
         let nested = workspace_name(&root.child("a").child("b"));

@@ -447,6 +447,8 @@ fn view(
     caches::show(&mut view, job, engine)?;
     let allowed = &engine.config.sandbox.allow_files;
     view::hide_configuration(&mut view, &workspace.tree_dir(), allowed);
+    // Last: what is hidden here is hidden there too.
+    setup::show_shared(&mut view, job, workspace, engine)?;
     Ok(view)
 }
 

@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 pub use codeteam_sandbox::Profile;
@@ -36,6 +36,28 @@ impl View {
             target: path,
             access,
         });
+    }
+
+    /// Shows all that is shown or hidden below one path a second time, below another.
+    pub fn show_again(&mut self, from: &Path, to: &Path) {
+        let again: Vec<Entry> = self
+            .entries
+            .iter()
+            .filter_map(|entry| {
+                let place = to.join(entry.target().strip_prefix(from).ok()?);
+                let mut entry = entry.clone();
+                match &mut entry {
+                    Entry::Bind { target, .. }
+                    | Entry::Copy { target, .. }
+                    | Entry::Scratch { target, .. }
+                    | Entry::File { target, .. }
+                    | Entry::Link { target, .. }
+                    | Entry::Hidden { target, .. } => *target = place,
+                }
+                Some(entry)
+            })
+            .collect();
+        self.entries.extend(again);
     }
 
     /// Covers a path that is shown.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use codeteam_core::event::Reached;
 use codeteam_sandbox::Policy;
 use codeteam_sandbox::egress::{
-    Endpoint, Log, Proxy, Record, Roots, Rules, Serving, Through, Upstream, Verdict,
+    Endpoint, Log, NOT_PUBLIC, Proxy, Record, Roots, Rules, Serving, Through, Upstream, Verdict,
 };
 
 /// Where the proxy is found inside.
@@ -82,6 +82,17 @@ impl Network {
     }
 }
 
+/// A host that a confined command asked for and was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedHost {
+    /// `name:port`.
+    pub host: String,
+    /// By which rule.
+    pub why: String,
+    /// Whether the host is named, and its name leads to an address that is not public.
+    pub is_private: bool,
+}
+
 /// Takes a line for each connection.
 pub(crate) type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 
@@ -89,6 +100,7 @@ pub(crate) type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 #[derive(Clone, Default)]
 pub struct Account {
     hosts: Arc<Mutex<BTreeMap<String, Reached>>>,
+    refused: Arc<Mutex<BTreeMap<String, RefusedHost>>>,
     tell: Option<Tell>,
 }
 
@@ -113,6 +125,12 @@ impl Account {
         hosts.values().cloned().collect()
     }
 
+    /// The hosts that were refused, each with the reason.
+    pub fn refused(&self) -> Vec<RefusedHost> {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.values().cloned().collect()
+    }
+
     fn log(&self) -> Log {
         let account = self.clone();
         Arc::new(move |record| account.note(&record))
@@ -122,6 +140,16 @@ impl Account {
         let host = format!("{}:{}", record.host, record.port);
         if let (Some(tell), Some(line)) = (&self.tell, line(&host, &record.verdict)) {
             tell(&line);
+        }
+        if let Verdict::Denied { why } = &record.verdict {
+            let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+            if refused.len() < NAMED {
+                refused.entry(host.clone()).or_insert_with(|| RefusedHost {
+                    host: host.clone(),
+                    why: why.clone(),
+                    is_private: why.starts_with(NOT_PUBLIC),
+                });
+            }
         }
         let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
         let host = if hosts.len() < NAMED || hosts.contains_key(&host) {

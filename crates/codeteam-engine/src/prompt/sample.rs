@@ -35,6 +35,14 @@ pub fn first(role: &Role, asked: Asked) -> Assignment {
     let root = FramePath::root();
     let frame = asked.task.as_ref().map(|task| root.child(task.id.as_str()));
     let plan_id = asked.plan.as_ref().map(|plan| plan.plan_id.clone());
+    let planned = asked.plan.iter().flat_map(|plan| &plan.tasks);
+    let targets = match &asked.task {
+        Some(task) => task.files.clone(),
+        None if role.kind == Kind::Implementer => {
+            planned.flat_map(|task| task.files.clone()).collect()
+        }
+        None => Vec::new(),
+    };
     Assignment {
         id: AttemptId {
             frame: frame.unwrap_or(root),
@@ -96,6 +104,7 @@ pub fn first(role: &Role, asked: Asked) -> Assignment {
         context: role.context.clone(),
         scope: Vec::new(),
         before: None,
+        targets,
     }
 }
 
@@ -139,6 +148,7 @@ fn everything(role: &Role) -> (Assignment, Attached) {
         description: text(),
         phases: vec![Phase::default()],
         tasks: vec![task.clone()],
+        ..Plan::default()
     };
     let asked = Asked {
         goal: text(),

@@ -70,10 +70,9 @@ fn choose(engine: &Engine, run: &Run, assignment: &Assignment) -> Result<Vec<Str
     let files = Objects::new(&engine.repo, &tree, &assignment.exclude)?;
     let cache = engine.env.context_cache(engine.repo.top_level());
     let history = || find::past(&engine.repo, &commit, cache.as_deref()).unwrap_or_default();
-    let targets = assignment.task.as_ref().map(|task| task.files.clone());
     let about = About {
         words: context::words(assignment),
-        targets: targets.unwrap_or_default(),
+        targets: assignment.targets.clone(),
         cache: cache.clone(),
         model: None,
         history: &history,

@@ -19,6 +19,7 @@ pub use self::own_work::{Other, own_work, repeats};
 pub use self::tests_kept::{in_question, needs, tests_kept};
 
 use codeteam_context::redact::Redactor;
+use codeteam_core::run::HeldFiles;
 use codeteam_core::workflow::Rule;
 
 use super::Found;
@@ -34,6 +35,10 @@ pub struct Subject<'a> {
     pub tests: Tests<'a>,
     /// The files of the task: paths, folders, patterns. Without any there is no limit.
     pub files: &'a [String],
+    /// The files of the plan's other tasks that are not done.
+    pub held: &'a [HeldFiles],
+    /// Files that the plan forbids to change.
+    pub forbidden: &'a [String],
     /// The commands of the gate.
     pub commands: &'a [String],
     /// What knows secrets.

@@ -172,6 +172,7 @@ impl Trial<'_> {
                     cancel: self.cancel.clone(),
                     lines: &lines,
                     report: &report,
+                    busy: &|_, _| {},
                 };
                 perform::perform(job, &context)
             });

@@ -78,7 +78,7 @@ impl Workspace {
     }
 
     /// The files of the user's that are in the work tree.
-    pub(super) fn included(&self) -> Result<Vec<PathBuf>, Error> {
+    pub(crate) fn included(&self) -> Result<Vec<PathBuf>, Error> {
         let list = read(&self.directory.join("included"))?.unwrap_or_default();
         let names = list
             .split(|&byte| byte == 0)

@@ -205,6 +205,7 @@ fn gate(bench: &Bench, command: &str) -> String {
     };
     let job = Job {
         basis: None,
+        baseline: std::sync::Arc::default(),
         strategies: std::sync::Arc::default(),
         id,
         run: "run".into(),
@@ -231,6 +232,7 @@ fn gate(bench: &Bench, command: &str) -> String {
         cancel: Cancel::new(),
         lines: &|_, _| {},
         report: &|_| {},
+        busy: &|_, _| {},
     };
     match perform::perform(&job, &context).unwrap() {
         Input::GateFinished { results, .. } => format!("{results:?}"),

@@ -5,11 +5,12 @@ use std::net::{IpAddr, ToSocketAddrs as _};
 use std::os::fd::AsFd as _;
 use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 use rustix::pipe::{PipeFlags, pipe_with};
 
+use super::address::is_public;
 use super::server::Stop;
 
 /// Finds the addresses of a host.
@@ -26,6 +27,38 @@ impl Resolve for System {
     fn resolve(&self, host: &str) -> io::Result<Vec<IpAddr>> {
         let found = (host, 0).to_socket_addrs()?;
         Ok(found.map(|address| address.ip()).collect())
+    }
+}
+
+/// Where a name leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NameRoute {
+    /// To an address of the internet at large.
+    Public,
+    /// Only to addresses of this host or its networks.
+    Private,
+    /// Nowhere, and why.
+    Nowhere(String),
+}
+
+/// Looks up where a name leads, for so long at most.
+pub fn look_up(host: &str, patience: Duration) -> NameRoute {
+    let (sender, answer) = mpsc::channel();
+    let name = host.to_owned();
+    let asked = thread::Builder::new()
+        .name("look-up".to_owned())
+        .spawn(move || drop(sender.send(System.resolve(&name))));
+    let found = match asked {
+        Err(error) => Err(error),
+        Ok(_) => answer
+            .recv_timeout(patience)
+            .unwrap_or_else(|_| Err(io::Error::other("the resolver gives no answer"))),
+    };
+    match found {
+        Err(error) => NameRoute::Nowhere(error.to_string()),
+        Ok(found) if found.is_empty() => NameRoute::Nowhere("it has no address".to_owned()),
+        Ok(found) if found.iter().any(|address| is_public(*address)) => NameRoute::Public,
+        Ok(_) => NameRoute::Private,
     }
 }
 

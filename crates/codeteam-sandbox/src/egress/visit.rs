@@ -11,7 +11,7 @@ use super::relay::Moved;
 use super::rules::Allowed;
 use super::server::{Stop, TOO_MANY};
 use super::wire::Wire;
-use super::{Log, Record, Verdict, printable};
+use super::{Log, NOT_PUBLIC, Record, Verdict, printable};
 
 /// How long the head of a request may take.
 const HURRY: Duration = Duration::from_secs(10);
@@ -82,13 +82,12 @@ impl Refused {
         match why {
             NotDialled::Failed(error) => Self::failed(host, port, error.to_string()),
             NotDialled::NotPublic(addresses) => {
-                let why = "its name leads to no public address";
                 // Which ones is nobody's business inside.
                 Self {
                     verdict: Verdict::Denied {
-                        why: format!("{why}: {addresses:?}"),
+                        why: format!("{NOT_PUBLIC}: {addresses:?}"),
                     },
-                    ..Self::denied(host, port, why)
+                    ..Self::denied(host, port, NOT_PUBLIC)
                 }
             }
         }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use crate::cli::drive::Answering;
 use crate::cli::talk::Task;
-use crate::cli::{RunName, Scene, drive, talk};
+use crate::cli::{RunName, Scene, drive, resume, talk};
 use crate::exit::Exit;
 use crate::output::{self, Style, say};
 use crate::problem::Problem;
@@ -206,14 +206,15 @@ pub(crate) fn outside(engine: &Engine, run: &Run) -> Result<(), Problem> {
     .hint("a person decides this, in a terminal of their own"))
 }
 
-/// The decision to take a change as it is, where nothing is asked and something is held against it.
+/// The decision to take a change as it is, where nothing is asked and something is held against it:
+/// one that is being worked on, or one that was given up.
 fn overruling(run: &Run, task: Option<&str>, message: &str) -> Option<Decision> {
     let asked = |frame: &Frame| matches!(frame.stage, Stage::Asking(_));
-    if run.hands != Hands::Session || run.frames.values().any(asked) {
+    if run.frames.values().any(asked) {
         return None;
     }
     let named = |frame: &&Frame| task.is_none_or(|task| frame.path.name() == task);
-    let held = run.frames.values().filter(named);
+    let held = run.frames.values().chain(run.failed.values()).filter(named);
     let mut held = held.filter(|frame| !frame.held_against().is_empty());
     let frame = held.next().filter(|_| held.next().is_none())?;
     Some(Decision::Accept {
@@ -224,11 +225,13 @@ fn overruling(run: &Run, task: Option<&str>, message: &str) -> Option<Decision> 
 
 fn warn_against(run: &Run, decision: &Decision) {
     if let Decision::Accept {
-        frame: Some(frame), ..
+        frame: Some(path), ..
     } = decision
-        && let Some(frame) = run.frames.get(frame)
     {
-        warn_of_frame(frame);
+        let frame = run.frames.get(path).or_else(|| run.failed.get(path));
+        if let Some(frame) = frame {
+            warn_of_frame(frame);
+        }
     }
 }
 
@@ -352,6 +355,8 @@ pub(crate) fn retry(args: &RetryArgs, scene: &Scene) -> Result<Exit, Problem> {
     let decision = Decision::Retry {
         frame,
         note: args.message.clone(),
+        plan: resume::plan_by_hand(&engine, &run)?,
+        checks: resume::checks_by_hand(&engine, &run),
     };
     engine.post(&id, &decision, &scene.env.user)?;
     if driven(&engine, &id)? {
@@ -368,18 +373,37 @@ pub(crate) fn question<'a>(run: &'a Run, task: Option<&str>) -> Result<&'a Quest
         .filter(|q| task.is_none_or(|task| q.id.frame.name() == task))
         .collect();
     match open.as_slice() {
-        [] => Err(
-            Problem::user(format!("{} waits for no decision", run.id)).hint(format!(
-                "`codeteam status {}` shows what it is doing",
-                run.id
-            )),
-        ),
+        [] => Err(no_question(run)),
         [one] => Ok(one),
         several => {
             let names: Vec<&str> = several.iter().map(|q| q.id.frame.name()).collect();
             Err(Problem::user("several questions are open")
                 .hint(format!("say which with `--task`: {}", names.join(", "))))
         }
+    }
+}
+
+/// Why there is nothing to decide, and what can be done instead.
+fn no_question(run: &Run) -> Problem {
+    let id = &run.id;
+    let refused: Vec<&str> = run
+        .frames
+        .values()
+        .chain(run.failed.values())
+        .filter(|frame| !frame.held_against().is_empty())
+        .map(|frame| frame.path.name())
+        .collect();
+    let problem = Problem::user(format!("{id} waits for no decision"));
+    match refused.as_slice() {
+        [] => problem.hint(format!("`codeteam status {id}` shows what it is doing")),
+        [one] => problem.hint(format!(
+            "`codeteam approve {id} --task {one}` takes the change that was refused as it is"
+        )),
+        several => problem.hint(format!(
+            "several changes were refused; `codeteam approve {id} --task …` takes one of them as it \
+             is: {}",
+            several.join(", ")
+        )),
     }
 }
 

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use codeteam_core::event::Sandbox;
 use codeteam_engine::config::{self, Config, Origins};
 use codeteam_engine::confine::{self, Confinement, Looked, Profile};
+use codeteam_engine::confine::{NameRoute, look_up};
 use codeteam_engine::engine::{Cast, Engine, Error as EngineError, Project};
 use codeteam_engine::maintenance::{self, Check};
 use codeteam_engine::perform::with_causes;
@@ -19,6 +21,9 @@ use crate::exit::Exit;
 use crate::output::{self, Style, out_line, say};
 use crate::problem::Problem;
 use crate::progress::Detail;
+
+/// How long a name is looked up.
+const LOOK_UP: Duration = Duration::from_secs(5);
 
 /// Arguments of `doctor`.
 #[derive(Debug, clap::Args)]
@@ -53,6 +58,7 @@ pub(crate) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let specs = Specs::new();
     let (found, confinement) = sandbox(scene, &config.sandbox, &secrets, &specs);
     checks.extend(found);
+    checks.extend(registries(scene, &config));
     checks.extend(all_workers(scene, &config, confinement.as_ref()));
     drop(specs);
     let healthy = checks.iter().all(|c| c.ok);
@@ -66,6 +72,39 @@ pub(crate) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
         }
     }
     Ok(if healthy { Exit::Done } else { Exit::Failed })
+}
+
+/// Looks whether the names of registries lead where the set-up command may go.
+fn registries(scene: &Scene, config: &Config) -> Vec<Check> {
+    let is_confined = config.sandbox.backend != Some(Sandbox::None);
+    // The user's own proxy resolves names, and nobody here knows how.
+    if config.setup.is_none() || !is_confined || scene.env.proxy.is_some() {
+        return Vec::new();
+    }
+    let hosts = config.sandbox.registries.iter();
+    let wrong = hosts.filter_map(|registry| {
+        let name = registry.host.split(':').next().unwrap_or(&registry.host);
+        match look_up(name, LOOK_UP) {
+            NameRoute::Nowhere(why) => Some(Check {
+                remedy: Some(
+                    "set-up cannot reach it; see to the network, or to its name".to_owned(),
+                ),
+                ..Check::note("registry", format!("`{name}` leads nowhere: {why}"))
+            }),
+            NameRoute::Private if !registry.private => Some(Check::bad(
+                "registry",
+                format!("`{name}` leads to an address that is not public, so set-up is refused it"),
+                format!(
+                    "if that is meant, say so in your own configuration, \
+                     `~/.config/codeteam/config.yml`: `sandbox: {{ registries: [ {{ host: {}, \
+                     private: true }} ] }}`",
+                    registry.host
+                ),
+            )),
+            NameRoute::Private | NameRoute::Public => None,
+        }
+    });
+    wrong.collect()
 }
 
 fn show(check: &Check, width: usize) -> Result<(), Problem> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use codeteam_core::event::{Delivered, Outcome};
-use codeteam_core::frame::Question;
+use codeteam_core::frame::{Frame, Question};
 use codeteam_core::ids::RunId;
 use codeteam_core::schedule::Status;
 use codeteam_core::{Run, budget, rollup};
@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::cli::talk::{self, Manner, Source, Task};
 use crate::cli::{Calls, Scene};
 use crate::exit::Exit;
-use crate::output::{self, Style, say};
+use crate::output::{self, Style, one_line, say};
 use crate::problem::Problem;
 use crate::progress::{Detail, Progress};
 
@@ -344,6 +344,17 @@ fn not_done(scene: &Scene, engine: &Engine, run: &Run, stop: &Stop) {
                 say(&format!("  log     {}", log.display()));
             }
             say(&format!("  again   {codeteam} retry {}", run.id));
+            if let [refused] = refused_changes(run)[..] {
+                let which = if refused.path.is_root() {
+                    run.id.to_string()
+                } else {
+                    format!("{} --task {}", run.id, refused.path.name())
+                };
+                let over = one_line(&refused.against().join(", "));
+                say(&format!(
+                    "  accept  {codeteam} approve {which} (takes the change over: {over})"
+                ));
+            }
         }
         Stop::Waiting(questions) => {
             for question in questions {
@@ -379,6 +390,13 @@ fn not_done(scene: &Scene, engine: &Engine, run: &Run, stop: &Stop) {
             say(&format!("  go on   {codeteam} resume {}", run.id));
         }
     }
+}
+
+/// The frames whose change something is held against, and that were given up.
+fn refused_changes(run: &Run) -> Vec<&Frame> {
+    let all = run.frames.values().chain(run.failed.values());
+    all.filter(|frame| !frame.held_against().is_empty())
+        .collect()
 }
 
 /// What raises a limit.

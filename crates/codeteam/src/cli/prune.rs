@@ -39,8 +39,16 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     for note in &pruned.notes {
         say(note);
     }
+    if pruned.set_ups > 0 {
+        let megabytes = pruned.set_ups / (1 << 20);
+        say(&format!(
+            "{verb} kept results of set-up commands, {megabytes} MB; they are made again when needed"
+        ));
+    }
     if pruned.removed.is_empty() && pruned.left.is_empty() {
-        say("nothing to remove");
+        if pruned.set_ups == 0 {
+            say("nothing to remove");
+        }
     } else {
         let megabytes = pruned.bytes / (1 << 20);
         say(&format!(

@@ -1,7 +1,13 @@
 //! `codeteam resume`: take a run up where it stands.
 
-use codeteam_core::input::Input;
-use codeteam_engine::engine::Engine;
+use std::collections::BTreeMap;
+
+use codeteam_core::Run;
+use codeteam_core::ids::StepId;
+use codeteam_core::input::{Decision, Input};
+use codeteam_core::plan::Plan;
+use codeteam_core::workflow::Check;
+use codeteam_engine::engine::{CurrentChecks, Engine};
 use codeteam_engine::perform::now;
 use codeteam_engine::{artifacts, rebuild};
 
@@ -10,7 +16,7 @@ use crate::cli::run::Limits;
 use crate::cli::talk::Task;
 use crate::cli::{RunName, Scene, decide, drive};
 use crate::exit::Exit;
-use crate::output::say;
+use crate::output::{self, Style, say};
 use crate::problem::Problem;
 
 /// Arguments of `resume`.
@@ -35,6 +41,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     }
     let mut inputs: Vec<Input> = args.limits.raised(scene).into_iter().collect();
     inputs.extend(edited_plan(scene, &engine, &run)?);
+    inputs.extend(edited_checks(scene, &engine, &run));
     // A run that has ended may have left worktrees when codeteam died: driving it tidies up.
     let task = Task::Resume(id, inputs);
     drive::drive(scene, &engine, task, &args.answering)
@@ -45,9 +52,22 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
 pub(crate) fn edited_plan(
     scene: &Scene,
     engine: &Engine,
-    run: &codeteam_core::Run,
+    run: &Run,
 ) -> Result<Option<Input>, Problem> {
-    if run.is_terminal() || !artifacts::plan_was_edited(engine, run) {
+    if run.is_terminal() {
+        return Ok(None);
+    }
+    let plan = plan_by_hand(engine, run)?;
+    Ok(plan.map(|plan| Input::PlanEdited {
+        at: now(),
+        by: scene.env.user.clone(),
+        plan,
+    }))
+}
+
+/// The plan as its file has it, if a person changed that since the run last wrote it.
+pub(crate) fn plan_by_hand(engine: &Engine, run: &Run) -> Result<Option<Box<Plan>>, Problem> {
+    if !artifacts::plan_was_edited(engine, run) {
         return Ok(None);
     }
     let Some(folder) = artifacts::plan_folder(engine, run) else {
@@ -56,12 +76,46 @@ pub(crate) fn edited_plan(
     let path = folder.join("plan.yml");
     let loaded = engine.read_plan(&path)?;
     say(&format!("the plan was changed by hand: {}", path.display()));
-    let plan = Box::new(loaded.plan);
-    Ok(Some(Input::PlanEdited {
+    Ok(Some(Box::new(loaded.plan)))
+}
+
+/// Has a run's gates check what is configured now.
+fn edited_checks(scene: &Scene, engine: &Engine, run: &Run) -> Option<Input> {
+    if run.is_terminal() {
+        return None;
+    }
+    let checks = checks_by_hand(engine, run);
+    (!checks.is_empty()).then(|| Input::Decided {
         at: now(),
         by: scene.env.user.clone(),
-        plan,
-    }))
+        decision: Decision::Repin { checks },
+    })
+}
+
+/// The checks of gates that are configured otherwise now. Says what takes effect, and what does not.
+pub(crate) fn checks_by_hand(engine: &Engine, run: &Run) -> BTreeMap<StepId, Vec<Check>> {
+    let style = Style::detect();
+    let note = |text: &str| output::tell(&format!("{}: {text}", style.yellow("note")));
+    if let Some(file) = engine.changed_since(run) {
+        note(&format!(
+            "`{}` was changed after the run began: the run keeps its roles, workflow and prompts; \
+             `codeteam run` starts one with the new ones",
+            file.display()
+        ));
+    }
+    match engine.current_checks(run) {
+        CurrentChecks::Same => BTreeMap::new(),
+        CurrentChecks::Changed(checks) => {
+            say("the checks are configured otherwise now; the run goes by them from here on");
+            checks
+        }
+        CurrentChecks::Kept(why) => {
+            note(&format!(
+                "the run keeps the checks that it began with: {why}"
+            ));
+            BTreeMap::new()
+        }
+    }
 }
 
 /// Without a log a run cannot be resumed, but its plan can be carried on.

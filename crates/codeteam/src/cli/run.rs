@@ -15,6 +15,7 @@ use codeteam_engine::perform::now;
 use codeteam_engine::session::Asked;
 use codeteam_engine::{rebuild, session, tell};
 
+use crate::cli::baseline::{self, BaselineArg, Examined};
 use crate::cli::drive::Answering;
 use crate::cli::talk::{Source, Task};
 use crate::cli::{Scene, config, decide, drive};
@@ -24,7 +25,7 @@ use crate::problem::Problem;
 use crate::progress::Detail;
 
 /// What was chosen when a run began, and is not chosen again.
-const CHOSEN: [&str; 14] = [
+const CHOSEN: [&str; 15] = [
     "goal",
     "plan",
     "workflow",
@@ -34,6 +35,7 @@ const CHOSEN: [&str; 14] = [
     "set",
     "preview",
     "no_sandbox",
+    "baseline",
     "auto",
     "judge",
     "no_judge",
@@ -76,6 +78,9 @@ pub(crate) struct Args {
     /// Run workers and gates with your own rights, not confined.
     #[arg(long)]
     no_sandbox: bool,
+    /// What to do if a check fails before anything is changed.
+    #[arg(long, value_enum, value_name = "POLICY")]
+    baseline: Option<BaselineArg>,
     #[command(flatten)]
     limits: Limits,
     #[command(flatten)]
@@ -292,10 +297,18 @@ fn start(mut args: Args, scene: &Scene, answers: Option<Source>) -> Result<Exit,
         cast: args.cast.into_iter().collect(),
         settings: args.part.settings(args.answering.is_answered()),
         hands: Hands::Workers,
+        set: set.clone(),
     })?;
     check_scripts(&prepared)?;
     let engine = scene.open(project)?;
-    let started = engine.plan_run(prepared, now())?;
+    let policy = args.baseline.map(BaselineArg::policy);
+    let (failures, network) = match baseline::examine(scene, &engine, &prepared, policy)? {
+        Examined::Start { failures, network } => (failures, network),
+        Examined::Stopped(exit) => return Ok(exit),
+    };
+    let mut started = engine.plan_run(prepared, now())?;
+    started.baseline = failures;
+    started.network = network;
     warn(scene, &engine, &started)?;
     if let Some((branch, tip)) = &base
         && scene.detail >= Detail::Normal
@@ -334,6 +347,7 @@ pub(crate) fn carry_out(scene: &Scene, plan: PathBuf, with: With) -> Result<Exit
         max_parallel: None,
         preview: false,
         no_sandbox: with.no_sandbox,
+        baseline: None,
         limits: Limits::default(),
         part: Part::default(),
         answering: Answering {

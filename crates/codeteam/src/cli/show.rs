@@ -1,5 +1,6 @@
 //! `codeteam show`: one run in full.
 
+use codeteam_core::findings::Finding;
 use codeteam_core::frame::Stage;
 use codeteam_core::{Run, due, rollup, views};
 use codeteam_engine::engine::Engine;
@@ -91,25 +92,33 @@ pub(crate) fn tasks(engine: &Engine, run: &Run) -> Result<(), Problem> {
     Ok(())
 }
 
+/// One finding in a line.
+fn found(place: &str, finding: &Finding) -> String {
+    let report = &finding.report;
+    let file = report.file.as_deref().unwrap_or("-");
+    let stands = format!("{:?} {:?}", report.severity, finding.state).to_lowercase();
+    let id = &finding.id;
+    format!("finding   {place} {id} {stands} {file}: {}", report.title)
+}
+
 fn details(run: &Run) -> Result<(), Problem> {
+    for (task, record) in &run.tasks {
+        for finding in &record.findings {
+            out_line(&found(task.as_str(), finding))?;
+        }
+    }
     for frame in run.frames.values().chain(run.failed.values()) {
         for finding in frame.findings.iter() {
-            let report = &finding.report;
-            let place = report.file.as_deref().unwrap_or("-");
-            let stands = format!("{:?} {:?}", report.severity, finding.state).to_lowercase();
-            out_line(&format!(
-                "finding   {} {} {stands} {place}: {}",
-                frame.path.name(),
-                finding.id,
-                report.title
-            ))?;
+            out_line(&found(frame.path.name(), finding))?;
         }
         for feedback in &frame.feedback {
+            // What a check found stands below its name.
+            let lines: Vec<&str> = feedback.text.lines().take(2).map(str::trim).collect();
             out_line(&format!(
                 "feedback  {} from {}: {}",
                 frame.path.name(),
                 feedback.from,
-                tell::first_line(&feedback.text)
+                lines.join(": ")
             ))?;
         }
     }

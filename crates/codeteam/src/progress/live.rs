@@ -35,6 +35,8 @@ struct Active {
     who: String,
     since: Instant,
     said: String,
+    /// What it is at, and since when.
+    busy: Option<(String, Instant)>,
 }
 
 impl Live {
@@ -92,6 +94,7 @@ impl Live {
                     who,
                     since: Instant::now(),
                     said: String::new(),
+                    busy: None,
                 };
                 line.active.insert(id.fence, active);
             }
@@ -111,6 +114,30 @@ impl Live {
             Event::RunEnded { .. } => line.active.clear(),
             _ => {}
         }
+    }
+
+    /// Takes note of what someone is at. What belongs to no attempt yet is shown by itself.
+    pub(crate) fn busy(&self, id: &AttemptId, what: Option<&str>) {
+        let mut line = lock(&self.line);
+        let known = line.active.contains_key(&id.fence);
+        match (known, what) {
+            (false, Some(what)) => {
+                let active = Active {
+                    who: what.to_owned(),
+                    since: Instant::now(),
+                    said: String::new(),
+                    busy: None,
+                };
+                line.active.insert(id.fence, active);
+            }
+            (true, None) if id.fence == 0 => drop(line.active.remove(&id.fence)),
+            _ => {
+                if let Some(active) = line.active.get_mut(&id.fence) {
+                    active.busy = what.map(|what| (what.to_owned(), Instant::now()));
+                }
+            }
+        }
+        line.draw();
     }
 
     /// Takes note of what someone said.
@@ -151,7 +178,14 @@ impl Line {
         let names: Vec<String> = self
             .active
             .values()
-            .map(|a| format!("{} {}s", a.who, a.since.elapsed().as_secs()))
+            .map(|a| {
+                let busy = a
+                    .busy
+                    .as_ref()
+                    .map(|(what, since)| format!(" ({what}, {}s)", since.elapsed().as_secs()));
+                let busy = busy.unwrap_or_default();
+                format!("{} {}s{busy}", a.who, a.since.elapsed().as_secs())
+            })
             .collect();
         let newest = self.active.values().rfind(|a| !a.said.is_empty());
         let said = newest.map(|a| format!(" | {}", a.said)).unwrap_or_default();

@@ -304,11 +304,126 @@ fn proof_that_was_never_run() {
     is_caught(&[with_fib(WRONG), ran], submit, "claims", &says);
 }
 
+/// Plays two tasks, of which the second waits for the first and holds a file.
+fn beside_another_task(project: &Project, actions: &[String], plan: &str) -> Done {
+    let plan = project.beside("plan.yml", plan);
+    let (script, flow) = (
+        project.script(&script(actions, DONE)),
+        project.workflow(FLOW),
+    );
+    let args = [
+        "run",
+        "Write fib",
+        "--plan",
+        &plan,
+        "--script",
+        &script,
+        "--workflow",
+        &flow,
+    ];
+    project.run(&args)
+}
+
 #[test]
 fn files_of_others() {
     let actions = [with_fib(FIB), write("app/other.py", "x = 1\n")];
-    let says = ["`app/other.py` is new, and the task names only `app/math.py`"];
-    is_caught(&actions, DONE, "scope", &says);
+    let project = project();
+    let two = "tasks:\n  - { id: T1, description: Write fib, files: [ app/math.py ] }\n  - { id: T2, description: More, files: [ app/other.py ], dependencies: [ T1 ] }\n";
+    beside_another_task(&project, &actions, two).expect(1);
+    let found = result(&project, "scope");
+    let said = "`app/other.py` is new, and task `T2` holds it";
+    assert!(found["summary"].as_str().unwrap().contains(said), "{found}");
+    assert!(report(&project).contains(said));
+    assert_eq!(project.shown()["tip"], project.shown()["base"]);
+    // A rule that costs nothing spares the tests.
+    let spared = project.run(&["log"]).expect(0);
+    assert!(
+        spared.stdout.contains("(not run: Tests"),
+        "{}",
+        spared.stdout
+    );
+    let forbidden = "forbidden: [ app/other.py ]\ntasks:\n  - { id: T1, description: Write fib }\n";
+    beside_another_task(&project, &actions, forbidden).expect(1);
+    let found = result(&project, "scope");
+    let said = "`app/other.py` is new, and the plan forbids changing it";
+    assert!(found["summary"].as_str().unwrap().contains(said), "{found}");
+}
+
+/// What honest coders do whose planner named the source file alone.
+#[test]
+fn a_file_that_the_planner_forgot_is_told_and_no_more() {
+    let more = TESTS.replace(
+        "    def test_fib_of_nothing",
+        "    def test_fib_of_twenty(self):\n        self.assertEqual(fib(20), 6765)\n\n    def test_fib_of_nothing",
+    );
+    let one = write("app/helper.py", "def twice(n):\n    return 2 * n\n");
+    for (actions, file) in [
+        (vec![with_fib(FIB), one], "app/helper.py"),
+        (
+            vec![with_fib(FIB), write("tests/test_math.py", &more)],
+            "tests/test_math.py",
+        ),
+        (
+            vec![
+                with_fib(FIB),
+                write(
+                    "setup.cfg",
+                    "[metadata]\nname = app\ninstall_requires = six\n\n[flake8]\nmax-line-length = 88\n",
+                ),
+            ],
+            "setup.cfg",
+        ),
+        (
+            vec![
+                with_fib(FIB),
+                write(
+                    "app/__main__.py",
+                    "import sys\n\nfrom app.math import fib\n\n\ndef main():\n    print(fib(10))\n    return 0\n\n\nif __name__ == \"__main__\":\n    sys.exit(main())\n",
+                ),
+            ],
+            "app/__main__.py",
+        ),
+    ] {
+        let project = project();
+        passes(&project, &["app/math.py"], &actions, DONE);
+        let found = result(&project, "scope");
+        assert_eq!(found["remark"], "noted", "{found}");
+        assert_eq!(found["findings"][0]["file"], file, "{found}");
+        let events = project.events();
+        let mut opened = events.iter().map(|event| &event["event"]);
+        let opened = opened.find(|event| event["type"] == "findings_changed");
+        let opened = &opened.unwrap()["opened"][0]["report"];
+        assert_eq!(
+            (&opened["severity"], &opened["file"]),
+            (&"info".into(), &file.into())
+        );
+    }
+}
+
+#[test]
+fn a_run_without_tasks_goes_by_the_files_of_its_plan() {
+    let project = project();
+    let whole = project.workflow(
+        "start: code\nroles: { coder: { kind: implementer } }\nsteps:\n  code: { role: coder, next: verify, retry: { max_attempts: 1 } }\n  verify: { gate: project, next: commit }\n  commit: { commit: branch, next: done }\n",
+    );
+    let actions = [with_fib(FIB), write("app/other.py", "x = 1\n")];
+    let (plan, script) = (
+        plan(&project, &["app/math.py"]),
+        project.script(&script(&actions, DONE)),
+    );
+    let args = [
+        "run",
+        "Write fib",
+        "--plan",
+        &plan,
+        "--script",
+        &script,
+        "--workflow",
+        &whole,
+    ];
+    project.run(&args).expect(0);
+    let found = result(&project, "scope");
+    assert_eq!(found["findings"][0]["file"], "app/other.py", "{found}");
 }
 
 #[test]

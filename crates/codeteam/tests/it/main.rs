@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod bad_workflows;
+mod baseline;
 mod branches;
 mod built_in;
 mod command_line;

@@ -147,6 +147,8 @@ impl Project {
             &self.root(),
             &self.home(),
         );
+        // Most projects here have checks that fail until the goal is reached.
+        command.env("CODETEAM_VERIFICATION__BASELINE", "must_pass");
         command.args(args);
         command
     }

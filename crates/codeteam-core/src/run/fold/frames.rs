@@ -153,6 +153,11 @@ pub(super) fn end_frame(run: &mut Run, path: &FramePath, outcome: &Outcome) {
         record.status = status;
         record.rounds = frame.round;
         record.commits.clone_from(&frame.commits);
+        record.findings = match status {
+            Status::Completed => frame.findings.open().cloned().collect(),
+            // The frame itself is kept.
+            _ => Vec::new(),
+        };
         if let Outcome::Failed(why) = outcome {
             record.why = Some(why.clone());
         }

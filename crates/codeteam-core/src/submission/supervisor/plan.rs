@@ -125,6 +125,7 @@ pub(in crate::submission) fn plan(answer: Plan) -> Result<Submission, String> {
         },
         phases: phases.collect(),
         tasks,
+        forbidden: Vec::new(),
     };
     Ok(Submission::Plan(Planned { plan }))
 }

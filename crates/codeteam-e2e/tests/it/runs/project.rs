@@ -168,6 +168,8 @@ impl Project {
     /// A call of codeteam in the project, not started yet.
     pub(crate) fn codeteam(&self, args: &[&str]) -> Command {
         let mut command = self.command(programs::codeteam());
+        // Their checks fail until the goal is reached.
+        command.env("CODETEAM_VERIFICATION__BASELINE", "must_pass");
         command.args(args);
         command
     }

@@ -70,9 +70,35 @@ const QUIET: &[&str] = &[
     "submit",
 ];
 
+/// How far a rule may go to find something.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// It looks at the change.
+    Change,
+    /// It runs commands too.
+    Commands,
+}
+
 impl Gate<'_> {
+    /// What a rule finds in the change without running anything; `None` if that does not settle it.
+    pub(super) fn look_at_change(&self, rule: Rule) -> Result<Option<Found>, Error> {
+        match rule {
+            // Whether tests were weakened is found by running them, if it is not plain to see.
+            Rule::TestsKept => {
+                let found = self.judge_by_rule(rule, Reach::Change)?;
+                Ok((!found.wrong.is_empty()).then_some(found))
+            }
+            Rule::Claims => Ok(None),
+            _ => self.judge_by_rule(rule, Reach::Change).map(Some),
+        }
+    }
+
     /// What a rule finds in the change.
     pub(super) fn honest(&self, rule: Rule) -> Result<Found, Error> {
+        self.judge_by_rule(rule, Reach::Commands)
+    }
+
+    fn judge_by_rule(&self, rule: Rule, reach: Reach) -> Result<Found, Error> {
         let engine = self.look.context.engine;
         let change = self.look.change()?;
         let grounds = self.look.job.grounds(engine)?;
@@ -95,6 +121,8 @@ impl Gate<'_> {
             change,
             tests: Tests(pinned.unwrap_or(&grounds.test_paths)),
             files: &files,
+            held: &self.about.held,
+            forbidden: &self.about.forbidden,
             commands: &commands,
             redactor: own.as_ref().unwrap_or(&engine.redactor),
             go_on: &go_on,
@@ -103,7 +131,7 @@ impl Gate<'_> {
             Rule::TestsKept => {
                 let mut found = look(rule, &subject);
                 // What is plain to see need not be run.
-                if found.wrong.is_empty() {
+                if found.wrong.is_empty() && reach == Reach::Commands {
                     let weakened = self.weakened(&subject)?;
                     found.wrong.extend(weakened.wrong);
                     found.unproved = weakened.unproved;
@@ -181,11 +209,8 @@ impl Gate<'_> {
         };
         // What each command has come to, on the tree that is judged.
         let mut seen: Vec<(&Check, &str, bool)> = Vec::new();
-        for result in &self.results {
-            let check = self.checks.iter().find(|check| check.name == result.name);
-            if let Some(check) = check
-                && let CheckKind::Command(command) = &check.what
-            {
+        for (check, result) in self.checks.iter().zip(&self.results) {
+            if let (CheckKind::Command(command), Some(result)) = (&check.what, result) {
                 seen.push((check, command, result.passed));
             }
         }

@@ -22,7 +22,7 @@ const PLAIN: [u32; 2] = [0o100_644, 0o100_755];
 type Text = (String, String);
 
 /// What a gate judges.
-pub(super) struct Look<'a> {
+pub(in crate::perform) struct Look<'a> {
     pub(super) job: &'a Job,
     pub(super) context: &'a Context<'a>,
     /// The gate's own, which has the objects.
@@ -33,7 +33,7 @@ pub(super) struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    pub(super) fn new(
+    pub(in crate::perform) fn new(
         job: &'a Job,
         context: &'a Context<'a>,
         workspace: &'a Workspace,

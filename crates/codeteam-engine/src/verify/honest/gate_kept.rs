@@ -109,6 +109,9 @@ impl<'a> Gate<'a> {
         if EVERYWHERE.contains(&name) || has_end(name, &["pth"]) {
             return Some(("is run by every Python".to_owned(), true));
         }
+        if let Some(what) = installed(path, name) {
+            return Some((what.to_owned(), true));
+        }
         if file.is_new() {
             if let Some(what) = self.is_shadowed_by(path, name) {
                 return Some((what, true));
@@ -192,6 +195,17 @@ impl<'a> Gate<'a> {
             path == name && !name.contains('.') && self.words.contains(&name) && is_tool(name);
         is_program.then(|| format!("has the name of the program `{name}`"))
     }
+}
+
+/// Why a file of Python's that people do not write by hand has to do with the checks.
+fn installed(path: &str, name: &str) -> Option<&'static str> {
+    if has_end(name, &["pyc", "pyo"]) {
+        return Some("is compiled code, which Python may run in place of its source");
+    }
+    let folder = path.rsplit('/').nth(1).unwrap_or_default();
+    let is_metadata = has_end(folder, &["dist-info", "egg-info"]);
+    (is_metadata && name == "entry_points.txt")
+        .then_some("names plugins, which test runners load by themselves")
 }
 
 /// The tool that a part of a file is for: `tool.ruff`, `tool:pytest`, `mypy-requests`; any, if it

@@ -3,8 +3,9 @@
 //!
 //! Looked for are an input and an expected value, as literals of one assertion about a function that
 //! changed, next to each other in one added statement: `if n == 10: return 55`, `{10: 55}`,
-//! `10 => 55`, `case 10: return 55`. A table most of which no test asks for is a table. Not found are
-//! answers that are put together from parts, and those of tests that get them from elsewhere.
+//! `10 => 55`, `case 10: return 55`. A table most of which no test asks for is a table, and so is a
+//! constant of some length: that all of it is tested is told, and nothing more. Not found are answers
+//! that are put together from parts, and those of tests that get them from elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,6 +15,9 @@ use codeteam_context::outline::outline;
 use super::{Subject, brief, unlooked};
 use crate::verify::Found;
 use crate::verify::source::is_source;
+
+/// A constant with at least so many entries is a lookup table, even if tests ask for all of them.
+const TABLE_ENTRIES: usize = 4;
 
 /// What the added code answers to which input.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +37,8 @@ struct Pair {
     said: String,
     input: String,
     answer: String,
+    /// The line on which the constant begins that this is an entry of.
+    table: Option<u32>,
 }
 
 impl Pairs {
@@ -49,8 +55,10 @@ impl Pairs {
             }
             let mut above: Option<(u32, &str)> = None;
             let before = pairs.found.len();
+            let mut table = OpenTable::default();
             for line in &file.added {
                 let text = line.text.as_str();
+                let begun = table.follow(line.number, text);
                 let mut here = answers(text, None);
                 if here.is_empty()
                     && let Some((number, condition)) = above
@@ -67,6 +75,7 @@ impl Pairs {
                         said: brief(text),
                         input,
                         answer,
+                        table: begun,
                     }));
             }
             if pairs.found.len() == before {
@@ -90,6 +99,52 @@ impl Pairs {
     pub fn is_empty(&self) -> bool {
         self.found.is_empty() && self.unlooked.is_none()
     }
+}
+
+/// The constant that the lines of a file are in, one after the other.
+#[derive(Default)]
+struct OpenTable {
+    /// Where it begins, and the last line of it so far.
+    lines: Option<(u32, u32)>,
+}
+
+impl OpenTable {
+    /// Takes the next added line; says where the constant begins that the line is a part of.
+    fn follow(&mut self, number: u32, text: &str) -> Option<u32> {
+        if opens_constant(text) {
+            let is_closed = text.trim_end().ends_with(['}', ']', ')', ';']);
+            self.lines = (!is_closed).then_some((number, number));
+            return Some(number);
+        }
+        let (begun, last) = self.lines?;
+        let goes_on = last + 1 == number && !text.trim_start().starts_with(['}', ']', ')']);
+        self.lines = goes_on.then_some((begun, number));
+        goes_on.then_some(begun)
+    }
+}
+
+/// Whether a line begins a constant with a list or a mapping in it: `NAMES = {` at the left edge, or
+/// behind a word that says so.
+fn opens_constant(text: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "const ",
+        "static ",
+        "pub const ",
+        "pub static ",
+        "final ",
+        "private ",
+        "public ",
+        "protected ",
+        "readonly ",
+        "export ",
+    ];
+    let code = text.trim_start();
+    let is_outside = code.len() == text.len() || WORDS.iter().any(|word| code.starts_with(word));
+    let Some((name, value)) = code.split_once('=') else {
+        return false;
+    };
+    let is_comparison = value.starts_with('=') || name.ends_with(['!', '<', '>', '=']);
+    is_outside && !is_comparison && !name.contains("if ") && value.contains(['{', '[', '('])
 }
 
 /// Names of functions, found in a line by its words.
@@ -136,8 +191,8 @@ fn joins(c: char) -> bool {
 }
 
 /// Compares what the code answers with what these tests ask, as long as there is time.
-pub fn hard_coded<S: AsRef<str>>(
-    pairs: &Pairs,
+pub fn hard_coded<'a, S: AsRef<str>>(
+    pairs: &'a Pairs,
     tests: impl Iterator<Item = (S, S)>,
     go_on: &dyn Fn() -> bool,
 ) -> Found {
@@ -172,28 +227,49 @@ pub fn hard_coded<S: AsRef<str>>(
         files.entry(&pair.path).or_default().push(pair);
     }
     for all in files.into_values() {
-        let hits: Vec<(&Pair, &String)> = all
-            .iter()
-            .filter_map(|pair| {
-                let test = asked.get(&(pair.input.clone(), pair.answer.clone()));
-                Some((*pair, test?))
-            })
-            .collect();
-        // A table of which the tests ask for a part only is more than an answer to them.
-        if hits.len() * 2 < all.len() {
-            continue;
+        let mut entries: BTreeMap<u32, usize> = BTreeMap::new();
+        for begun in all.iter().filter_map(|pair| pair.table) {
+            *entries.entry(begun).or_default() += 1;
         }
-        let is_telling = |pair: &Pair| is_telling(&pair.input) || is_telling(&pair.answer);
-        found.wrong.extend(
-            hits.into_iter()
-                .filter(|hit| is_telling(hit.0))
-                .map(|(pair, test)| {
-                    format!(
-                        "{}:{}: `{}` is the answer to one test ({test}): work it out instead",
-                        pair.path, pair.line, pair.said
-                    )
-                }),
-        );
+        let is_long = |begun: u32| entries.get(&begun) >= Some(&TABLE_ENTRIES);
+        let (tables, plain): (Vec<&Pair>, Vec<&Pair>) =
+            all.iter().partition(|pair| pair.table.is_some_and(is_long));
+        let hits = |of: &[&'a Pair]| -> Vec<(&'a Pair, String)> {
+            let hit = |pair: &&'a Pair| {
+                let test = asked.get(&(pair.input.clone(), pair.answer.clone()))?;
+                let is_telling = is_telling(&pair.input) || is_telling(&pair.answer);
+                Some((*pair, test.clone(), is_telling))
+            };
+            let all: Vec<_> = of.iter().filter_map(hit).collect();
+            // A table of which the tests ask for a part only is more than an answer to them.
+            if all.len() * 2 < of.len() {
+                return Vec::new();
+            }
+            let mut lines = BTreeSet::new();
+            all.into_iter()
+                .filter(|(pair, _, is_telling)| *is_telling && lines.insert(pair.line))
+                .map(|(pair, test, _)| (pair, test))
+                .collect()
+        };
+        found
+            .wrong
+            .extend(hits(&plain).into_iter().map(|(pair, test)| {
+                format!(
+                    "{}:{}: `{}` is the answer to one test ({test}): work it out instead",
+                    pair.path, pair.line, pair.said
+                )
+            }));
+        let tested: BTreeMap<Option<u32>, &Pair> = hits(&tables)
+            .into_iter()
+            .rev()
+            .map(|(pair, _)| (pair.table, pair))
+            .collect();
+        found.told.extend(tested.into_values().map(|pair| {
+            format!(
+                "{}:{}: `{}` is a table, most of which tests ask for entry by entry",
+                pair.path, pair.line, pair.said
+            )
+        }));
     }
     found
 }

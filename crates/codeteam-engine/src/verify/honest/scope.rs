@@ -1,12 +1,17 @@
-//! A change touches only the files of its task.
+//! A change leaves alone what belongs to other tasks, and what the plan forbids.
 //!
-//! New tests, an empty `__init__.py` and lock files of manifests that the task names are no trespass;
-//! documents are told and nothing more.
+//! A file that the task does not name and that no other task holds is accepted: planners forget
+//! files, and an honest change must not fail for that. Reviewers get a finding about it. New tests,
+//! an empty `__init__.py` and lock files of manifests that the task names are not worth one.
+
+use codeteam_core::findings::{Report, Severity};
+use codeteam_core::ids::TaskId;
+use codeteam_core::run::HeldFiles;
 
 use super::{Subject, names};
 use crate::verify::Found;
 use crate::verify::change::Changed;
-use crate::verify::proof::is_document;
+use crate::verify::proof::meets;
 
 /// Files that follow from others.
 const FOLLOW: &[(&str, &str)] = &[
@@ -24,32 +29,65 @@ const FOLLOW: &[(&str, &str)] = &[
 
 pub(super) fn scope(subject: &Subject<'_>) -> Found {
     let mut found = Found::default();
-    if subject.files.is_empty() {
-        return found;
-    }
     for file in &subject.change.files {
         let path = &file.path;
-        if subject.names(path) || is_by_the_way(subject, file) {
-            continue;
-        }
         let done = match (file.is_new(), file.is_gone()) {
             (true, _) => "is new",
             (_, true) => "is gone",
             _ => "was changed",
         };
-        let allowed = names(subject.files);
-        if is_document(path) {
+        if subject.forbidden.iter().any(|pattern| meets(pattern, path)) {
+            found.wrong.push(format!(
+                "`{path}` {done}, and the plan forbids changing it: undo it, or answer `blocked` \
+                 if the task cannot be done without it"
+            ));
+            continue;
+        }
+        // A task that names no files may touch any.
+        if subject.files.is_empty() || subject.names(path) {
+            continue;
+        }
+        if let Some(task) = holder(subject, file) {
+            found.wrong.push(format!(
+                "`{path}` {done}, and task `{task}` holds it: undo it, or answer `blocked` and say \
+                 why this task cannot be done without it"
+            ));
+        } else if !is_by_the_way(subject, file) {
+            let allowed = names(subject.files);
             found
                 .told
                 .push(format!("`{path}` {done}; the task names {allowed}"));
-            continue;
+            found.findings.push(outside(path, done, &allowed));
         }
-        found.wrong.push(format!(
-            "`{path}` {done}, and the task names only {allowed}: undo it, or answer `blocked` if \
-             the task cannot be done without it"
-        ));
     }
     found
+}
+
+/// What reviewers are told of a file that is not the task's, and nobody else's either.
+fn outside(path: &str, done: &str, allowed: &str) -> Report {
+    Report {
+        severity: Severity::Info,
+        title: format!("`{path}` {done} and is not among the files of the task"),
+        detail: format!(
+            "The task names {allowed}. No other task holds this file, so the checks accept it. Judge \
+             whether the change needs it; if it does not, reject the change with a finding of your own."
+        ),
+        file: Some(path.to_owned()),
+        line: None,
+    }
+}
+
+/// The other task that a file belongs to, if there is one. A new test or a lock file is only another
+/// task's if that names the very file.
+fn holder<'a>(subject: &Subject<'a>, file: &Changed) -> Option<&'a TaskId> {
+    let by_the_way = is_by_the_way(subject, file);
+    let path = file.path.as_str();
+    let holds = |held: &&HeldFiles| {
+        held.files
+            .iter()
+            .any(|pattern| pattern == path || (!by_the_way && meets(pattern, path)))
+    };
+    subject.held.iter().find(holds).map(|held| &held.task)
 }
 
 fn is_by_the_way(subject: &Subject<'_>, file: &Changed) -> bool {

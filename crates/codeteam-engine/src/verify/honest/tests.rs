@@ -2,6 +2,8 @@
 
 mod gate;
 
+use codeteam_core::findings::Severity;
+
 use super::*;
 use crate::verify::Side;
 
@@ -11,6 +13,8 @@ struct Case {
     change: Change,
     tests: Vec<String>,
     files: Vec<String>,
+    held: Vec<HeldFiles>,
+    forbidden: Vec<String>,
     commands: Vec<String>,
     redactor: Redactor,
 }
@@ -20,6 +24,8 @@ fn case(files: &[File<'_>]) -> Case {
         change: Change::between(files),
         tests: vec!["tests/**".to_owned(), "**/*.test.*".to_owned()],
         files: Vec::new(),
+        held: Vec::new(),
+        forbidden: Vec::new(),
         commands: vec!["pytest -q".to_owned()],
         redactor: Redactor::new([]),
     }
@@ -28,6 +34,20 @@ fn case(files: &[File<'_>]) -> Case {
 impl Case {
     fn task(mut self, files: &[&str]) -> Self {
         self.files = files.iter().map(|&f| f.to_owned()).collect();
+        self
+    }
+
+    /// Another task of the plan, which is not done.
+    fn beside(mut self, task: &str, files: &[&str]) -> Self {
+        self.held.push(HeldFiles {
+            task: task.into(),
+            files: files.iter().map(|&f| f.to_owned()).collect(),
+        });
+        self
+    }
+
+    fn forbid(mut self, files: &[&str]) -> Self {
+        self.forbidden = files.iter().map(|&f| f.to_owned()).collect();
         self
     }
 
@@ -41,6 +61,8 @@ impl Case {
             change: &self.change,
             tests: Tests(&self.tests),
             files: &self.files,
+            held: &self.held,
+            forbidden: &self.forbidden,
             commands: &self.commands,
             redactor: &self.redactor,
             go_on: &|| true,
@@ -77,19 +99,23 @@ impl Case {
 }
 
 #[test]
-fn a_task_has_its_files() {
+fn a_file_that_nobody_holds_is_told_to_reviewers() {
     let files: &[File<'_>] = &[
         ("src/a.py", Some("1"), Some("2")),
         ("x.py", None, Some("1")),
     ];
     case(files).fine(Rule::Scope);
     case(files).task(&["."]).fine(Rule::Scope);
-    case(files)
-        .task(&["src/"])
-        .wrong(Rule::Scope, "`x.py` is new");
+    let found = case(files).task(&["src/"]).look(Rule::Scope);
+    assert_eq!(found.wrong, Vec::<String>::new());
+    let [finding] = &found.findings[..] else {
+        panic!("{found:?}");
+    };
+    assert_eq!(finding.severity, Severity::Info);
+    assert_eq!(finding.file.as_deref(), Some("x.py"));
     case(files)
         .task(&["x.py"])
-        .wrong(Rule::Scope, "`src/a.py` was changed");
+        .told(Rule::Scope, "`src/a.py` was changed");
     let lock: &[File<'_>] = &[
         ("Cargo.toml", Some("1"), Some("2")),
         ("Cargo.lock", Some("1"), Some("2")),
@@ -99,18 +125,46 @@ fn a_task_has_its_files() {
     case(lock).task(&["Cargo.toml"]).fine(Rule::Scope);
     case(lock)
         .task(&["src/a.rs"])
-        .wrong(Rule::Scope, "`Cargo.lock`");
+        .told(Rule::Scope, "`Cargo.lock`");
     let readme: &[File<'_>] = &[("README.md", Some("1"), Some("2"))];
     case(readme).task(&["src/"]).told(Rule::Scope, "README.md");
-    for path in ["requirements.txt", "CMakeLists.txt", "LICENSE.sh"] {
-        case(&[(path, None, Some("x\n"))])
-            .task(&["src/"])
-            .wrong(Rule::Scope, path);
-    }
     let test: &[File<'_>] = &[("tests/old.py", Some("1"), Some("2"))];
     case(test)
         .task(&["src/"])
-        .wrong(Rule::Scope, "`tests/old.py` was changed");
+        .told(Rule::Scope, "`tests/old.py` was changed");
+}
+
+#[test]
+fn files_of_other_tasks_and_forbidden_ones_are_refused() {
+    let files: &[File<'_>] = &[
+        ("src/a.py", Some("1"), Some("2")),
+        ("src/b.py", Some("1"), Some("2")),
+        ("tests/b.py", None, Some("1")),
+    ];
+    let task = || case(files).task(&["src/a.py"]);
+    task().beside("T2", &["src/b.py"]).wrong(
+        Rule::Scope,
+        "`src/b.py` was changed, and task `T2` holds it",
+    );
+    task().beside("T2", &["src/"]).wrong(
+        Rule::Scope,
+        "`src/b.py` was changed, and task `T2` holds it",
+    );
+    // A new test is no trespass, unless another task names that very file.
+    let found = task().beside("T2", &["tests/"]).look(Rule::Scope);
+    assert_eq!(found.wrong, Vec::<String>::new());
+    task()
+        .beside("T2", &["tests/b.py"])
+        .wrong(Rule::Scope, "`tests/b.py` is new, and task `T2` holds it");
+    // Two tasks may name the same file: they never run side by side.
+    let both = task().beside("T2", &["src/a.py"]).look(Rule::Scope);
+    assert_eq!(both.wrong, Vec::<String>::new());
+    for named in [&["src/b.py"][..], &[]] {
+        case(files)
+            .task(named)
+            .forbid(&["src/b.py"])
+            .wrong(Rule::Scope, "`src/b.py` was changed, and the plan forbids");
+    }
 }
 
 #[test]
@@ -367,6 +421,32 @@ fn what_is_left_to_be_done_is_found() {
     }
     case(&[("a.py", None, Some("x = 1  # TODO: make it faster\n"))])
         .told(Rule::Stubs, "left to be done");
+}
+
+#[test]
+fn a_tested_lookup_table_is_a_table() {
+    let test = "def test_digit():\n    assert digit(1) == 'I'\n    assert digit(5) == 'V'\n    \
+                assert digit(10) == 'X'\n    assert digit(50) == 'L'\n    assert digit(100) == 'C'\n";
+    let look = |code: &str| {
+        let case = case(&[("a.py", None, Some(code))]);
+        let pairs = Pairs::of(&case.subject());
+        hard_coded(&pairs, [("tests/t", test)].into_iter(), &|| true)
+    };
+    let one_line = "_ROMAN = {1: 'I', 5: 'V', 10: 'X', 50: 'L', 100: 'C'}\n\n\ndef digit(n):\n    return _ROMAN[n]\n";
+    let lines = "_ROMAN = {\n    1: 'I',\n    5: 'V',\n    10: 'X',\n    50: 'L',\n    100: 'C',\n}\n\n\ndef digit(n):\n    return _ROMAN[n]\n";
+    for code in [one_line, lines] {
+        let found = look(code);
+        assert_eq!(found.wrong, Vec::<String>::new());
+        assert_eq!(found.told.len(), 1, "{found:?}");
+        assert!(found.told[0].contains("is a table"), "{found:?}");
+    }
+    // A table in the very statement that answers is none, and is named once however much it answers.
+    let inline = "def digit(n):\n    return {1: 'I', 5: 'V', 10: 'X', 50: 'L', 100: 'C'}[n]\n";
+    let found = look(inline);
+    assert_eq!(found.wrong.len(), 1, "{found:?}");
+    // Nor is one of two entries.
+    let short = "_ROMAN = {10: 'X', 100: 'C'}\n\n\ndef digit(n):\n    return _ROMAN[n]\n";
+    assert_eq!(look(short).wrong.len(), 1);
 }
 
 #[test]

@@ -4,24 +4,30 @@ use serde_json::{Value, json};
 
 use super::network::{THROUGH, asked, host, lonely, nobody_came};
 use super::{attack, by, coder, coder_of, play, reviewer, test_that_runs};
-use crate::project::Project;
+use crate::project::{Done, Project};
 
-/// A project whose set-up counts how often it ran in a worktree.
+/// A project whose set-up writes down what it was made with.
 fn counting(inputs: &str) -> Project {
     let project = Project::new();
     project.write(".gitignore", "ready\n");
     project.write("lock.txt", "1\n");
     project.write("sub/lock.txt", "1\n");
     project.config(&format!(
-        "setup: {{ command: 'echo ran >> ready; echo count is $(wc -l < ready)', inputs: {inputs} }}\nverification:\n  commands: [ {{ name: count, command: 'echo \"gate> $(wc -l < ready)\"' }} ]\n"
+        "setup: {{ command: 'echo $(cat lock.txt) $(cat sub/lock.txt) >> ready', inputs: {inputs} }}\nverification:\n  commands: [ {{ name: count, command: 'echo \"gate> $(cat ready)\"' }} ]\n"
     ));
     project.commit("second");
     project
 }
 
+/// How often the set-up command was run.
+fn set_ups(done: &Done) -> usize {
+    let lines = done.stderr.lines();
+    lines.filter(|line| line.contains("| setting up:")).count()
+}
+
 /// Three rounds, the second of which does this. Says what each coder and gate found.
-fn three_rounds(project: &Project, change: &str) -> (Vec<String>, Vec<String>) {
-    let count = by("coder", "wc -l < ready");
+fn three_rounds(project: &Project, change: &str) -> (Vec<String>, Vec<String>, Done) {
+    let count = by("coder", "cat ready");
     let rejects = json!({ "verdict": "reject", "reason": "Again" });
     let in_round = |role: &str, round: u64| json!({ "role": role, "round": round });
     let rejected = |round| {
@@ -44,21 +50,66 @@ fn three_rounds(project: &Project, change: &str) -> (Vec<String>, Vec<String>) {
     ];
     let done = attack(project, &plays, &[]).expect(0);
     let said = |whose| done.said(whose).into_iter().map(str::to_owned).collect();
-    (said("coder"), said("gate"))
+    (said("coder"), said("gate"), done)
 }
 
 #[test]
-fn set_up_runs_before_the_first_worker_and_when_an_input_has_changed() {
+fn set_up_runs_once_for_each_content_of_its_inputs() {
     let project = counting("[ lock.txt ]");
-    let (coder, gate) = three_rounds(&project, "true");
-    assert_eq!(coder, ["1", "1", "1"]);
-    assert_eq!(gate, ["1", "1", "1"]);
+    let (coder, gate, done) = three_rounds(&project, "true");
+    assert_eq!(coder, ["1 1", "1 1", "1 1"]);
+    assert_eq!(gate, ["1 1", "1 1", "1 1"]);
+    assert_eq!(set_ups(&done), 1, "{}", done.stderr);
+    // The next run finds what this one has made.
+    let (coder, _, done) = three_rounds(&project, "true");
+    assert_eq!(coder, ["1 1", "1 1", "1 1"]);
+    assert_eq!(set_ups(&done), 0, "{}", done.stderr);
     let project = counting("[ lock.txt ]");
-    let (coder, _) = three_rounds(&project, "echo 2 > lock.txt");
-    assert_eq!(coder, ["1", "1", "2"]);
+    let (coder, gate, done) = three_rounds(&project, "echo 2 > lock.txt");
+    assert_eq!(coder, ["1 1", "1 1", "2 1"]);
+    assert_eq!(gate, ["1 1", "2 1", "2 1"]);
+    assert_eq!(set_ups(&done), 2, "{}", done.stderr);
     let project = counting("[ '**/lock.txt' ]");
-    let (coder, _) = three_rounds(&project, "echo 2 > sub/lock.txt");
-    assert_eq!(coder, ["1", "1", "2"], "inputs are patterns");
+    let (coder, _, _) = three_rounds(&project, "echo 2 > sub/lock.txt");
+    assert_eq!(coder, ["1 1", "1 1", "1 2"], "inputs are patterns");
+    // Whoever names none has it run for every tree that is judged.
+    let project = counting("[]");
+    let (_, gate, done) = three_rounds(&project, "echo 2 > lock.txt");
+    assert_eq!(gate, ["1 1", "2 1", "2 1"]);
+    assert_eq!(set_ups(&done), 4, "{}", done.stderr);
+}
+
+/// What a worker writes into its copy, or has its own files do to the set-up, is nobody else's.
+#[test]
+fn what_is_shared_is_made_of_the_inputs_alone() {
+    let project = Project::new();
+    project.write(".gitignore", "ready\n");
+    project.write("lock.txt", "1\n");
+    project.write("install.sh", "echo fine > ready\n");
+    project.config("setup: { command: 'sh install.sh', inputs: [ lock.txt ] }\nverification:\n  commands: [ { name: look, command: 'echo \"gate> $(cat ready) $(pwd)\"' } ]\n");
+    project.commit("second");
+    let plays = [
+        coder("echo evil > ready; echo 'echo evil > ready' > install.sh; echo 2 > lock.txt"),
+        reviewer(""),
+    ];
+    let done = attack(&project, &plays, &[]).expect(0);
+    assert_eq!(done.said("gate"), ["fine /codeteam/tree"]);
+    let done = attack(&project, &[coder("true"), reviewer("")], &[]).expect(0);
+    assert_eq!(done.said("gate"), ["fine /codeteam/tree"]);
+}
+
+/// A virtual environment has the path in it that it was made at.
+#[test]
+fn what_has_paths_in_it_works_in_every_worktree() {
+    let project = Project::new();
+    project.write(".gitignore", "tool\n");
+    project.write("name.txt", "old\n");
+    project.config("setup: { command: 'printf \"#!/bin/sh\\ncat $PWD/name.txt\\n\" > tool; chmod +x tool', inputs: [ lock.txt ] }\nverification:\n  commands: [ { name: look, command: 'echo \"gate> $(./tool)\"' } ]\n");
+    project.commit("second");
+    let tell = by("coder", "./tool; echo new > name.txt; ./tool");
+    let done = attack(&project, &[coder(&tell), reviewer("")], &[]).expect(0);
+    assert_eq!(done.said("coder"), ["old", "new"]);
+    assert_eq!(done.said("gate"), ["new"]);
 }
 
 /// Codeteam itself would wait for a pipe for ever.
@@ -68,16 +119,16 @@ fn a_pipe_in_an_inputs_place_is_refused_and_holds_nothing_up() {
     let first = json!({ "role": "coder", "attempt": 1 });
     let plays = [
         coder_of(&first, "rm lock.txt; mkfifo lock.txt"),
-        coder(&by("coder", "cat lock.txt; wc -l < ready")),
+        coder(&by("coder", "cat lock.txt; cat ready")),
         reviewer(""),
     ];
     let done = attack(&project, &plays, &[]).expect(0);
-    assert_eq!(done.said("coder"), ["1", "1"]);
+    assert_eq!(done.said("coder"), ["1", "1 1"]);
     done.says(&["cannot record: error: lock.txt", "try 2"]);
 }
 
 #[test]
-fn a_failed_set_up_stops_the_run_until_it_is_mended() {
+fn a_set_up_that_fails_is_known_before_a_model_is_asked() {
     let project = Project::new();
     project.config("setup: { command: 'echo no such package; exit 3' }\n");
     let plays = [coder(&by("coder", "cat ready")), reviewer("")];
@@ -85,15 +136,24 @@ fn a_failed_set_up_stops_the_run_until_it_is_mended() {
         "the set-up command `echo no such package; exit 3` failed",
         "no such package",
         "exit code 3",
-        "mend `setup` in `.codeteam/config.yml`, then `codeteam resume`",
+        "mend `setup` in `.codeteam/config.yml`",
+        "nothing was started, and no model was asked",
     ]);
     assert!(done.said("coder").is_empty(), "no worker has started");
     assert_eq!(project.survivors(), Vec::<String>::new());
+    assert!(!project.path(".codeteam/runs").exists());
+}
+
+#[test]
+fn a_failed_set_up_stops_the_run_until_it_is_mended() {
+    let project = Project::new();
+    let plays = [coder(&by("coder", "cat ready")), reviewer("")];
+    // It stops before its first worker, and is taken up with another configuration.
+    attack(&project, &plays, &["--max-attempts", "0"]).expect(4);
+    project.config("setup: { command: 'echo no such package; exit 3' }\n");
+    let resume = ["-v", "resume", "--max-attempts", "5"];
+    project.run(&resume).expect(1).says(&["no such package"]);
     assert_eq!(project.shown()["status"], "running");
-    project
-        .run(&["resume"])
-        .expect(1)
-        .says(&["no such package"]);
     project.config("setup: { command: 'echo mended > ready' }\n");
     let done = project.run(&["-v", "resume"]).expect(0);
     assert_eq!(done.said("coder"), ["mended"]);
@@ -142,6 +202,30 @@ fn set_up_reaches_registries_and_nothing_else() {
         &format!("it was refused localhost:{other}"),
         "sandbox.registries",
     ]);
+}
+
+#[test]
+fn a_registry_of_ones_own_network_is_told_apart() {
+    let project = Project::new();
+    let (port, listener) = lonely();
+    project.write(
+        "install.sh",
+        &format!("{THROUGH}\nthrough localhost:{port}; exit 1"),
+    );
+    project.config(&format!(
+        "sandbox: {{ registries: [ 'localhost:{port}' ] }}\nsetup: {{ command: sh install.sh }}\n"
+    ));
+    project.commit("second");
+    let plays = [coder("true"), reviewer("")];
+    attack(&project, &plays, &[]).expect(1).says(&[
+        &format!("it was refused localhost:{port}, which is named under `sandbox.registries`"),
+        "leads to an address that is not public",
+        "private: true",
+    ]);
+    nobody_came(&listener);
+    let doctor = project.run(&["doctor"]);
+    let said = "`localhost` leads to an address that is not public, so set-up is refused it";
+    assert!(doctor.stdout.contains(said), "{}", doctor.stdout);
 }
 
 #[test]

@@ -84,6 +84,9 @@ fn python(line: &str, place: &Place) -> Option<(String, bool)> {
             return Some((ends, is_top || !(place.is_test && place.forks)));
         }
     }
+    if code.contains("atexit.register(") && code.contains("_exit") {
+        return Some((ends, true));
+    }
     let leaves = ["sys.exit(", "exit(", "quit(", "raise SystemExit"];
     if is_top && !place.is_program && leaves.iter().any(|word| code.starts_with(word)) {
         return Some((ends, true));

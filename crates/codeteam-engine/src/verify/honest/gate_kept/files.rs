@@ -82,6 +82,8 @@ pub(super) const CONFIGURE: &[(&str, Part, &[&str])] = &[
     ("Makefile", Part::Some(make::parts), &["make"]),
     ("makefile", Part::Some(make::parts), &["make"]),
     ("GNUmakefile", Part::Some(make::parts), &["make"]),
+    // Makefiles read these in; which of them is not looked up.
+    ("*.mk", Part::Whole, &["make", "gmake"]),
     ("justfile", Part::Some(make::parts), &["just"]),
     ("Justfile", Part::Some(make::parts), &["just"]),
     ("Taskfile.y*ml", Part::Whole, &["task"]),

@@ -292,3 +292,37 @@ fn tests_do_not_reach_into_what_runs_them() {
     )])
     .told(Rule::GateKept, "reaches into what tests it");
 }
+
+/// What only a list of files would have caught, now that a file which nobody holds is accepted.
+#[test]
+fn what_runners_load_by_themselves_is_no_honest_byproduct() {
+    for (path, text, says) in [
+        (
+            "zz-1.0.dist-info/entry_points.txt",
+            "[pytest11]\nx = x\n",
+            "names plugins",
+        ),
+        (
+            "app.egg-info/entry_points.txt",
+            "[pytest11]\nx = x\n",
+            "names plugins",
+        ),
+        ("app/__pycache__/a.cpython-311.pyc", "x", "compiled code"),
+        (
+            "app/__init__.py",
+            "import atexit, os\natexit.register(os._exit, 0)\n",
+            "ends the program",
+        ),
+    ] {
+        case(&[(path, None, Some(text))])
+            .task(&["app/a.py"])
+            .wrong(Rule::GateKept, says);
+    }
+    let mk: &[File<'_>] = &[("mk/common.mk", Some("A = 1\n"), Some("A = 2\n"))];
+    case(mk)
+        .gate(&["make test"])
+        .wrong(Rule::GateKept, "`make` goes by it");
+    case(mk)
+        .gate(&["pytest"])
+        .told(Rule::GateKept, "mk/common.mk");
+}

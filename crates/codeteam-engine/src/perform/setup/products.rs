@@ -1,0 +1,84 @@
+//! What a set-up command leaves behind in a worktree.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::perform::Error;
+use crate::workspace::Workspace;
+
+/// The files of a worktree before a set-up command has run.
+pub(super) struct FilesBefore {
+    tree: PathBuf,
+    /// Tracked files, by what shows that one was written.
+    tracked: BTreeMap<PathBuf, Option<Stamp>>,
+    /// Files of the user's that were copied there.
+    included: BTreeSet<PathBuf>,
+    /// The folders that any of these are in.
+    folders: BTreeSet<PathBuf>,
+}
+
+/// What changes when a file is written.
+type Stamp = (u64, i64, i64, u64);
+
+fn stamp(found: &Metadata) -> Stamp {
+    (found.len(), found.mtime(), found.mtime_nsec(), found.ino())
+}
+
+impl FilesBefore {
+    pub(super) fn of(workspace: &Workspace) -> Result<Self, Error> {
+        let tree = workspace.tree_dir();
+        let look = |path: &Path| tree.join(path).symlink_metadata().ok();
+        let tracked: BTreeMap<PathBuf, Option<Stamp>> = workspace
+            .tracked()?
+            .into_iter()
+            .map(|file| {
+                let stamp = look(&file.path).as_ref().map(stamp);
+                (file.path, stamp)
+            })
+            .collect();
+        let included: BTreeSet<PathBuf> = workspace.included()?.into_iter().collect();
+        let mut folders = BTreeSet::new();
+        for path in tracked.keys().chain(&included) {
+            folders.extend(path.ancestors().skip(1).map(Path::to_owned));
+        }
+        Ok(Self {
+            tree,
+            tracked,
+            included,
+            folders,
+        })
+    }
+
+    /// What is new or was written since: single files where others are beside them, folders as a
+    /// whole where everything in them is new.
+    pub(super) fn products(&self) -> Result<Vec<PathBuf>, Error> {
+        let mut found = Vec::new();
+        let mut pending = vec![PathBuf::new()];
+        while let Some(folder) = pending.pop() {
+            let path = self.tree.join(&folder);
+            let failed = |source: io::Error| Error::Io {
+                doing: "read",
+                path: path.clone(),
+                source,
+            };
+            for entry in fs::read_dir(&path).map_err(failed)? {
+                let entry = entry.map_err(failed)?;
+                let name = folder.join(entry.file_name());
+                if name == Path::new(".git") || self.included.contains(&name) {
+                    continue;
+                }
+                let metadata = entry.metadata().map_err(failed)?;
+                if metadata.is_dir() && self.folders.contains(&name) {
+                    pending.push(name);
+                } else if self.tracked.get(&name) != Some(&Some(stamp(&metadata))) {
+                    found.push(name);
+                }
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+}

@@ -1,0 +1,198 @@
+//! Tries the project's set-up and checks before a run starts, and decides with the person what a check
+//! that fails already means.
+
+use std::io::BufRead as _;
+
+use codeteam_core::event::{BaselineFailure, Reached};
+use codeteam_core::ids::AttemptId;
+use codeteam_engine::config::BaselinePolicy;
+use codeteam_engine::engine::{Engine, Prepared};
+use codeteam_engine::perform::{BaseTrial, Error, RedCheck, Watching, try_base, with_causes};
+
+use crate::cli::{Scene, drive, talk};
+use crate::exit::Exit;
+use crate::output::{self, Style, say};
+use crate::problem::Problem;
+use crate::progress::Detail;
+
+/// How many tests are named.
+const NAMED: usize = 5;
+
+/// What to do if a check fails before anything is changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum BaselineArg {
+    /// Do not start.
+    Stop,
+    /// Let the check fail a change only for tests that did not fail before.
+    #[value(name = "new_failures", alias = "new-failures")]
+    NewFailures,
+    /// Go on: making the check pass is the goal.
+    #[value(name = "must_pass", alias = "must-pass")]
+    MustPass,
+}
+
+impl BaselineArg {
+    pub(crate) fn policy(self) -> BaselinePolicy {
+        match self {
+            Self::Stop => BaselinePolicy::Stop,
+            Self::NewFailures => BaselinePolicy::NewFailures,
+            Self::MustPass => BaselinePolicy::MustPass,
+        }
+    }
+}
+
+/// What came of it.
+pub(crate) enum Examined {
+    /// The run may start.
+    Start {
+        /// The checks that failed, if only new failures count.
+        failures: Vec<BaselineFailure>,
+        /// What the set-up asked of the network.
+        network: Vec<Reached>,
+    },
+    /// A person stopped it.
+    Stopped(Exit),
+}
+
+/// Tries set-up and checks on the commit that the run would start from.
+pub(crate) fn examine(
+    scene: &Scene,
+    engine: &Engine,
+    prepared: &Prepared,
+    said: Option<BaselinePolicy>,
+) -> Result<Examined, Problem> {
+    let said = said.or(engine.config.verification.baseline);
+    let policy = said.unwrap_or(BaselinePolicy::Stop);
+    let interrupt = drive::options(false)?.interrupt;
+    let observer = drive::observer(scene);
+    let lines = |id: &AttemptId, line: &str| observer.line(id, line);
+    let busy = |id: &AttemptId, what: Option<&str>| observer.busy(id, what);
+    let watching = Watching {
+        lines: &lines,
+        busy: &busy,
+    };
+    let tried = try_base(engine, prepared, policy, interrupt.clone(), watching);
+    drop(observer);
+    let BaseTrial { red, network } = match tried {
+        Ok(tried) => tried,
+        Err(_) if interrupt.is_cancelled() => return Ok(Examined::Stopped(Exit::Interrupted)),
+        Err(Error::Halt(halt)) => {
+            return Err(Problem::from(halt).hint("nothing was started, and no model was asked"));
+        }
+        Err(error) => {
+            let what = "the checks could not be tried on the commit that the run would start from";
+            return Err(Problem::environment(format!(
+                "{what}: {}",
+                with_causes(&error)
+            )));
+        }
+    };
+    if red.is_empty() {
+        return Ok(Examined::Start {
+            failures: Vec::new(),
+            network,
+        });
+    }
+    let policy = match said {
+        None if talk::is_terminal() && !scene.json => ask(&red)?,
+        _ => policy,
+    };
+    match policy {
+        BaselinePolicy::Stop => Err(stopped(&red)),
+        BaselinePolicy::MustPass => Ok(Examined::Start {
+            failures: Vec::new(),
+            network,
+        }),
+        BaselinePolicy::NewFailures => {
+            let failures = compared(scene, red)?;
+            Ok(Examined::Start { failures, network })
+        }
+    }
+}
+
+/// The failures that changes are compared with; a check whose output names no tests cannot be.
+fn compared(scene: &Scene, red: Vec<RedCheck>) -> Result<Vec<BaselineFailure>, Problem> {
+    if let Some(check) = red.iter().find(|check| check.tests.is_empty()) {
+        let what = format!(
+            "`{}` fails before anything is changed, and its output names no tests, so that new \
+             failures cannot be told from old ones",
+            check.name
+        );
+        return Err(Problem::environment(with_output(&what, check))
+            .hint("repair it first, or take it out of `verification.commands`")
+            .hint("`--baseline must_pass` if making it pass is the goal"));
+    }
+    let style = Style::detect();
+    for check in red.iter().filter(|_| scene.detail >= Detail::Normal) {
+        output::tell(&format!(
+            "{}: `{}` fails before anything is changed ({}); only new failures count",
+            style.yellow("note"),
+            check.name,
+            listed(&check.tests)
+        ));
+    }
+    let failures = red.into_iter().map(|check| BaselineFailure {
+        check: check.name,
+        command: check.command,
+        tests: check.tests,
+    });
+    Ok(failures.collect())
+}
+
+fn stopped(red: &[RedCheck]) -> Problem {
+    let names: Vec<String> = red
+        .iter()
+        .map(|check| format!("`{}`", check.name))
+        .collect();
+    let verb = if red.len() == 1 { "fails" } else { "fail" };
+    let what = format!(
+        "{} {verb} before anything is changed, and would refuse every change",
+        names.join(", ")
+    );
+    let first = red.first();
+    let what = first.map_or(what.clone(), |check| with_output(&what, check));
+    Problem::environment(what)
+        .hint("nothing was started, and no model was asked: repair it first, or say how to go on")
+        .hint("`--baseline new_failures` lets only tests fail a change that did not fail before")
+        .hint("`--baseline must_pass` if making it pass is the goal")
+        .hint("`verification.baseline` in `.codeteam/config.yml` says so for all runs")
+}
+
+/// A sentence, with the end of what a check said below it.
+fn with_output(what: &str, check: &RedCheck) -> String {
+    const LINES: usize = 15;
+    let lines: Vec<&str> = check.said.lines().collect();
+    let tail = &lines[lines.len().saturating_sub(LINES)..];
+    format!("{what}\n$ {}\n{}", check.command, tail.join("\n"))
+}
+
+fn listed(tests: &[String]) -> String {
+    let names: Vec<&str> = tests.iter().take(NAMED).map(String::as_str).collect();
+    match tests.len().saturating_sub(NAMED) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
+}
+
+/// Asks a person at a terminal what is to become of it.
+fn ask(red: &[RedCheck]) -> Result<BaselinePolicy, Problem> {
+    for check in red {
+        let what = format!("`{}` fails before anything is changed:", check.name);
+        say(&with_output(&what, check));
+    }
+    loop {
+        say("stop (s), count only new failures (n), or must it pass in the end (p)? [s]");
+        let mut answer = String::new();
+        let bytes = std::io::stdin().lock().read_line(&mut answer);
+        let failed = |e| Problem::environment("could not read your answer").caused_by(&e);
+        if bytes.map_err(failed)? == 0 {
+            return Ok(BaselinePolicy::Stop);
+        }
+        match answer.trim().to_lowercase().as_str() {
+            "" | "s" | "stop" => return Ok(BaselinePolicy::Stop),
+            "n" | "new" | "new_failures" => return Ok(BaselinePolicy::NewFailures),
+            "p" | "pass" | "must_pass" => return Ok(BaselinePolicy::MustPass),
+            _ => {}
+        }
+    }
+}
