@@ -16,6 +16,7 @@ use crate::ids::{
 };
 use crate::log::Log;
 use crate::loops::Seen;
+use crate::park::ParkReason;
 use crate::record::Record;
 use crate::role::Role;
 use crate::schedule::Schedule;
@@ -302,6 +303,31 @@ pub enum Pause {
     Backoff,
     /// Every account it could use rests.
     Quota,
+    /// The API it could use has too many requests at once.
+    #[serde(rename = "rate_limit")]
+    RateLimit,
+    /// The API it could use fails, or cannot be reached.
+    Outage,
+}
+
+impl Pause {
+    /// Whether an account is waited for, and not merely a time.
+    pub fn is_for_account(&self) -> bool {
+        match self {
+            Self::Backoff => false,
+            Self::Quota | Self::RateLimit | Self::Outage => true,
+        }
+    }
+}
+
+impl From<ParkReason> for Pause {
+    fn from(why: ParkReason) -> Self {
+        match why {
+            ParkReason::Quota => Self::Quota,
+            ParkReason::RateLimit => Self::RateLimit,
+            ParkReason::Outage => Self::Outage,
+        }
+    }
 }
 
 /// A question to a person.

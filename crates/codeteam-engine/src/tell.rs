@@ -8,6 +8,7 @@ use codeteam_core::failure::{self, Facts, Trouble};
 use codeteam_core::frame::{Pause, SlotState, Stage, Work};
 use codeteam_core::hands::Hands;
 use codeteam_core::ids::{Account, AttemptId, FramePath, StepId, Time};
+use codeteam_core::park::ParkReason;
 use codeteam_core::role::Kind;
 use codeteam_core::schedule::Status;
 use codeteam_core::submission::{Choice, Submission};
@@ -81,6 +82,8 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
             let why = match why {
                 Pause::Backoff => "tries again",
                 Pause::Quota => "waits for its quota",
+                Pause::RateLimit => "waits until its API takes requests again",
+                Pause::Outage => "waits until its API answers again",
             };
             format!("{why}, not before {}", clock(*until))
         }
@@ -178,19 +181,45 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
         }
         Event::LimitReached { what } => format!("limit reached: {}", limit(*what)),
         Event::LimitsRaised { .. } => "limits raised".to_owned(),
-        Event::AccountParked { account, until } => {
-            format!("{account} rests until {}", moment(*until))
-        }
+        Event::AccountParked {
+            account,
+            until,
+            why,
+        } => parked(run, account, *until, *why),
+        Event::OutagesCleared => "what did not answer is asked again".to_owned(),
         Event::AccountFreed { account } => format!("{account} may be used again"),
         Event::AttemptQueued { .. }
         | Event::AttemptSpent { .. }
         | Event::StepJudged { .. }
         | Event::PlanProposed { .. }
         | Event::ChoiceOpened { .. }
+        | Event::UsageMeasured { .. }
         | Event::DiskMeasured { .. } => {
             return None;
         }
     })
+}
+
+/// Why an account rests, and until when.
+fn parked(run: &Run, account: &Account, until: Time, why: ParkReason) -> String {
+    let until = moment(until);
+    let outage = run.outages.get(account);
+    let message = outage.map(|outage| first_line(&outage.message));
+    let message = message.filter(|message| !message.is_empty());
+    let message = message.map(|m| format!(" ({m})")).unwrap_or_default();
+    match why {
+        ParkReason::Quota => format!("{account} rests until {until}"),
+        ParkReason::RateLimit => {
+            format!("the API of {account} is busy{message}; it is asked again at {until}")
+        }
+        ParkReason::Outage => {
+            let gives_up = outage.map(|o| moment(o.since.plus(run.budget.outage_ms())));
+            format!(
+                "the API of {account} does not answer{message}; it is asked again at {until}, and                  until {} at most",
+                gives_up.unwrap_or_else(|| until.clone())
+            )
+        }
+    }
 }
 
 /// Whether nobody wonders why a step is left out: somebody has said so, or it is rarely needed.
@@ -307,7 +336,7 @@ fn quota(run: &Run) -> Option<Time> {
         .filter_map(|slot| match slot.state {
             SlotState::Paused {
                 until,
-                why: Pause::Quota,
+                why: Pause::Quota | Pause::RateLimit | Pause::Outage,
             } => Some(until),
             _ => None,
         })
@@ -363,6 +392,28 @@ pub fn waiting(effect: &Effect) -> Option<String> {
                     let names: Vec<&str> = accounts.iter().map(Account::as_str).collect();
                     format!("waiting on: quota of {}{until}", names.join(", "))
                 }
+                Waiting::RateLimit { accounts } => {
+                    let names: Vec<&str> = accounts.iter().map(Account::as_str).collect();
+                    let names = names.join(", ");
+                    format!("waiting on: the API of {names}, which is busy{until}")
+                }
+                Waiting::Outage {
+                    accounts,
+                    gives_up,
+                    message,
+                } => {
+                    let names: Vec<&str> = accounts.iter().map(Account::as_str).collect();
+                    let names = names.join(", ");
+                    let gives_up = gives_up.map(|at| format!(", giving up at {}", moment(at)));
+                    format!(
+                        "waiting on: the API of {names}, which does not answer ({}){until}{}",
+                        first_line(message),
+                        gives_up.unwrap_or_default()
+                    )
+                }
+                Waiting::Limit {
+                    what: budget::Kind::Outage,
+                } => "waiting on: somebody to resume the run once its API answers".to_owned(),
                 Waiting::Limit { what } => format!("waiting on: a higher limit ({})", limit(*what)),
                 Waiting::Release => "waiting on: cancelled work to end".to_owned(),
             }
@@ -380,6 +431,7 @@ pub fn limit(kind: budget::Kind) -> &'static str {
         budget::Kind::Attempts => "attempts",
         budget::Kind::Time => "time",
         budget::Kind::Disk => "disk",
+        budget::Kind::Outage => "a model API has not answered for too long",
     }
 }
 

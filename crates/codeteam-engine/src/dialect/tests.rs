@@ -357,6 +357,8 @@ fn shown(name: Name, case: &str, kind: &str, more: &serde_json::Value) -> String
         base_url: Some(("base_url", "http://127.0.0.1:1".to_owned())),
         protocol: Some(crate::workers::Protocol::Openai),
         web_search: None,
+        sampling: crate::workers::Sampling::default(),
+        price: None,
         keyed: true,
         confined: case != "unconfined",
         mcp_servers: has_servers
