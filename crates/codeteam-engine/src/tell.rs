@@ -82,8 +82,8 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
             let why = match why {
                 Pause::Backoff => "tries again",
                 Pause::Quota => "waits for its quota",
-                Pause::RateLimit => "waits until its API takes requests again",
-                Pause::Outage => "waits until its API answers again",
+                // That its account rests has just been said.
+                Pause::RateLimit | Pause::Outage => return None,
             };
             format!("{why}, not before {}", clock(*until))
         }
@@ -187,6 +187,8 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
             why,
         } => parked(run, account, *until, *why),
         Event::OutagesCleared => "what did not answer is asked again".to_owned(),
+        // It is tried again, and nobody knows yet whether it answers.
+        Event::AccountFreed { account } if run.outages.contains_key(account) => return None,
         Event::AccountFreed { account } => format!("{account} may be used again"),
         Event::AttemptQueued { .. }
         | Event::AttemptSpent { .. }
