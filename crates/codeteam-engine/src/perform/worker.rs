@@ -192,11 +192,15 @@ impl<'a> Errand<'a> {
         let mut sink = |line: Line<'_>| {
             let kept = redact[line.stream as usize].line(&line.text).text;
             lock(&self.transcript).line(line.stream, &kept);
-            for shown in fold.line(&line).iter().filter_map(Told::shown) {
+            let told = fold.line(&line);
+            for shown in told.iter().filter_map(Told::shown) {
                 let shown = shown.replace(&tree, "");
                 (context.lines)(&self.job.id, &redactor.redact(&shown).text);
             }
-            watch.look(&*fold);
+            // What it says last, it says itself.
+            if !told.contains(&Told::Final) {
+                watch.look(&*fold);
+            }
         };
         let stall = Some(assignment.stall_ms).filter(|ms| *ms > 0);
         let limits = Limits {

@@ -45,11 +45,19 @@ fn is_tried_again(worker: &str, fault: Fault, step: &str) -> Project {
     project
 }
 
+/// A coder who does well, and whose API has this fault where it would hand in.
+fn at_the_end(fault: Fault) -> Scenario {
+    let play = Play::new()
+        .turn(Turn::new().write("add.sh", RIGHT))
+        .turn(written().fault(fault));
+    Scenario::new().play(play)
+}
+
 /// A worker whose API has this fault for longer than the CLI itself is patient is started again
 /// until it answers, and no try is used up.
 #[track_caller]
 fn is_waited_for(worker: &str, fault: Fault, category: &str, action: &str) -> Project {
-    let project = Project::new(once(fault));
+    let project = Project::new(at_the_end(fault));
     project
         .goal(&alone("", ""), &["--worker", worker])
         .expect(0);
@@ -148,7 +156,7 @@ fn an_overloaded_server_is_waited_out() {
 #[test]
 fn an_outage_longer_than_the_limit_stops_the_run_and_resume_goes_on() {
     let fault = Fault::new(Kind::Overloaded).times(2);
-    let project = Project::new(once(fault));
+    let project = Project::new(at_the_end(fault));
     let args = ["--worker", "claude", "--max-outage-minutes", "0"];
     let done = project.goal(&alone("", ""), &args).expect(4);
     done.says(&["has not answered for too long", "resume"]);
