@@ -203,8 +203,8 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
 }
 
 /// Why an account rests, and until when.
-fn parked(run: &Run, account: &Account, until: Time, why: ParkReason) -> String {
-    let until = moment(until);
+fn parked(run: &Run, account: &Account, until_time: Time, why: ParkReason) -> String {
+    let until = moment(until_time);
     let outage = run.outages.get(account);
     let message = outage.map(|outage| first_line(&outage.message));
     let message = message.filter(|message| !message.is_empty());
@@ -215,11 +215,16 @@ fn parked(run: &Run, account: &Account, until: Time, why: ParkReason) -> String 
             format!("the API of {account} is busy{message}; it is asked again at {until}")
         }
         ParkReason::Outage => {
-            let gives_up = outage.map(|o| moment(o.since.plus(run.budget.outage_ms())));
-            format!(
-                "the API of {account} does not answer{message}; it is asked again at {until}, and                  until {} at most",
-                gives_up.unwrap_or_else(|| until.clone())
-            )
+            let gives_up = outage.map(|o| o.since.plus(run.budget.outage_ms()));
+            let again = match gives_up {
+                Some(at) if at <= until_time => String::new(),
+                Some(at) => format!(
+                    "; it is asked again at {until}, until {} at most",
+                    moment(at)
+                ),
+                None => format!("; it is asked again at {until}"),
+            };
+            format!("the API of {account} does not answer{message}{again}")
         }
     }
 }
@@ -313,9 +318,9 @@ pub fn headline(run: &Run) -> String {
         return first_line(&question).to_owned();
     }
     if rollup::status(run) == rollup::RunStatus::Paused
-        && let Some(until) = quota(run)
+        && let Some((until, what)) = awaited(run)
     {
-        return format!("waiting on: quota, until {}", moment(until));
+        return format!("waiting on: {what}, until {}", moment(until));
     }
     let busy: Vec<String> = run
         .frames
@@ -331,18 +336,19 @@ pub fn headline(run: &Run) -> String {
     }
 }
 
-/// When the first of the slots that wait for a quota may go on, if one does.
-fn quota(run: &Run) -> Option<Time> {
+/// When the first of the slots that wait for an account may go on, if one does, and what it waits for.
+fn awaited(run: &Run) -> Option<(Time, &'static str)> {
     let slots = run.frames.values().flat_map(|frame| &frame.slots);
-    slots
-        .filter_map(|slot| match slot.state {
-            SlotState::Paused {
-                until,
-                why: Pause::Quota | Pause::RateLimit | Pause::Outage,
-            } => Some(until),
-            _ => None,
-        })
-        .min()
+    let waits = slots.filter_map(|slot| match &slot.state {
+        SlotState::Paused { until, why } => Some(match why {
+            Pause::Backoff => return None,
+            Pause::Quota => (*until, "quota"),
+            Pause::RateLimit => (*until, "an API that is busy"),
+            Pause::Outage => (*until, "an API that does not answer"),
+        }),
+        _ => None,
+    });
+    waits.min_by_key(|(until, _)| *until)
 }
 
 /// Whether a run has made a plan and carries none out.

@@ -406,7 +406,7 @@ pub(crate) fn raised(run: &Run, limit: budget::Kind) -> String {
             let used = format!("{} MB taken", spent.disk_bytes.div_ceil(1 << 20));
             ("--max-disk-mb", "N", used)
         }
-        budget::Kind::Outage => return ", once its API answers again".to_owned(),
+        budget::Kind::Outage => return " (once its API answers again)".to_owned(),
     };
     format!(" {flag} {value} ({used})")
 }
