@@ -310,16 +310,6 @@ pub enum Pause {
     Outage,
 }
 
-impl Pause {
-    /// Whether an account is waited for, and not merely a time.
-    pub fn is_for_account(&self) -> bool {
-        match self {
-            Self::Backoff => false,
-            Self::Quota | Self::RateLimit | Self::Outage => true,
-        }
-    }
-}
-
 impl From<ParkReason> for Pause {
     fn from(why: ParkReason) -> Self {
         match why {
