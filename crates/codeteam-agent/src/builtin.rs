@@ -11,6 +11,7 @@ mod assignment;
 mod check;
 mod event;
 mod interrupt;
+mod limits;
 mod mending;
 mod plan;
 mod talk;
@@ -37,6 +38,17 @@ pub enum Protocol {
     Openai,
     /// Gemini's `generateContent`.
     Gemini,
+}
+
+/// What a million tokens cost, in US dollars.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Price {
+    /// Read.
+    pub input: f64,
+    /// Read, and still known to the service.
+    pub cached: f64,
+    /// Written.
+    pub output: f64,
 }
 
 /// Everything the worker is started with.
@@ -73,6 +85,8 @@ pub struct Options {
     pub temperature: Option<f64>,
     /// How long the conversation may become, about.
     pub context_tokens: usize,
+    /// What the model costs, if that is known: without it a limit of money does not hold here.
+    pub price: Option<Price>,
     /// The first wait before a request is repeated; each further one is twice
     /// as long.
     pub backoff: Duration,
@@ -96,6 +110,7 @@ impl Options {
             max_tokens: None,
             temperature: None,
             context_tokens: 150_000,
+            price: None,
             backoff: Duration::from_secs(1),
         }
     }

@@ -138,6 +138,7 @@ fn kernel(n: usize) -> (u128, u128) {
             session: None,
             log: None,
             edited: Vec::new(),
+            failed_write: None,
             end: WorkerEnd::Answered(r#"{"message":"done"}"#.to_owned()),
             usage: codeteam_core::budget::Usage::default(),
             transcript: None,

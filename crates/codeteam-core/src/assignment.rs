@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::budget::Reservation;
+use crate::budget::{self, Reservation};
 use crate::event::CheckResult;
 use crate::feedback::Failed;
 use crate::findings::Finding;
@@ -99,6 +99,9 @@ pub struct Assignment {
     /// What it may cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost_microusd: Option<u64>,
+    /// How many tokens it may read and write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
     /// What was wrong before.
     pub feedback: Vec<String>,
     /// Bodies that belong to the feedback.
@@ -249,6 +252,7 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
         stall_ms: step.stall_ms,
         exclude: role.exclude.clone(),
         max_cost_microusd: max_cost(run, frame, role.max_cost_microusd),
+        max_tokens: max_tokens(run, frame),
         feedback: feedback(frame, slot, judges),
         attachments: frame.attachments().cloned().collect(),
         findings: open_findings(run, frame, Some(&id.step).filter(|_| judges)),
@@ -415,12 +419,22 @@ fn max_cost(run: &Run, frame: &Frame, own: Option<u64>) -> Option<u64> {
         money_microusd: own.unwrap_or(0),
         tokens: 0,
     };
-    let for_task = run.budget.limits.task_money_microusd;
-    let for_task = for_task
-        .filter(|_| matches!(frame.item, Item::Task(_)))
-        .map(|limit| limit.saturating_sub(frame.spent.money_microusd));
-    let known = [own, run.budget.left_for(reserved), for_task];
-    known.into_iter().flatten().min()
+    let for_task = left_for_task(run, frame, budget::Kind::Money);
+    let for_run = run.budget.left_for(reserved, run.under_way());
+    [own, for_run, for_task].into_iter().flatten().min()
+}
+
+/// How many tokens are left for an attempt.
+fn max_tokens(run: &Run, frame: &Frame) -> Option<u64> {
+    let for_task = left_for_task(run, frame, budget::Kind::Tokens);
+    let for_run = run.budget.tokens_left(run.under_way());
+    [for_run, for_task].into_iter().flatten().min()
+}
+
+fn left_for_task(run: &Run, frame: &Frame, kind: budget::Kind) -> Option<u64> {
+    let is_task = matches!(frame.item, Item::Task(_));
+    let left = frame.spent.left(&run.budget.limits, kind);
+    left.filter(|_| is_task)
 }
 
 fn said(feedback: &Feedback) -> String {

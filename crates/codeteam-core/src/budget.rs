@@ -26,6 +26,11 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// Tokens read and written.
+    pub fn tokens(&self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+
     /// Adds what was spent after that. A price that is told in parts is told as far as it is known.
     pub fn add(&mut self, more: Self) {
         self.input_tokens = self.input_tokens.saturating_add(more.input_tokens);
@@ -70,7 +75,14 @@ pub struct Limits {
     /// Tokens for each task, read and written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_tokens: Option<u64>,
+    /// Milliseconds that a model API which does not answer is waited for;
+    /// [`DEFAULT_OUTAGE_MS`] if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outage_ms: Option<u64>,
 }
+
+/// How long an outage of a model API is waited out if nobody says otherwise: one hour.
+pub const DEFAULT_OUTAGE_MS: u64 = 60 * 60 * 1_000;
 
 /// What was spent on one task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,8 +98,20 @@ impl Spent {
     pub fn add(&mut self, reserved: Reservation, usage: Usage) {
         let money = usage.cost_microusd.unwrap_or(reserved.money_microusd);
         self.money_microusd = self.money_microusd.saturating_add(money);
-        let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
-        self.tokens = self.tokens.saturating_add(tokens);
+        self.tokens = self.tokens.saturating_add(usage.tokens());
+    }
+
+    /// How much is left for a task of money or tokens, if that is limited.
+    pub fn left(self, limits: &Limits, kind: Kind) -> Option<u64> {
+        match kind {
+            Kind::Money => limits
+                .task_money_microusd
+                .map(|limit| limit.saturating_sub(self.money_microusd)),
+            Kind::Tokens => limits
+                .task_tokens
+                .map(|limit| limit.saturating_sub(self.tokens)),
+            Kind::Attempts | Kind::Time | Kind::Disk | Kind::Outage => None,
+        }
     }
 
     /// Whether an attempt for the task may start beside others that hold something back for it.
@@ -149,10 +173,14 @@ pub enum Kind {
     Time,
     /// Disk.
     Disk,
+    /// How long an outage of a model API is waited out. It is nothing that is spent: what ended for
+    /// it goes on when the run is resumed.
+    Outage,
 }
 
 impl Kind {
-    const ALL: [Self; 5] = [
+    /// Those that are used up little by little.
+    const SPENT: [Self; 5] = [
         Self::Money,
         Self::Tokens,
         Self::Attempts,
@@ -168,6 +196,34 @@ pub struct Reservation {
     pub money_microusd: u64,
     /// Tokens.
     pub tokens: u64,
+}
+
+/// What attempts under way have spent so far, as far as their workers have reported it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnderWay {
+    /// All of it.
+    pub used: Spent,
+    /// The part that goes beyond what is reserved for them.
+    pub beyond: Spent,
+}
+
+impl UnderWay {
+    /// Adds one attempt: what is reserved for it, and what it has used.
+    pub fn add(&mut self, reserved: Reservation, used: Usage) {
+        let (money, tokens) = (used.cost_microusd.unwrap_or(0), used.tokens());
+        let beyond = [
+            money.saturating_sub(reserved.money_microusd),
+            tokens.saturating_sub(reserved.tokens),
+        ];
+        for (sum, more) in [
+            (&mut self.used.money_microusd, money),
+            (&mut self.used.tokens, tokens),
+            (&mut self.beyond.money_microusd, beyond[0]),
+            (&mut self.beyond.tokens, beyond[1]),
+        ] {
+            *sum = sum.saturating_add(more);
+        }
+    }
 }
 
 /// The state of a run's budget.
@@ -203,18 +259,31 @@ pub enum Refusal {
 }
 
 impl Budget {
-    /// Whether an attempt with this reservation may start.
-    pub fn admits(&self, wanted: Reservation, at: Time) -> Result<(), Refusal> {
-        for kind in Kind::ALL {
+    /// Whether an attempt with this reservation may start beside those under way.
+    pub fn admits(
+        &self,
+        wanted: Reservation,
+        under_way: UnderWay,
+        at: Time,
+    ) -> Result<(), Refusal> {
+        for kind in Kind::SPENT {
             let Some(limit) = self.limit(kind) else {
                 continue;
             };
             let spent = self.spent(kind, at);
             let (held, more) = match kind {
-                Kind::Money => (self.reserved.money_microusd, wanted.money_microusd),
-                Kind::Tokens => (self.reserved.tokens, wanted.tokens),
+                Kind::Money => (
+                    self.reserved
+                        .money_microusd
+                        .saturating_add(under_way.beyond.money_microusd),
+                    wanted.money_microusd,
+                ),
+                Kind::Tokens => (
+                    self.reserved.tokens.saturating_add(under_way.beyond.tokens),
+                    wanted.tokens,
+                ),
                 Kind::Attempts => (0, 1),
-                Kind::Time | Kind::Disk => (0, 0),
+                Kind::Time | Kind::Disk | Kind::Outage => (0, 0),
             };
             if spent >= limit || spent.saturating_add(more) > limit {
                 return Err(Refusal::Reached(kind));
@@ -241,7 +310,7 @@ impl Budget {
             .money_microusd
             .saturating_sub(reserved.money_microusd);
         self.reserved.tokens = self.reserved.tokens.saturating_sub(reserved.tokens);
-        self.tokens += usage.input_tokens + usage.output_tokens;
+        self.tokens = self.tokens.saturating_add(usage.tokens());
         if usage.cost_microusd.is_none() {
             self.unpriced += 1;
         }
@@ -250,7 +319,7 @@ impl Budget {
 
     /// Limits at 80 % or more that have not been warned of.
     pub fn to_warn(&self, at: Time) -> Vec<Kind> {
-        Kind::ALL
+        Kind::SPENT
             .into_iter()
             .filter(|kind| !self.warned.contains(kind))
             .filter(|kind| {
@@ -263,17 +332,50 @@ impl Budget {
     }
 
     /// What an attempt that has reserved something may cost at most, if money is limited.
-    pub fn left_for(&self, own: Reservation) -> Option<u64> {
-        let limit = self.limits.money_microusd?;
+    pub fn left_for(&self, own: Reservation, under_way: UnderWay) -> Option<u64> {
         let held = self
             .reserved
             .money_microusd
-            .saturating_sub(own.money_microusd);
+            .saturating_sub(own.money_microusd)
+            .saturating_add(under_way.beyond.money_microusd);
+        Some(self.left(Kind::Money)?.saturating_sub(held))
+    }
+
+    /// How many tokens an attempt may read and write at most, if they are limited.
+    pub fn tokens_left(&self, under_way: UnderWay) -> Option<u64> {
         Some(
-            limit
-                .saturating_sub(self.money_microusd)
-                .saturating_sub(held),
+            self.left(Kind::Tokens)?
+                .saturating_sub(under_way.used.tokens),
         )
+    }
+
+    /// How much of the run's money or tokens is left, if that is limited.
+    pub fn left(&self, kind: Kind) -> Option<u64> {
+        match kind {
+            Kind::Money => Some(
+                self.limits
+                    .money_microusd?
+                    .saturating_sub(self.money_microusd),
+            ),
+            Kind::Tokens => Some(self.limits.tokens?.saturating_sub(self.tokens)),
+            Kind::Attempts | Kind::Time | Kind::Disk | Kind::Outage => None,
+        }
+    }
+
+    /// The limit that attempts under way have passed together with what was spent before, if one
+    /// is: they are to be ended.
+    pub fn passed(&self, under_way: UnderWay) -> Option<Kind> {
+        let UnderWay { used, .. } = under_way;
+        let is_passed = |kind, used| used > 0 && self.left(kind).is_some_and(|left| used >= left);
+        if is_passed(Kind::Money, used.money_microusd) {
+            return Some(Kind::Money);
+        }
+        is_passed(Kind::Tokens, used.tokens).then_some(Kind::Tokens)
+    }
+
+    /// How long an outage is waited out.
+    pub fn outage_ms(&self) -> u64 {
+        self.limits.outage_ms.unwrap_or(DEFAULT_OUTAGE_MS)
     }
 
     /// When the wall-time limit ends the run.
@@ -288,6 +390,7 @@ impl Budget {
             Kind::Attempts => self.limits.attempts,
             Kind::Time => self.limits.wall_ms,
             Kind::Disk => self.limits.disk_bytes,
+            Kind::Outage => None,
         }
     }
 
@@ -298,6 +401,7 @@ impl Budget {
             Kind::Attempts => self.attempts,
             Kind::Time => at.since(self.started),
             Kind::Disk => self.disk_bytes,
+            Kind::Outage => 0,
         }
     }
 }
@@ -314,6 +418,7 @@ impl Limits {
             disk_bytes: other.disk_bytes.or(self.disk_bytes),
             task_money_microusd: other.task_money_microusd.or(self.task_money_microusd),
             task_tokens: other.task_tokens.or(self.task_tokens),
+            outage_ms: other.outage_ms.or(self.outage_ms),
         }
     }
 }
@@ -339,28 +444,55 @@ mod tests {
         }
     }
 
+    fn admits(budget: &Budget, wanted: u64) -> Result<(), Refusal> {
+        budget.admits(usd(wanted), UnderWay::default(), Time(0))
+    }
+
+    #[test]
+    fn what_is_used_meanwhile_counts_against_what_is_left() {
+        let mut budget = money(100);
+        budget.limits.tokens = Some(1_000);
+        budget.money_microusd = 20;
+        let used = |cost, tokens| Usage {
+            input_tokens: tokens,
+            cost_microusd: Some(cost),
+            ..Usage::default()
+        };
+        let mut under_way = UnderWay::default();
+        assert_eq!(budget.passed(under_way), None);
+        under_way.add(usd(50), used(40, 600));
+        assert_eq!(budget.passed(under_way), None);
+        assert_eq!(under_way.beyond.money_microusd, 0, "it is reserved");
+        assert_eq!(budget.tokens_left(under_way), Some(400));
+        under_way.add(usd(0), used(40, 0));
+        assert_eq!(under_way.beyond.money_microusd, 40);
+        assert_eq!(budget.passed(under_way), Some(Kind::Money));
+        let crowded = Err(Refusal::Crowded(Kind::Money));
+        assert_eq!(budget.admits(usd(50), under_way, Time(0)), crowded);
+        budget.limits.money_microusd = None;
+        under_way.add(usd(0), used(0, 400));
+        assert_eq!(budget.passed(under_way), Some(Kind::Tokens));
+    }
+
     #[test]
     fn nobody_starts_with_nothing_left() {
         let mut budget = money(100);
         budget.reserve(usd(100));
         let crowded = Err(Refusal::Crowded(Kind::Money));
-        assert_eq!(budget.admits(usd(0), Time(0)), crowded);
-        assert_eq!(budget.left_for(usd(0)), Some(0));
+        assert_eq!(admits(&budget, 0), crowded);
+        assert_eq!(budget.left_for(usd(0), UnderWay::default()), Some(0));
         let mut budget = money(100);
         budget.reserve(usd(60));
-        assert_eq!(budget.admits(usd(0), Time(0)), Ok(()));
-        assert_eq!(budget.admits(usd(40), Time(0)), Ok(()));
+        assert_eq!(admits(&budget, 0), Ok(()));
+        assert_eq!(admits(&budget, 40), Ok(()));
     }
 
     #[test]
     fn spent_and_reserved_together_stay_within_the_limit() {
         let mut budget = money(100);
-        assert_eq!(budget.admits(usd(60), Time(0)), Ok(()));
+        assert_eq!(admits(&budget, 60), Ok(()));
         budget.reserve(usd(60));
-        assert_eq!(
-            budget.admits(usd(60), Time(0)),
-            Err(Refusal::Crowded(Kind::Money))
-        );
+        assert_eq!(admits(&budget, 60), Err(Refusal::Crowded(Kind::Money)));
         budget.settle(
             usd(60),
             Usage {
@@ -368,11 +500,8 @@ mod tests {
                 ..Usage::default()
             },
         );
-        assert_eq!(budget.admits(usd(60), Time(0)), Ok(()));
-        assert_eq!(
-            budget.admits(usd(95), Time(0)),
-            Err(Refusal::Reached(Kind::Money))
-        );
+        assert_eq!(admits(&budget, 60), Ok(()));
+        assert_eq!(admits(&budget, 95), Err(Refusal::Reached(Kind::Money)));
     }
 
     #[test]

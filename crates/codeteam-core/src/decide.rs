@@ -9,6 +9,8 @@ mod attempts;
 mod commits;
 mod flow;
 mod judge;
+mod limits;
+mod outages;
 mod settle;
 mod transfer;
 
@@ -16,6 +18,7 @@ use crate::event::{Entry, Event, Outcome};
 use crate::frame::{Frame, SlotState, Work};
 use crate::ids::{AttemptId, FramePath, Time};
 use crate::input::Input;
+use crate::park::ParkReason;
 use crate::run::{Run, apply};
 use crate::workflow::Target;
 
@@ -81,6 +84,7 @@ impl Decider {
                 id: id.clone(),
                 packed: packed.clone(),
             }),
+            Input::UsageMeasured { id, usage, .. } => self.usage_measured(id, *usage),
             Input::DiskMeasured { bytes, .. } => self.disk_measured(*bytes),
             Input::AccountLimited { account, until, .. } => {
                 if self
@@ -90,7 +94,12 @@ impl Decider {
                     .is_none_or(|known| known < *until)
                 {
                     let (account, until) = (account.clone(), *until);
-                    self.emit(Event::AccountParked { account, until });
+                    let why = ParkReason::Quota;
+                    self.emit(Event::AccountParked {
+                        account,
+                        until,
+                        why,
+                    });
                 }
             }
             Input::Decided { by, decision, .. } => self.decided(by, decision),
@@ -131,6 +140,7 @@ impl Decider {
             return;
         }
         self.emit(Event::RunResumed { at: self.at });
+        self.clear_outages();
         let launches: Vec<AttemptId> = self
             .run
             .outstanding

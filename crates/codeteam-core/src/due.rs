@@ -1,8 +1,9 @@
 //! What the world still owes a run. Costs what is active, not what is in the plan.
 
+use crate::budget::Kind;
 use crate::effect::{Effect, Waiting};
 use crate::frame::{Frame, Pause, Slot, SlotState, Stage, Work};
-use crate::ids::Account;
+use crate::ids::{Account, Time};
 use crate::message;
 use crate::run::Run;
 use crate::workflow::StepKind;
@@ -41,16 +42,68 @@ pub fn due(run: &Run) -> Vec<Effect> {
     effects
 }
 
+/// When time alone makes a difference to a run, whatever else happens: something that is waited for
+/// has come, or the limit of time ends what is under way. Whoever drives the run feeds
+/// [`crate::Input::Woke`] then.
+pub fn next_wake(run: &Run) -> Option<Time> {
+    if !run.has_started() || run.is_terminal() {
+        return None;
+    }
+    let slots = run
+        .frames
+        .values()
+        .filter(|frame| matches!(frame.stage, Stage::Working | Stage::Each))
+        .flat_map(|frame| &frame.slots);
+    let pauses = slots.filter_map(|slot| match slot.state {
+        SlotState::Paused { until, .. } => Some(until),
+        _ => None,
+    });
+    let deadline = run.budget.deadline().filter(|_| is_timed(run));
+    pauses.chain(deadline).min()
+}
+
+/// Whether the limit of time would end or hold up something.
+pub(crate) fn is_timed(run: &Run) -> bool {
+    let timed = |slot: &Slot| {
+        let takes_time = matches!(slot.work, Work::Role(_) | Work::Gate(_));
+        let counts = match slot.state {
+            SlotState::Running => true,
+            SlotState::Queued | SlotState::Paused { .. } => run.limit.is_none(),
+            SlotState::Done(_) => false,
+        };
+        takes_time && counts
+    };
+    let mut frames = run.frames.values();
+    run.limit != Some(Kind::Time)
+        && frames.any(|frame| match frame.stage {
+            Stage::Working | Stage::Each => frame.slots.iter().any(timed),
+            // What waits for its turn to be committed needs no time.
+            Stage::Committing => frame
+                .slots
+                .iter()
+                .any(|slot| timed(slot) && slot.state == SlotState::Running),
+            Stage::Asking(_) | Stage::Ended(_) => false,
+        })
+}
+
 fn effect(run: &Run, frame: &Frame, slot: &Slot) -> Option<Effect> {
     let id = slot.id.clone();
     match &slot.state {
         SlotState::Queued | SlotState::Done(_) => None,
         SlotState::Paused { until, why } => {
+            let accounts = accounts(run, slot);
             let why = match why {
                 Pause::Backoff => Waiting::Backoff { id },
-                Pause::Quota => Waiting::Quota {
-                    accounts: accounts(run, slot),
-                },
+                Pause::Quota => Waiting::Quota { accounts },
+                Pause::RateLimit => Waiting::RateLimit { accounts },
+                Pause::Outage => {
+                    let outage = accounts.iter().find_map(|a| run.outages.get(a));
+                    Waiting::Outage {
+                        gives_up: outage.map(|o| o.since.plus(run.budget.outage_ms())),
+                        message: outage.map(|o| o.message.clone()).unwrap_or_default(),
+                        accounts,
+                    }
+                }
             };
             Some(Effect::Wait {
                 until: Some(*until),

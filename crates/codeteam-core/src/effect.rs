@@ -74,6 +74,20 @@ pub enum Waiting {
         /// Whose.
         accounts: Vec<Account>,
     },
+    /// An API that has too many requests at once.
+    RateLimit {
+        /// Whose accounts.
+        accounts: Vec<Account>,
+    },
+    /// An API that fails, or cannot be reached.
+    Outage {
+        /// Whose accounts.
+        accounts: Vec<Account>,
+        /// When the run gives up waiting.
+        gives_up: Option<Time>,
+        /// What was said the last time.
+        message: String,
+    },
     /// A limit to be raised.
     Limit {
         /// Which.

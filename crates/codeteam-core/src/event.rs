@@ -18,6 +18,7 @@ use crate::ids::{
     WorkerName,
 };
 use crate::message::Format;
+use crate::park::ParkReason;
 use crate::plan::Plan;
 use crate::role::Role;
 use crate::schedule::Status;
@@ -298,20 +299,29 @@ pub enum Event {
 
     /// Four fifths of a limit are used up.
     BudgetWarned { what: budget::Kind },
+    /// A worker under way has reported what it has spent so far.
+    UsageMeasured { id: AttemptId, usage: Usage },
     /// More or less room is taken on the disk than was known.
     DiskMeasured { bytes: u64 },
     /// What a confined command asked of the network, and what became of it.
     NetworkUsed { id: AttemptId, hosts: Vec<Reached> },
     /// What a worker is shown of the project, and what had to be left out.
     ContextPacked { id: AttemptId, packed: Box<Packed> },
-    /// A limit is reached; nothing new starts.
+    /// A limit is reached; nothing new starts, and what uses up time, money or tokens is ended.
     LimitReached { what: budget::Kind },
     /// A person raised a limit.
     LimitsRaised { limits: budget::Limits },
     /// An account rests.
-    AccountParked { account: Account, until: Time },
+    AccountParked {
+        account: Account,
+        until: Time,
+        #[serde(default, skip_serializing_if = "ParkReason::is_quota")]
+        why: ParkReason,
+    },
     /// An account may be used again.
     AccountFreed { account: Account },
+    /// Model APIs that did not answer are tried anew: somebody has taken the run up again.
+    OutagesCleared,
 }
 
 /// What is pinned when a run starts.
@@ -639,8 +649,10 @@ impl Event {
             Published => "published", Delivered => "delivered", BudgetWarned => "budget_warned",
             DiskMeasured => "disk_measured", NetworkUsed => "network_used",
             ContextPacked => "context_packed",
+            UsageMeasured => "usage_measured",
             LimitReached => "limit_reached", LimitsRaised => "limits_raised",
             AccountParked => "account_parked", AccountFreed => "account_freed",
+            OutagesCleared => "outages_cleared",
         }
     }
 

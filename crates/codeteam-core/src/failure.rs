@@ -35,10 +35,19 @@ pub enum Action {
     RetryWithFeedback,
     /// Try the same once more, then give up.
     RetryOnce,
-    /// Wait until the account's quota resets; uses up no retry.
+    /// Wait until the account's quota resets, or its API takes requests again; uses up no retry.
     Park,
+    /// Wait until the model API answers again; uses up no retry.
+    WaitOut,
     /// Trying again will not help: a person, or the workflow's way out.
     Escalate,
+}
+
+impl Action {
+    /// Whether an account or its API is waited for, which says nothing of the work itself.
+    pub fn is_waiting(self) -> bool {
+        matches!(self, Self::Park | Self::WaitOut)
+    }
 }
 
 /// What is known of a failed attempt.
@@ -114,12 +123,18 @@ pub enum Trouble {
     Turns,
     /// It has used up its money.
     Cost,
+    /// It has used up its tokens.
+    Tokens,
+    /// It made the same calls again and again.
+    Loop,
     /// The account is not paid for; waiting does not help.
     Billing,
     /// More was said than the model can take in.
     Length,
     /// Its API could not be reached, or broke off.
     Unreachable,
+    /// What answered is not a model API, or one that cannot do what is needed.
+    Protocol,
 }
 
 /// Where the trouble was noticed.
@@ -182,10 +197,11 @@ fn by_trouble(trouble: Trouble) -> (Category, Action) {
         Trouble::Missing | Trouble::Version | Trouble::Login | Trouble::Model => {
             (Category::Cli, Action::Escalate)
         }
-        Trouble::Unreachable => (Category::Network, Action::RetrySame),
+        Trouble::Unreachable => (Category::Network, Action::WaitOut),
         Trouble::Refusal => (Category::Logic, Action::Escalate),
-        Trouble::Turns => (Category::Logic, Action::RetryWithFeedback),
-        Trouble::Cost | Trouble::Billing | Trouble::Length => {
+        Trouble::Protocol => (Category::Cli, Action::Escalate),
+        Trouble::Turns | Trouble::Loop => (Category::Logic, Action::RetryWithFeedback),
+        Trouble::Cost | Trouble::Tokens | Trouble::Billing | Trouble::Length => {
             (Category::Resource, Action::Escalate)
         }
     }
@@ -195,7 +211,10 @@ fn by_status(status: u16) -> Option<(Category, Action)> {
     Some(match status {
         401 | 403 | 404 => (Category::Cli, Action::Escalate),
         400 | 413 | 422 => (Category::Validation, Action::RetryOnce),
-        408 | 409 | 425 | 429 | 500..=599 => (Category::Network, Action::RetrySame),
+        // Too many requests at once: the account rests for as long as the API asks for.
+        429 => (Category::Resource, Action::Park),
+        500..=599 => (Category::Network, Action::WaitOut),
+        408 | 409 | 425 => (Category::Network, Action::RetrySame),
         _ => return None,
     })
 }
@@ -262,16 +281,33 @@ mod tests {
     fn facts_come_before_words() {
         let mut overloaded = facts(Stage::Worker, "permission denied");
         overloaded.http_status = Some(529);
-        assert_eq!(
-            classify(&overloaded),
-            (Category::Network, Action::RetrySame)
-        );
+        assert_eq!(classify(&overloaded), (Category::Network, Action::WaitOut));
 
         let bad = facts(Stage::BadAnswer, "connection reset");
         assert_eq!(
             classify(&bad),
             (Category::Validation, Action::RetryWithFeedback)
         );
+    }
+
+    #[test]
+    fn an_api_that_is_busy_or_out_is_waited_for() {
+        let by_status = |status| {
+            let http_status = Some(status);
+            classify(&Facts {
+                http_status,
+                ..facts(Stage::Worker, "")
+            })
+        };
+        assert_eq!(by_status(429), (Category::Resource, Action::Park));
+        for out in [500, 502, 503, 529] {
+            assert_eq!(by_status(out), (Category::Network, Action::WaitOut));
+        }
+        let cut_off = Facts {
+            trouble: Some(Trouble::Unreachable),
+            ..facts(Stage::Worker, "")
+        };
+        assert_eq!(classify(&cut_off), (Category::Network, Action::WaitOut));
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::ids::{
 };
 use crate::log::Log;
 use crate::loops::Seen;
+use crate::park::ParkReason;
 use crate::record::Record;
 use crate::requirements::{Analysis, known_requirements};
 use crate::role::Role;
@@ -303,6 +304,21 @@ pub enum Pause {
     Backoff,
     /// Every account it could use rests.
     Quota,
+    /// The API it could use has too many requests at once.
+    #[serde(rename = "rate_limit")]
+    RateLimit,
+    /// The API it could use fails, or cannot be reached.
+    Outage,
+}
+
+impl From<ParkReason> for Pause {
+    fn from(why: ParkReason) -> Self {
+        match why {
+            ParkReason::Quota => Self::Quota,
+            ParkReason::RateLimit => Self::RateLimit,
+            ParkReason::Outage => Self::Outage,
+        }
+    }
 }
 
 /// A question to a person.

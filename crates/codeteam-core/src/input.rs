@@ -88,6 +88,12 @@ pub enum Input {
         id: AttemptId,
         packed: Box<Packed>,
     },
+    /// A worker under way has reported what it has spent so far.
+    UsageMeasured {
+        at: Time,
+        id: AttemptId,
+        usage: Usage,
+    },
     /// The room the run takes on the disk was measured.
     DiskMeasured { at: Time, bytes: u64 },
     /// Another run found an account's usage limit reached.
@@ -141,6 +147,9 @@ pub struct WorkerReport {
     /// The files of a session's checkout that are no longer what is judged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edited: Vec<String>,
+    /// What it tried to write last and could not, in its own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_write: Option<String>,
 }
 
 /// How a worker ended.
@@ -286,6 +295,7 @@ impl Input {
             | Self::EffectFailed { at, .. }
             | Self::NetworkUsed { at, .. }
             | Self::ContextPacked { at, .. }
+            | Self::UsageMeasured { at, .. }
             | Self::DiskMeasured { at, .. }
             | Self::AccountLimited { at, .. }
             | Self::Decided { at, .. }

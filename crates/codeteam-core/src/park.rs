@@ -1,5 +1,6 @@
-//! Quota parks: an account whose usage limit is reached rests until it resets, and every attempt
-//! that would use it waits, without using up its retries.
+//! Parks: an account whose usage limit is reached rests until it resets, and every attempt that
+//! would use it waits, without using up its retries. So does one whose API refuses requests for a
+//! while, or does not answer.
 
 use std::collections::BTreeMap;
 
@@ -13,42 +14,92 @@ pub const UNKNOWN_RESET_MS: u64 = 15 * 60 * 1_000;
 /// No limit lasts longer than a month; what says so is wrong.
 pub const MAX_REST_MS: u64 = 31 * 24 * 60 * 60 * 1_000;
 
+/// Why an account rests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ParkReason {
+    /// Its usage limit is reached.
+    #[default]
+    Quota,
+    /// Its API has too many requests at once.
+    RateLimit,
+    /// Its API fails, or cannot be reached.
+    Outage,
+}
+
+impl ParkReason {
+    /// Whether it is the usual one, which logs leave out.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+    pub(crate) fn is_quota(&self) -> bool {
+        *self == Self::Quota
+    }
+}
+
+/// The rest of one account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Park {
+    /// Until when.
+    pub until: Time,
+    /// Why.
+    pub why: ParkReason,
+}
+
+/// A model API that has not answered since some time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outage {
+    /// When it first failed.
+    pub since: Time,
+    /// How often it has failed since.
+    pub failures: u32,
+    /// What was said the last time.
+    pub message: String,
+}
+
 /// The accounts that rest, and until when.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Parks {
-    until: BTreeMap<Account, Time>,
+    parks: BTreeMap<Account, Park>,
 }
 
 impl Parks {
     /// Parks an account; an earlier end than the one known does not shorten the park.
-    pub fn park(&mut self, account: &Account, until: Time) {
-        let known = self.until.entry(account.clone()).or_insert(until);
-        *known = (*known).max(until);
+    pub fn park(&mut self, account: &Account, park: Park) {
+        let known = self.parks.entry(account.clone()).or_insert(park);
+        if known.until < park.until {
+            *known = park;
+        }
     }
 
     /// Until when an account rests, if it does.
     pub fn until(&self, account: &Account) -> Option<Time> {
-        self.until.get(account).copied()
+        self.get(account).map(|park| park.until)
+    }
+
+    /// The rest of an account, if it rests.
+    pub fn get(&self, account: &Account) -> Option<Park> {
+        self.parks.get(account).copied()
     }
 
     /// Accounts whose rest is over.
     pub fn over(&self, at: Time) -> Vec<Account> {
-        self.until
+        self.parks
             .iter()
-            .filter(|(_, until)| **until <= at)
+            .filter(|(_, park)| park.until <= at)
             .map(|(a, _)| a.clone())
             .collect()
     }
 
     /// Ends a park.
     pub fn end(&mut self, account: &Account) {
-        self.until.remove(account);
+        self.parks.remove(account);
     }
 
     /// All parks.
     pub fn iter(&self) -> impl Iterator<Item = (&Account, Time)> {
-        self.until.iter().map(|(account, until)| (account, *until))
+        self.parks
+            .iter()
+            .map(|(account, park)| (account, park.until))
     }
 }
 
@@ -60,8 +111,12 @@ mod tests {
     fn a_park_is_never_shortened_and_ends_on_time() {
         let account = Account::from("claude");
         let mut parks = Parks::default();
-        parks.park(&account, Time(500));
-        parks.park(&account, Time(300));
+        let park = |until| Park {
+            until: Time(until),
+            why: ParkReason::default(),
+        };
+        parks.park(&account, park(500));
+        parks.park(&account, park(300));
         assert_eq!(parks.until(&account), Some(Time(500)));
         assert!(parks.over(Time(499)).is_empty());
         assert_eq!(parks.over(Time(500)), std::slice::from_ref(&account));

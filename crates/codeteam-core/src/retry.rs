@@ -67,8 +67,13 @@ impl Policy {
     /// Milliseconds to wait before `next` is tried. The jitter comes from the attempt's own id,
     /// so it is the same in every replay and different between attempts.
     pub fn delay_ms(&self, next: &AttemptId) -> u64 {
+        self.delay_after(next.attempt.saturating_sub(1), next)
+    }
+
+    /// Milliseconds to wait after the last of some failures, for the attempt that comes then.
+    pub fn delay_after(&self, failures: u32, next: &AttemptId) -> u64 {
         let mut delay = self.initial_delay_ms;
-        for _ in 2..next.attempt {
+        for _ in 1..failures {
             delay = delay.saturating_mul(self.backoff_percent) / 100;
             if delay >= self.max_delay_ms {
                 break;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use rpds::RedBlackTreeMapSync;
 
 pub use self::fold::apply;
-use crate::budget::{self, Budget, Reservation};
+use crate::budget::{self, Budget, Reservation, UnderWay, Usage};
 use crate::event::{BaselineFailure, Basis, Choices, Delivered, Outcome, Sandbox};
 use crate::findings::Finding;
 use crate::frame::{Children, Frame, Item, Tip};
@@ -22,7 +22,7 @@ use crate::ids::{
     WorkerName, fnv,
 };
 use crate::message::Format;
-use crate::park::Parks;
+use crate::park::{Outage, Parks};
 use crate::plan::{Plan, Task};
 use crate::role::Role;
 use crate::schedule::{Schedule, Status};
@@ -83,6 +83,8 @@ pub struct Run {
     pub limit: Option<budget::Kind>,
     /// Accounts that rest.
     pub parks: Parks,
+    /// Accounts whose API does not answer.
+    pub outages: BTreeMap<Account, Outage>,
     /// The accounts of workers, where they may differ from their names.
     pub accounts: BTreeMap<WorkerName, Account>,
     /// What every role is told to keep to.
@@ -120,6 +122,8 @@ pub struct Outstanding {
     pub reserved: Reservation,
     /// Whether it counts against the budget: a worker does, a gate does not.
     pub counted: bool,
+    /// What it has spent so far, as far as it has reported that.
+    pub used: Usage,
 }
 
 /// The files that an unfinished task of the plan is to change.
@@ -186,6 +190,7 @@ impl Default for Run {
             budget: Budget::default(),
             limit: None,
             parks: Parks::default(),
+            outages: BTreeMap::new(),
             accounts: BTreeMap::new(),
             rules: Arc::default(),
             templates: Arc::default(),
@@ -232,6 +237,24 @@ impl Run {
     pub fn account(&self, worker: &WorkerName) -> Account {
         let account = self.accounts.get(worker).cloned();
         account.unwrap_or_else(|| Account(worker.0.clone()))
+    }
+
+    /// What the attempts under way have spent so far.
+    pub fn under_way(&self) -> UnderWay {
+        self.spent_by(|_| true)
+    }
+
+    /// What the attempts under way in one frame have spent so far.
+    pub fn under_way_in(&self, frame: &FramePath) -> UnderWay {
+        self.spent_by(|launch| launch.id.frame == *frame)
+    }
+
+    fn spent_by(&self, counts: impl Fn(&Outstanding) -> bool) -> UnderWay {
+        let mut sum = UnderWay::default();
+        for launch in self.outstanding.values().filter(|l| l.counted && counts(l)) {
+            sum.add(launch.reserved, launch.used);
+        }
+        sum
     }
 
     /// A step of the workflow.

@@ -202,6 +202,7 @@ fn sandbox(place: &Place, cli: &Cli) -> Outcome<()> {
         config_home: Some(home.join("config")),
         keys: Keys::from_env(variables.map(|(name, value)| (name.into(), value.into()))),
         cloud: BTreeMap::new(),
+        claude_retries: None,
         moved: BTreeMap::new(),
         proxy: None,
         direct: Direct::default(),

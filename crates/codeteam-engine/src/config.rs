@@ -542,6 +542,7 @@ impl Limits {
             disk_bytes: self.max_disk_mb.map(|mb| mb.saturating_mul(1 << 20)),
             task_money_microusd: self.max_task_cost_usd.map(microusd),
             task_tokens: self.max_task_tokens,
+            outage_ms: self.max_outage_minutes.map(|m| m.saturating_mul(60_000)),
         }
     }
 }

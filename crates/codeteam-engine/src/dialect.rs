@@ -6,6 +6,7 @@
 
 mod answer;
 mod builtin;
+mod calls;
 mod claude;
 mod codex;
 mod gemini;
@@ -28,9 +29,10 @@ use codeteam_core::ids::Account;
 use codeteam_core::input::WorkerEnd;
 use serde::{Deserialize, Serialize};
 
+use crate::config::Price;
 use crate::process::{Exit, Line, Status};
 use crate::prompt::Prompt;
-use crate::workers::Protocol;
+use crate::workers::{Protocol, Sampling};
 
 pub use self::builtin::Builtin;
 pub use self::claude::Claude;
@@ -58,6 +60,10 @@ pub struct Surroundings {
     pub protocol: Option<Protocol>,
     /// Where it can search the web.
     pub web_search: Option<String>,
+    /// What the built-in worker is told of its model.
+    pub sampling: Sampling,
+    /// What its model's tokens cost, if that is known.
+    pub price: Option<Price>,
     /// Whether it works with a key, not with a login.
     pub keyed: bool,
     /// Whether a sandbox is round it.
@@ -164,6 +170,21 @@ pub trait Fold: Send {
 
     /// What became of it.
     fn finish(&mut self, exit: &Exit) -> WorkerEnd;
+
+    /// Why it goes round in circles, if its calls of tools show that it does.
+    fn describe_loop(&self) -> Option<String> {
+        None
+    }
+
+    /// Why it will not get anywhere, though it goes on trying.
+    fn hopeless(&self) -> Option<&Facts> {
+        None
+    }
+
+    /// What it tried to write and could not, in its own words.
+    fn failed_write(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// Something a worker tells while it works.

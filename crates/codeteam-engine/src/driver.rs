@@ -15,12 +15,14 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use codeteam_core::budget;
+use codeteam_core::due::next_wake;
 use codeteam_core::effect::{Effect, Waiting};
 use codeteam_core::event::{Outcome, RunStarted};
 use codeteam_core::frame::Question;
 use codeteam_core::hands::Hands;
 use codeteam_core::ids::{AttemptId, RunId, Time};
 use codeteam_core::input::{Decision, Input};
+use codeteam_core::park::ParkReason;
 use codeteam_core::{Event, Run, apply, decide, due, rollup};
 use serde::{Deserialize, Serialize};
 
@@ -300,7 +302,7 @@ impl<'a> Driver<'a> {
                 }
                 self.observer.waits(&self.run, &effects);
             }
-            self.wait(&effects)?;
+            self.wait()?;
         }
     }
 
@@ -320,12 +322,6 @@ impl<'a> Driver<'a> {
             return None;
         }
         let asked = effects.iter().any(|e| matches!(e, Effect::Ask(_)));
-        let timed = effects
-            .iter()
-            .any(|e| matches!(e, Effect::Wait { until: Some(_), .. }));
-        if timed {
-            return None;
-        }
         let limit = effects.iter().find_map(|e| match e {
             Effect::Wait {
                 why: Waiting::Limit { what },
@@ -333,6 +329,13 @@ impl<'a> Driver<'a> {
             } => Some(*what),
             _ => None,
         });
+        let timed = effects
+            .iter()
+            .any(|e| matches!(e, Effect::Wait { until: Some(_), .. }));
+        // What waits for a time could not start then: the limit holds for it too.
+        if timed && limit.is_none() {
+            return None;
+        }
         let may_wait = asked || limit.is_none() || self.options.desk.is_some();
         if self.options.wait && may_wait {
             return None;
@@ -413,30 +416,14 @@ impl<'a> Driver<'a> {
     }
 
     /// Waits for a result, a time, a message or a heartbeat.
-    fn wait(&mut self, effects: &[Effect]) -> Result<(), Error> {
-        let now_wall = now();
-        let until = effects
-            .iter()
-            .filter_map(|e| match e {
-                Effect::Wait {
-                    until: Some(until), ..
-                } => Some(*until),
-                _ => None,
-            })
-            .chain(
-                self.run
-                    .budget
-                    .deadline()
-                    .filter(|_| self.run.limit.is_none()),
-            )
-            .filter(|until| *until > now_wall || self.run.limit.is_none())
-            .min();
+    fn wait(&mut self) -> Result<(), Error> {
+        let until = next_wake(&self.run);
         // A session may be open all day, and what it says is heard at once.
         let poll = match &self.options.desk {
             Some(_) if self.inflight.is_empty() => IDLE_POLL,
             _ => POLL,
         };
-        let timer = until.map_or(poll, |u| Duration::from_millis(u.since(now_wall)));
+        let timer = until.map_or(poll, |u| Duration::from_millis(u.since(now())));
         match self.results.recv_timeout(timer.min(poll)) {
             Ok(News::Said(said)) => self.hear(said)?,
             Ok(News::Done(done)) => {
@@ -445,15 +432,12 @@ impl<'a> Driver<'a> {
                 self.feed(&input, Vec::new())?;
                 self.measure_disk()?;
             }
-            Err(RecvTimeoutError::Timeout) => {
-                if effects
-                    .iter()
-                    .any(|e| matches!(e, Effect::Wait { until: Some(u), .. } if *u <= now()))
-                {
-                    self.feed(&Input::Woke { at: now() }, Vec::new())?;
-                }
-            }
-            Err(RecvTimeoutError::Disconnected) => {}
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+        }
+        // However busy a run is, its time passes.
+        let at = now();
+        if until.is_some_and(|until| until <= at) {
+            self.feed(&Input::Woke { at }, Vec::new())?;
         }
         self.beat()
     }
@@ -582,7 +566,15 @@ impl<'a> Driver<'a> {
             self.artifacts.before(&self.run, event);
             apply(&mut self.run, event);
             self.artifacts.after(&self.run, event);
-            if let (Event::AccountParked { account, until }, Some(parks)) = (event, &self.parks)
+            // An outage may be of this run's own network; what an account may use is the same for all.
+            if let (
+                Event::AccountParked {
+                    account,
+                    until,
+                    why: ParkReason::Quota | ParkReason::RateLimit,
+                },
+                Some(parks),
+            ) = (event, &self.parks)
                 && workers::has_quota(&self.engine.config, &self.run, account)
             {
                 parks.tell(account, *until, at);

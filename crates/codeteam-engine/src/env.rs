@@ -31,6 +31,8 @@ pub struct Env {
     pub keys: Keys,
     /// What a model that a cloud serves is reached with; only a worker of such a provider sees it.
     pub cloud: BTreeMap<&'static str, String>,
+    /// How often claude asks an API again that does not answer, if the user says.
+    pub claude_retries: Option<OsString>,
     /// Where the user's CLIs keep their files, if not below the home.
     pub moved: BTreeMap<&'static str, OsString>,
     /// The proxy that everything has to go through to leave this machine.
@@ -72,6 +74,9 @@ const CLOUD: &[&str] = &[
     "CLAUDE_CODE_USE_BEDROCK",
     "CLAUDE_CODE_USE_VERTEX",
 ];
+
+/// The variable by which claude is told how often to ask again.
+pub(crate) const CLAUDE_RETRIES: &str = "CLAUDE_CODE_MAX_RETRIES";
 
 /// Variables of codeteam's that are no part of the configuration.
 const OTHER: &[&str] = &[
@@ -147,6 +152,7 @@ impl Env {
                 .iter()
                 .filter_map(|&name| Some((name, text(name)?)))
                 .collect(),
+            claude_retries: variable(CLAUDE_RETRIES),
             moved: clis::ALL
                 .iter()
                 .map(|cli| cli.moved_by.variable())

@@ -8,6 +8,7 @@ use codeteam_core::failure::{self, Facts, Trouble};
 use codeteam_core::frame::{Pause, SlotState, Stage, Work};
 use codeteam_core::hands::Hands;
 use codeteam_core::ids::{Account, AttemptId, FramePath, StepId, Time};
+use codeteam_core::park::ParkReason;
 use codeteam_core::role::Kind;
 use codeteam_core::schedule::Status;
 use codeteam_core::submission::{Choice, Submission};
@@ -95,6 +96,8 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
             let why = match why {
                 Pause::Backoff => "tries again",
                 Pause::Quota => "waits for its quota",
+                // That its account rests has just been said.
+                Pause::RateLimit | Pause::Outage => return None,
             };
             format!("{why}, not before {}", clock(*until))
         }
@@ -202,19 +205,52 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
         }
         Event::LimitReached { what } => format!("limit reached: {}", limit(*what)),
         Event::LimitsRaised { .. } => "limits raised".to_owned(),
-        Event::AccountParked { account, until } => {
-            format!("{account} rests until {}", moment(*until))
-        }
+        Event::AccountParked {
+            account,
+            until,
+            why,
+        } => parked(run, account, *until, *why),
+        Event::OutagesCleared => "what did not answer is asked again".to_owned(),
+        // It is tried again, and nobody knows yet whether it answers.
+        Event::AccountFreed { account } if run.outages.contains_key(account) => return None,
         Event::AccountFreed { account } => format!("{account} may be used again"),
         Event::AttemptQueued { .. }
         | Event::AttemptSpent { .. }
         | Event::StepJudged { .. }
         | Event::PlanProposed { .. }
         | Event::ChoiceOpened { .. }
+        | Event::UsageMeasured { .. }
         | Event::DiskMeasured { .. } => {
             return None;
         }
     })
+}
+
+/// Why an account rests, and until when.
+fn parked(run: &Run, account: &Account, until_time: Time, why: ParkReason) -> String {
+    let until = moment(until_time);
+    let outage = run.outages.get(account);
+    let message = outage.map(|outage| first_line(&outage.message));
+    let message = message.filter(|message| !message.is_empty());
+    let message = message.map(|m| format!(" ({m})")).unwrap_or_default();
+    match why {
+        ParkReason::Quota => format!("{account} rests until {until}"),
+        ParkReason::RateLimit => {
+            format!("the API of {account} is busy{message}; it is asked again at {until}")
+        }
+        ParkReason::Outage => {
+            let gives_up = outage.map(|o| o.since.plus(run.budget.outage_ms()));
+            let again = match gives_up {
+                Some(at) if at <= until_time => String::new(),
+                Some(at) => format!(
+                    "; it is asked again at {until}, until {} at most",
+                    moment(at)
+                ),
+                None => format!("; it is asked again at {until}"),
+            };
+            format!("the API of {account} does not answer{message}{again}")
+        }
+    }
 }
 
 /// Whether nobody wonders why a step is left out: somebody has said so, or it is rarely needed.
@@ -306,9 +342,9 @@ pub fn headline(run: &Run) -> String {
         return first_line(&question).to_owned();
     }
     if rollup::status(run) == rollup::RunStatus::Paused
-        && let Some(until) = quota(run)
+        && let Some((until, what)) = awaited(run)
     {
-        return format!("waiting on: quota, until {}", moment(until));
+        return format!("waiting on: {what}, until {}", moment(until));
     }
     let busy: Vec<String> = run
         .frames
@@ -324,18 +360,19 @@ pub fn headline(run: &Run) -> String {
     }
 }
 
-/// When the first of the slots that wait for a quota may go on, if one does.
-fn quota(run: &Run) -> Option<Time> {
+/// When the first of the slots that wait for an account may go on, if one does, and what it waits for.
+fn awaited(run: &Run) -> Option<(Time, &'static str)> {
     let slots = run.frames.values().flat_map(|frame| &frame.slots);
-    slots
-        .filter_map(|slot| match slot.state {
-            SlotState::Paused {
-                until,
-                why: Pause::Quota,
-            } => Some(until),
-            _ => None,
-        })
-        .min()
+    let waits = slots.filter_map(|slot| match &slot.state {
+        SlotState::Paused { until, why } => Some(match why {
+            Pause::Backoff => return None,
+            Pause::Quota => (*until, "quota"),
+            Pause::RateLimit => (*until, "an API that is busy"),
+            Pause::Outage => (*until, "an API that does not answer"),
+        }),
+        _ => None,
+    });
+    waits.min_by_key(|(until, _)| *until)
 }
 
 /// Whether a run has made a plan and carries none out.
@@ -387,6 +424,28 @@ pub fn waiting(effect: &Effect) -> Option<String> {
                     let names: Vec<&str> = accounts.iter().map(Account::as_str).collect();
                     format!("waiting on: quota of {}{until}", names.join(", "))
                 }
+                Waiting::RateLimit { accounts } => {
+                    let names: Vec<&str> = accounts.iter().map(Account::as_str).collect();
+                    let names = names.join(", ");
+                    format!("waiting on: the API of {names}, which is busy{until}")
+                }
+                Waiting::Outage {
+                    accounts,
+                    gives_up,
+                    message,
+                } => {
+                    let names: Vec<&str> = accounts.iter().map(Account::as_str).collect();
+                    let names = names.join(", ");
+                    let gives_up = gives_up.map(|at| format!(", giving up at {}", moment(at)));
+                    format!(
+                        "waiting on: the API of {names}, which does not answer ({}){until}{}",
+                        first_line(message),
+                        gives_up.unwrap_or_default()
+                    )
+                }
+                Waiting::Limit {
+                    what: budget::Kind::Outage,
+                } => "waiting on: somebody to resume the run once its API answers".to_owned(),
                 Waiting::Limit { what } => format!("waiting on: a higher limit ({})", limit(*what)),
                 Waiting::Release => "waiting on: cancelled work to end".to_owned(),
             }
@@ -404,6 +463,7 @@ pub fn limit(kind: budget::Kind) -> &'static str {
         budget::Kind::Attempts => "attempts",
         budget::Kind::Time => "time",
         budget::Kind::Disk => "disk",
+        budget::Kind::Outage => "a model API has not answered for too long",
     }
 }
 

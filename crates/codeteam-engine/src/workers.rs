@@ -12,10 +12,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use codeteam_core::Run;
-use codeteam_core::event::Sandbox;
+use codeteam_core::event::{RunStarted, Sandbox};
 use codeteam_core::failure::{Facts, Trouble};
 use codeteam_core::ids::{Account, WorkerName};
 use codeteam_core::role::Role;
+use codeteam_sandbox::egress::Route;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
@@ -59,6 +60,24 @@ impl Protocol {
         }
     }
 
+    /// All that the built-in worker asks of such an API, below the path of its address.
+    pub(crate) fn route(self, path: &str) -> Route {
+        let path = path.trim_end_matches('/');
+        let path = match self {
+            // People name local servers by host and port only.
+            Self::Openai if path.is_empty() => "/v1/chat/completions".to_owned(),
+            Self::Openai => format!("{path}/chat/completions"),
+            Self::Anthropic => {
+                format!("{}/v1/messages", path.strip_suffix("/v1").unwrap_or(path))
+            }
+            Self::Gemini if path.ends_with("/v1beta") || path.ends_with("/v1") => {
+                format!("{path}/models/*:generateContent")
+            }
+            Self::Gemini => format!("{path}/v1beta/models/*:generateContent"),
+        };
+        Route::new("POST", path)
+    }
+
     /// The CLI of the same provider: its keys and servers are the same.
     pub fn cli(self) -> &'static Cli {
         match self {
@@ -88,7 +107,20 @@ pub struct Worker {
     pub key: Option<String>,
     /// Where its login is, if the user says.
     pub login: Option<PathBuf>,
+    /// What the built-in worker is told of its model.
+    pub sampling: Sampling,
     program: Option<PathBuf>,
+}
+
+/// What the built-in worker is told of its model.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sampling {
+    /// How many tokens the model takes in.
+    pub context_tokens: Option<u64>,
+    /// How many it may write at once.
+    pub max_tokens: Option<u32>,
+    /// How freely it chooses among them.
+    pub temperature: Option<f64>,
 }
 
 impl Worker {
@@ -108,6 +140,11 @@ impl Worker {
             base_url: said.base_url,
             key: said.key,
             login: said.login,
+            sampling: Sampling {
+                context_tokens: said.context_tokens,
+                max_tokens: said.max_tokens,
+                temperature: said.temperature,
+            },
             program: said.program,
         })
     }
@@ -120,18 +157,23 @@ impl Worker {
         }
         let name = &self.name;
         let has_key = |protocol: &Protocol| keys.has_any(protocol.cli());
+        let has_server = |protocol: &Protocol| keys.has_server(protocol.cli());
         self.protocol = self
             .protocol
-            .or_else(|| Protocol::ALL.into_iter().find(has_key));
+            .or_else(|| Protocol::ALL.into_iter().find(has_key))
+            .or_else(|| Protocol::ALL.into_iter().find(has_server));
         let Some(protocol) = self.protocol else {
             let message = format!(
-                "`{name}` has no API to ask; set `ANTHROPIC_API_KEY`, `OPENAI_API_KEY` or \
-                 `GEMINI_API_KEY`, or say `workers.{name}.protocol` and `base_url` in your own \
-                 configuration"
+                "`{name}` has no API to ask; set `ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, \
+                 `GEMINI_API_KEY` or `OPENAI_BASE_URL`, or say `workers.{name}.protocol` and \
+                 `base_url` in your own configuration"
             );
             return Err(probe::unusable(Trouble::Login, message));
         };
-        let is_served = self.key.is_some() || self.base_url.is_some() || has_key(&protocol);
+        let is_served = self.key.is_some()
+            || self.base_url.is_some()
+            || has_key(&protocol)
+            || has_server(&protocol);
         if !is_served {
             let (api, variable) = (protocol.as_str(), protocol.key());
             let message = format!(
@@ -245,4 +287,53 @@ pub fn accounts<'r>(
         .filter_map(|name| Worker::find(config, name))
         .map(|worker| (worker.name, worker.account))
         .collect()
+}
+
+/// What a person should know who limits money or tokens: whose use cannot be counted, or not while it
+/// works.
+pub fn uncounted(config: &Config, started: &RunStarted) -> Vec<String> {
+    let limits = &started.limits;
+    let limits_money = limits
+        .money_microusd
+        .or(limits.task_money_microusd)
+        .is_some();
+    let limits_tokens = limits.tokens.or(limits.task_tokens).is_some();
+    if !limits_money && !limits_tokens {
+        return Vec::new();
+    }
+    let mut notes = std::collections::BTreeSet::new();
+    for role in started.roles.values() {
+        for name in &role.workers {
+            let Some(worker) = Worker::find(config, name) else {
+                continue;
+            };
+            let own = role
+                .model
+                .clone()
+                .filter(|_| role.workers.first() == Some(name));
+            let model = own.or(worker.model);
+            let tells_late = matches!(worker.dialect, dialect::Name::Codex | dialect::Name::Gemini);
+            let tells_cost = matches!(
+                worker.dialect,
+                dialect::Name::Claude | dialect::Name::Scripted
+            );
+            let is_priced = prices::find(model.as_deref(), &config.prices).is_some();
+            if limits_money && !tells_cost && !is_priced {
+                let model = model.map_or_else(
+                    || format!("the model of `{name}`"),
+                    |model| format!("`{model}`"),
+                );
+                notes.insert(format!(
+                    "what {model} costs is not known (`prices` in the configuration says it), so a \
+                     limit of money does not count it"
+                ));
+            } else if tells_late {
+                notes.insert(format!(
+                    "`{name}` tells what it has used only when an attempt ends, so a limit of money \
+                     or tokens does not end one"
+                ));
+            }
+        }
+    }
+    notes.into_iter().collect()
 }

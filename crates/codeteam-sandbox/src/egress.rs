@@ -37,7 +37,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use dial::{BadProxy, Through};
-pub use endpoint::{BadHeader, BadUpstream, Endpoint, Header, Secret, Upstream};
+pub use endpoint::{BadHeader, BadUpstream, Endpoint, Header, Route, Secret, Upstream};
 pub use proxy::Proxy;
 pub use resolve::{NameRoute, Resolve, System, look_up};
 pub use rules::{Allowed, BadEntry, Rules};

@@ -7,6 +7,7 @@ mod slow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use codeteam_core::effect::Waiting;
 use codeteam_core::ids::{AttemptId, FramePath, Time};
 use codeteam_core::submission::Submission;
 use codeteam_core::{Effect, Event, Run};
@@ -170,8 +171,18 @@ impl Observer for Progress {
     }
 
     fn waits(&self, _: &Run, effects: &[Effect]) {
-        let lines: Vec<String> = effects.iter().filter_map(tell::waiting).collect();
-        let text = lines.join("\n");
+        // That an API is waited for was said when its account began to rest.
+        let is_news = |effect: &&Effect| {
+            let Effect::Wait { why, .. } = effect else {
+                return true;
+            };
+            !matches!(why, Waiting::RateLimit { .. } | Waiting::Outage { .. })
+        };
+        let lines = effects.iter().filter(is_news).filter_map(tell::waiting);
+        let text = lines.collect::<Vec<String>>().join("\n");
+        if text.is_empty() {
+            return;
+        }
         let Ok(mut last) = self.last_wait.lock() else {
             return;
         };

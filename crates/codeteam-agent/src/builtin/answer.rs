@@ -7,12 +7,71 @@
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// The answer that a text is, if it is exactly one JSON object, in a fence or
-/// not.
+/// The answer that a text has in it, if it is clear which one that is: the text is one JSON object,
+/// or has exactly one fenced block and that is one. What a model thinks aloud first does not count.
 pub(super) fn find(text: &str) -> Option<Box<RawValue>> {
+    let text = without_thoughts(text);
+    object(text).or_else(|| match fenced(text).as_slice() {
+        [only] => object(only),
+        _ => None,
+    })
+}
+
+/// Why a text is not an answer, for the model to read.
+pub(super) fn objection(text: &str) -> String {
+    let text = without_thoughts(text);
+    let blocks = fenced(text);
+    let objects = blocks.iter().filter(|block| object(block).is_some());
+    if text.is_empty() {
+        "it is empty".to_owned()
+    } else if objects.clone().count() > 1 {
+        "it has several JSON objects in it, and it is not clear which one counts".to_owned()
+    } else if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text)
+        && text.starts_with('{')
+    {
+        format!("it begins like a JSON object and is not one: {error}")
+    } else if text.contains('{') {
+        "it has other text round the JSON object".to_owned()
+    } else {
+        "there is no JSON object in it".to_owned()
+    }
+}
+
+/// A text without what a model has thought aloud before it.
+fn without_thoughts(text: &str) -> &str {
     let text = text.trim();
-    let text = unfenced(text).unwrap_or(text);
-    object(text)
+    for (begin, end) in [("<think>", "</think>"), ("<thinking>", "</thinking>")] {
+        if let Some(rest) = text.strip_prefix(begin)
+            && let Some((_, after)) = rest.split_once(end)
+        {
+            return after.trim();
+        }
+        // Some servers swallow the beginning.
+        if let Some((before, after)) = text.split_once(end)
+            && !before.contains(begin)
+            && !before.contains('{')
+        {
+            return after.trim();
+        }
+    }
+    text
+}
+
+/// The fenced blocks of a text that may be JSON.
+fn fenced(text: &str) -> Vec<&str> {
+    let mut blocks = Vec::new();
+    let mut rest = text;
+    while let Some((_, after)) = rest.split_once("```") {
+        let Some((block, behind)) = after.split_once("\n```") else {
+            break;
+        };
+        let (language, inner) = block.split_once('\n').unwrap_or(("", block));
+        if matches!(language.trim(), "" | "json" | "JSON") {
+            blocks.push(inner.trim());
+        }
+        rest = behind;
+    }
+    blocks
 }
 
 /// A text as a JSON object, to the letter.
@@ -22,13 +81,6 @@ pub(super) fn object(text: &str) -> Option<Box<RawValue>> {
         return None;
     }
     RawValue::from_string(text.to_owned()).ok()
-}
-
-fn unfenced(text: &str) -> Option<&str> {
-    let inner = text.strip_prefix("```")?.strip_suffix("```")?;
-    let (language, inner) = inner.split_once('\n')?;
-    let is_json = matches!(language.trim(), "" | "json" | "JSON");
-    is_json.then_some(inner.trim())
 }
 
 /// What is wrong with an answer, for the model to mend; nothing if it fits.
@@ -117,18 +169,47 @@ mod tests {
         for fence in ["```json\n", "```\n", "```JSON \n"] {
             let text = format!("{fence}{object}\n```");
             assert_eq!(found(&text).as_deref(), Some(object), "{text}");
+            let text = format!("Sure! Here it is:\n{fence}{object}\n```\nAnything else?");
+            assert_eq!(found(&text).as_deref(), Some(object), "{text}");
+        }
+        for thought in [
+            "<think>a {\"b\": 1}</think>\n",
+            "<think></think>",
+            "so\n</think>\n\n",
+        ] {
+            let text = format!("{thought}{object}");
+            assert_eq!(found(&text).as_deref(), Some(object), "{text}");
         }
         for text in [
             "",
             "done",
             "[1]",
             "{\"a\": 1} {\"a\": 2}",
-            "Here it is:\n```json\n{}\n```",
+            "Here it is: {}",
+            "<think>{\"a\": 1}",
             "```json\n{}\n```\n```json\n{}\n```",
             "```python\n{}\n```",
             "{\"a\": ",
         ] {
             assert_eq!(found(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_answer_is_told_why() {
+        for (text, why) in [
+            ("", "it is empty"),
+            ("<think>hm</think>", "it is empty"),
+            ("All done!", "there is no JSON object"),
+            ("Here: {\"a\": 1}", "other text round"),
+            ("{\"a\": ", "begins like a JSON object"),
+            (
+                "```json\n{}\n```\nor\n```json\n{}\n```",
+                "several JSON objects",
+            ),
+        ] {
+            let told = objection(text);
+            assert!(told.contains(why), "{text}: {told}");
         }
     }
 

@@ -10,8 +10,9 @@ mod http;
 mod openai;
 mod trouble;
 
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -23,7 +24,11 @@ use super::{Error, Options, Protocol};
 pub(super) use http::Http;
 pub(super) use trouble::Failure;
 
+use http::{Answer, Unanswered};
 use trouble::Trouble;
+
+/// How often it is told that there is no answer yet.
+const TOLD_EVERY: Duration = Duration::from_secs(30);
 
 /// How often a request is repeated.
 const RETRIES: u32 = 4;
@@ -45,6 +50,8 @@ pub(super) struct Request<'a> {
     pub(super) system: &'a str,
     pub(super) turns: &'a [Turn],
     pub(super) tools: &'a [Spec],
+    /// What the reply must look like, if it is to be nothing but JSON.
+    pub(super) schema: Option<&'a Value>,
 }
 
 /// What the model replied.
@@ -96,6 +103,8 @@ struct Sampling {
     temperature: Option<f64>,
     /// `max_tokens` as OpenAI's API once called it, and some servers still do.
     is_old_limit: bool,
+    /// Whether the API takes the form of an answer.
+    takes_schema: bool,
 }
 
 /// A model API.
@@ -110,7 +119,8 @@ pub(super) struct Client<'a> {
 pub(super) type Asked = Result<Result<Reply, Failure>, Error>;
 
 impl<'a> Client<'a> {
-    pub(super) fn new(options: &'a Options) -> Result<Self, Error> {
+    /// One that waits so long for an answer.
+    pub(super) fn new(options: &'a Options, patience: Option<Duration>) -> Result<Self, Error> {
         let bad = |option, reason: &str| Error::Option {
             option,
             reason: reason.to_owned(),
@@ -126,12 +136,13 @@ impl<'a> Client<'a> {
         };
         Ok(Self {
             options,
-            http: Http::new(&url).map_err(|reason| bad("base_url", &reason))?,
+            http: Http::patient(&url, patience).map_err(|reason| bad("base_url", &reason))?,
             url,
             sampling: Sampling {
                 max_tokens: options.max_tokens,
                 temperature: options.temperature,
                 is_old_limit: false,
+                takes_schema: true,
             },
         })
     }
@@ -140,7 +151,7 @@ impl<'a> Client<'a> {
     pub(super) fn ask(&mut self, request: &Request<'_>, sink: &mut Sink<'_>) -> Asked {
         let mut retries = 0;
         loop {
-            let trouble = match self.once(request) {
+            let trouble = match self.once(request, sink)? {
                 Ok(reply) => return Ok(Ok(reply)),
                 Err(trouble) => trouble,
             };
@@ -153,6 +164,10 @@ impl<'a> Client<'a> {
                 }
                 Trouble::Passing { failure, wait } => (failure, wait),
             };
+            // Who is asked to wait for long is waited for elsewhere.
+            if let Some(wait) = wait.filter(|wait| retries == RETRIES || *wait > LONGEST_WAIT) {
+                return Ok(Err(failure.after(wait)));
+            }
             if retries == RETRIES {
                 return Ok(Err(failure));
             }
@@ -170,20 +185,59 @@ impl<'a> Client<'a> {
         }
     }
 
-    fn once(&self, request: &Request<'_>) -> Result<Reply, Trouble> {
+    fn once(
+        &self,
+        request: &Request<'_>,
+        sink: &mut Sink<'_>,
+    ) -> Result<Result<Reply, Trouble>, Error> {
+        let body = match self.body(request) {
+            Ok(body) => body,
+            Err(trouble) => return Ok(Err(trouble)),
+        };
+        let answered = self.post(body, sink)?;
+        Ok(answered
+            .map_err(|why| Trouble::unanswered(&why))
+            .and_then(|answer| self.read(&answer)))
+    }
+
+    /// Sends a request, and tells every now and then that there is no answer yet.
+    fn post(&self, body: String, sink: &mut Sink<'_>) -> Result<Result<Answer, Unanswered>, Error> {
+        let started = Instant::now();
+        thread::scope(|scope| {
+            let (sender, answers) = channel();
+            let headers = self.headers();
+            scope.spawn(move || drop(sender.send(self.http.post(&self.url, &headers, body))));
+            loop {
+                match answers.recv_timeout(TOLD_EVERY) {
+                    Ok(answer) => return Ok(answer),
+                    Err(RecvTimeoutError::Timeout) => {
+                        let seconds = started.elapsed().as_secs();
+                        let text = format!("(no answer of the model for {seconds} s)");
+                        sink.tell(&Event::Text { text: &text })?;
+                    }
+                    Err(RecvTimeoutError::Disconnected) => {
+                        let message = "the thread that asked it is gone".to_owned();
+                        let may_pass = false;
+                        return Ok(Err(Unanswered { message, may_pass }));
+                    }
+                }
+            }
+        })
+    }
+
+    fn body(&self, request: &Request<'_>) -> Result<String, Trouble> {
         let model = &self.options.model;
         let body = match self.options.protocol {
             Protocol::Anthropic => anthropic::request(model, request, &self.sampling),
             Protocol::Openai => openai::request(model, request, &self.sampling),
             Protocol::Gemini => gemini::request(request, &self.sampling),
         };
-        let body = body.map_err(|error| Trouble::broken(&error.to_string()))?;
-        let answer = self
-            .http
-            .post(&self.url, &self.headers(), body)
-            .map_err(|why| Trouble::unanswered(&why))?;
+        body.map_err(|error| Trouble::broken(&error.to_string()))
+    }
+
+    fn read(&self, answer: &Answer) -> Result<Reply, Trouble> {
         if answer.status != 200 {
-            return Err(trouble::sort(&answer));
+            return Err(trouble::sort(answer));
         }
         let reply = match self.options.protocol {
             Protocol::Anthropic => anthropic::reply(&answer.body),
@@ -191,7 +245,7 @@ impl<'a> Client<'a> {
             Protocol::Gemini => gemini::reply(&answer.body),
         };
         // Some servers put their errors into an answer that claims to be fine.
-        reply.map_err(|error| trouble::in_disguise(&answer, &error))
+        reply.map_err(|error| trouble::in_disguise(answer, &error))
     }
 
     fn headers(&self) -> Vec<(&'static str, String)> {
@@ -226,6 +280,10 @@ impl<'a> Client<'a> {
         {
             sampling.is_old_limit = true;
             return true;
+        }
+        let names_schema = ["response_format", "json_schema", "responseJsonSchema"];
+        if names_schema.iter().any(|name| message.contains(name)) {
+            return std::mem::take(&mut sampling.takes_schema);
         }
         if message.contains("temperature") {
             return sampling.temperature.take().is_some();

@@ -45,6 +45,15 @@ pub(super) struct Assignment {
     pub(super) writable: bool,
     #[serde(default)]
     pub(super) max_turns: Option<u32>,
+    /// How many tokens may be read and written in all.
+    #[serde(default)]
+    pub(super) max_tokens: Option<u64>,
+    /// What may be spent, in millionths of a US dollar.
+    #[serde(default)]
+    pub(super) max_cost_microusd: Option<u64>,
+    /// How long one request may go without an answer, in milliseconds.
+    #[serde(default)]
+    pub(super) stall_ms: u64,
     /// In which form the answer is owed.
     #[serde(default)]
     contract: String,

@@ -55,6 +55,9 @@ pub(super) enum Event<'a> {
         status: Option<u16>,
         #[serde(skip_serializing_if = "Option::is_none")]
         trouble: Option<Trouble>,
+        /// How long the API asks to be left alone.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        retry_after_ms: Option<u64>,
     },
     RateLimit {
         message: &'a str,
@@ -124,6 +127,7 @@ impl<'a> Event<'a> {
             message,
             status,
             trouble,
+            retry_after_ms: None,
         }
     }
 }

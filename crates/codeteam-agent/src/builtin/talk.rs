@@ -8,8 +8,11 @@ pub(super) const RESULT_CHARS: usize = 30_000;
 /// About how many characters a token has.
 const CHARS_PER_TOKEN: usize = 4;
 
-/// So many of the newest turns keep their results whatever happens.
+/// So many of the newest turns keep their results as long as there is any other way.
 const KEPT_TURNS: usize = 4;
+
+/// A result is not cut shorter than this.
+const LEAST_CHARS: usize = 600;
 
 /// One turn of the conversation.
 #[derive(Debug)]
@@ -48,6 +51,12 @@ impl Turn {
 /// How big a conversation is, in characters.
 pub(super) fn size(turns: &[Turn]) -> usize {
     turns.iter().map(Turn::chars).sum()
+}
+
+/// How much of one result is kept in a conversation of so many tokens: a quarter of it at most.
+pub(super) fn result_chars(limit_tokens: usize) -> usize {
+    let quarter = limit_tokens.saturating_mul(CHARS_PER_TOKEN) / 4;
+    quarter.clamp(LEAST_CHARS, RESULT_CHARS)
 }
 
 /// About how many tokens so many characters are.
@@ -89,7 +98,30 @@ pub(super) fn make_room(turns: &mut [Turn], fixed: usize, limit_tokens: usize) -
             }
         }
     }
-    dropped
+    dropped + shorten_newest(&mut turns[old..], size, limit)
+}
+
+/// Cuts the newest results, the longest first, if nothing else makes enough room. Says how many.
+fn shorten_newest(turns: &mut [Turn], mut size: usize, limit: usize) -> usize {
+    let mut shortened = 0;
+    while size > limit / 10 * 8 {
+        let results = turns.iter_mut().filter_map(|turn| match turn {
+            Turn::Results(results) => Some(results),
+            Turn::Said(_) | Turn::Replied(_) => None,
+        });
+        let longest = results.flatten().max_by_key(|result| result.text.len());
+        let Some(longest) = longest.filter(|result| result.text.len() > LEAST_CHARS) else {
+            break;
+        };
+        let before = longest.text.len();
+        longest.text = cut(&longest.text, (before / 2).max(LEAST_CHARS / 2));
+        if longest.text.len() >= before {
+            break;
+        }
+        size -= before - longest.text.len();
+        shortened += 1;
+    }
+    shortened
 }
 
 /// A text of at most about `limit` bytes: its beginning and its end, and what is
@@ -144,9 +176,20 @@ mod tests {
         let is_dropped = |turn: &Turn| matches!(turn, Turn::Results(all) if all[0].dropped);
         assert!(turns[..5].iter().all(is_dropped));
         assert!(!turns[5..].iter().any(is_dropped));
-        // However short the limit.
-        assert_eq!(make_room(&mut turns, 0, 10), 1);
+        // However short the limit, something of the newest stays.
+        assert_eq!(make_room(&mut turns, 0, 10), 1 + 4);
         assert!(!turns[6..].iter().any(is_dropped));
+        let kept = |turn: &Turn| matches!(turn, Turn::Results(all) if all[0].text.contains("xxx"));
+        assert!(turns[6..].iter().all(kept));
+    }
+
+    #[test]
+    fn one_long_result_is_cut_where_the_context_is_small() {
+        let mut turns = vec![results(30_000)];
+        assert!(make_room(&mut turns, 2_000, 8_000) > 0);
+        assert!(size(&turns) <= 8_000 * CHARS_PER_TOKEN / 10 * 8);
+        assert_eq!(result_chars(8_000), 8_000);
+        assert_eq!(result_chars(150_000), RESULT_CHARS);
     }
 
     #[test]

@@ -78,6 +78,8 @@ struct Entry {
 pub(super) struct Called {
     pub(super) text: String,
     pub(super) ok: bool,
+    /// Whether there is such a tool.
+    pub(super) exists: bool,
 }
 
 /// The tools of one assignment.
@@ -200,7 +202,9 @@ impl Registry {
             name,
             detail: &detail,
         })?;
-        let outcome = match self.entries.iter().find(|entry| entry.spec.name == name) {
+        let found = self.entries.iter().find(|entry| entry.spec.name == name);
+        let exists = found.is_some();
+        let outcome = match found {
             Some(entry) => entry.tool.call(input),
             None => Err(self.unknown(name)),
         };
@@ -219,7 +223,7 @@ impl Registry {
             detail: &brief(&text),
         })?;
         let text = cut(&text, RESULT_CHARS);
-        Ok(Called { text, ok })
+        Ok(Called { text, ok, exists })
     }
 
     fn unknown(&self, name: &str) -> String {

@@ -13,8 +13,19 @@ pub(super) const SUBMIT_DESCRIPTION: &str = "Hands in your answer and ends your 
     once, when everything is done and you have seen that it is. If you cannot go on, hand in \
     `blocked` with the reason instead.";
 
-pub(super) const REMINDER: &str = "That is not an answer. If you are done, hand your answer in \
-    now; if not, go on.";
+/// What is wrong with a text that is not an answer.
+pub(super) fn reminder(mode: Mode, objection: &str) -> String {
+    match mode {
+        Mode::Tools => format!(
+            "That is not an answer: {objection}. If you are done, call `{SUBMIT}` with your answer \
+             now; if not, go on."
+        ),
+        Mode::Edits => format!(
+            "That is not an answer: {objection}. Answer with exactly one JSON object and nothing \
+             else, neither before nor after it."
+        ),
+    }
+}
 
 pub(super) const CUT: &str = "Your message was cut off because it reached the limit of tokens. \
     Say less at once, and write long files in parts.";

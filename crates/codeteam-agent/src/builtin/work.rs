@@ -9,10 +9,14 @@ use serde_json::value::RawValue;
 use super::api::{Asked, Call, Client, Failure, Reply, Request, Spec, Stop};
 use super::assignment::{Assignment, Mode};
 use super::event::{Event, Quality, Sink, Trace};
+use super::limits::{Progress, Repeats, Spending};
 use super::mending::Mending;
 use super::talk::{self, Turn, brief};
 use super::tools::Registry;
 use super::{Error, Options, answer, check, interrupt, plan, words};
+
+/// How often a conversation that is too long for the model is made shorter, each time by half.
+const MAX_SHORTENED: u32 = 4;
 
 /// Works on an assignment; whether there is a submission.
 pub(super) fn work(
@@ -24,7 +28,8 @@ pub(super) fn work(
         action: "listen for signals",
         source,
     })?;
-    let client = Client::new(options)?;
+    let patience = Some(assignment.stall_ms).filter(|ms| *ms > 0);
+    let client = Client::new(options, patience.map(Duration::from_millis))?;
     let tools = Registry::new(options, assignment, sink)?;
     let limit = assignment
         .max_turns
@@ -50,6 +55,9 @@ pub(super) fn work(
         turns: Vec::new(),
         limit,
         context_tokens: options.context_tokens,
+        spending: Spending::new(options, assignment),
+        repeats: Repeats::default(),
+        stuck: None,
         mending: Mending::default(),
         quality: Quality::default(),
         sink,
@@ -69,6 +77,10 @@ struct Work<'a, 'b> {
     /// After how many turns it ends. A turn that mends an answer is given again.
     limit: u32,
     context_tokens: usize,
+    spending: Spending,
+    repeats: Repeats,
+    /// Why the work gets nowhere, if it does not.
+    stuck: Option<String>,
     mending: Mending,
     quality: Quality,
     sink: &'a mut Sink<'b>,
@@ -165,7 +177,11 @@ impl Work<'_, '_> {
 
     /// Asks the model; nothing if that failed, which is told.
     fn ask(&mut self) -> Result<Option<Reply>, Error> {
-        let mut is_shorter = false;
+        if let Some((trouble, why)) = self.spending.exhausted() {
+            self.fail(&why, None, Some(trouble))?;
+            return Ok(None);
+        }
+        let mut shortened = 0;
         loop {
             let fixed = self.system.len()
                 + self
@@ -178,6 +194,7 @@ impl Work<'_, '_> {
                 system: &self.system,
                 turns: &self.turns,
                 tools: &self.specs,
+                schema: Some(&self.schema).filter(|_| self.specs.is_empty()),
             };
             match self.client.ask(&request, self.sink)? {
                 Ok(reply) => {
@@ -185,10 +202,14 @@ impl Work<'_, '_> {
                     return Ok(Some(reply));
                 }
                 // The estimate was wrong, or the model is a small one.
-                Err(Failure::TooLong { .. }) if !is_shorter => {
-                    is_shorter = true;
+                Err(failure @ Failure::TooLong { .. }) if shortened < MAX_SHORTENED => {
+                    shortened += 1;
                     let size = fixed + talk::size(&self.turns);
                     self.context_tokens = self.context_tokens.min(talk::tokens(size) / 2);
+                    if talk::make_room(&mut self.turns, fixed, self.context_tokens) == 0 {
+                        self.tell_failure(&failure)?;
+                        return Ok(None);
+                    }
                 }
                 Err(failure) => {
                     self.tell_failure(&failure)?;
@@ -204,6 +225,7 @@ impl Work<'_, '_> {
             system: &self.assignment.instructions.system,
             turns,
             tools: &[],
+            schema: None,
         };
         let asked = self.client.ask(&request, self.sink)?;
         if let Ok(reply) = &asked {
@@ -244,16 +266,20 @@ impl Work<'_, '_> {
             });
         }
         if !self.mending.remind() {
-            self.fail("the model ended without an answer", None, None)?;
+            let why = answer::objection(&reply.text);
+            let message = format!("the model ended without an answer: {why}");
+            self.fail(&message, None, None)?;
             return Ok(After::Failed);
         }
         self.limit += 1;
         let text = match reply.stop {
-            Stop::Cut => words::CUT,
-            Stop::Malformed => words::MALFORMED,
-            Stop::Done | Stop::Refused(_) => words::REMINDER,
+            Stop::Cut => words::CUT.to_owned(),
+            Stop::Malformed => words::MALFORMED.to_owned(),
+            Stop::Done | Stop::Refused(_) => {
+                words::reminder(self.assignment.mode, &answer::objection(&reply.text))
+            }
         };
-        self.turns.push(Turn::Said(text.to_owned()));
+        self.turns.push(Turn::Said(text));
         Ok(After::GoOn)
     }
 
@@ -286,6 +312,10 @@ impl Work<'_, '_> {
             }
         };
         self.turns.push(Turn::Results(results));
+        if let (After::GoOn, Some(why)) = (&after, self.stuck.take()) {
+            self.fail(&why, None, Some(Trouble::Loop))?;
+            return Ok(After::Failed);
+        }
         Ok(after)
     }
 
@@ -296,7 +326,16 @@ impl Work<'_, '_> {
         self.quality.tool_errors += u32::from(!called.ok);
         let tool = Some((call.name.as_str(), called.ok));
         self.trace(thought, tool, called.text.len(), started.elapsed())?;
-        Ok(result(call, &called.text, called.ok))
+        let mut text = talk::cut(&called.text, talk::result_chars(self.context_tokens));
+        let progress = self
+            .repeats
+            .note(&call.name, &call.input, &called.text, called.exists);
+        match progress {
+            Progress::Made => {}
+            Progress::Told(told) => text.push_str(&told),
+            Progress::Stuck(why) => self.stuck = Some(why),
+        }
+        Ok(result(call, &text, called.ok))
     }
 
     fn submitted(&mut self, call: &Call, results: &mut Vec<talk::Result>) -> Result<After, Error> {
@@ -390,6 +429,7 @@ impl Work<'_, '_> {
     }
 
     fn spent(&mut self, reply: &Reply) -> Result<(), Error> {
+        self.spending.add(reply.usage);
         self.sink.tell(&Event::Usage {
             input_tokens: reply.usage.input,
             output_tokens: reply.usage.output,
@@ -413,6 +453,20 @@ impl Work<'_, '_> {
             Failure::TooLong { status, message } => {
                 self.fail(message, Some(*status), Some(Trouble::Length))
             }
+            Failure::NoTools { status, message } => {
+                self.fail(message, Some(*status), Some(Trouble::Protocol))
+            }
+            Failure::NotAnApi { message } => self.fail(message, None, Some(Trouble::Protocol)),
+            Failure::Later {
+                status,
+                message,
+                wait,
+            } => self.sink.tell(&Event::Error {
+                message,
+                status: *status,
+                trouble: None,
+                retry_after_ms: Some(milliseconds(*wait)),
+            }),
             // Nobody answered, or nothing that could be read.
             Failure::Told {
                 status: None,

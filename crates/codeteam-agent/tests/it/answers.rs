@@ -36,11 +36,18 @@ fn a_text_that_is_no_answer_is_reminded_of_once() {
         calls(Openai, "", &[("submit", r#"{"summary":"x"}"#)]),
     ]);
     assert_eq!(ran.code, 0);
-    assert!(ran.asked[1].text.contains("That is not an answer."));
+    assert!(
+        ran.asked[1]
+            .text
+            .contains("That is not an answer: there is no JSON object in it.")
+    );
 
     let ran = Job::new(Openai).run(vec![says(Openai, "Done!"), says(Openai, "I said done!")]);
     assert_eq!(ran.code, 1);
-    assert_eq!(ran.error(), "the model ended without an answer");
+    assert_eq!(
+        ran.error(),
+        "the model ended without an answer: there is no JSON object in it"
+    );
     assert_eq!(ran.of("error")[0].get("status"), None);
 }
 

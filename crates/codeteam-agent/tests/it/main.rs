@@ -6,6 +6,7 @@
 
 mod answers;
 mod job;
+mod limits;
 mod model;
 mod processes;
 mod protocols;

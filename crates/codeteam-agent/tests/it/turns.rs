@@ -143,14 +143,17 @@ fn long_results_are_cut_and_old_ones_taken_away() {
             &[("read_file", &json!({"path": path}).to_string())],
         )
     };
+    let big = |mark: char| format!("first\n{}last\n", mark.to_string().repeat(100_000));
     let ran = Job::new(Openai)
-        .file("big", &format!("first\n{}last\n", "x".repeat(100_000)))
+        .file("big", &big('x'))
+        .file("second", &big('y'))
+        .file("third", &big('z'))
         .file("small", "tiny")
         .options(|options| options.context_tokens = 10_000)
         .run(vec![
             read("big"),
-            read("small"),
-            read("small"),
+            read("second"),
+            read("third"),
             read("small"),
             submit(),
         ]);
@@ -161,10 +164,11 @@ fn long_results_are_cut_and_old_ones_taken_away() {
     let long = given(1, 3);
     assert!(long.starts_with("first\nxxx"), "{}", &long[..20]);
     assert!(long.ends_with("xxxlast\n"));
-    assert!(long.len() < 31_000 && long.contains("bytes left out here"));
+    // A quarter of what the model takes in, at four characters a token.
+    assert!(long.len() < 11_000 && long.contains("bytes left out here"));
     assert_eq!(given(2, 3), long, "the newest stay");
     assert!(given(4, 3).contains("were taken away to make room"));
-    assert_eq!(given(4, 5), "tiny");
+    assert_eq!(given(4, 9), "tiny");
 }
 
 #[test]

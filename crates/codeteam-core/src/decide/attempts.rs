@@ -64,6 +64,14 @@ impl Decider {
         }
     }
 
+    /// The role that an attempt plays, whether or not it is under way.
+    pub(super) fn role_of(&self, id: &AttemptId) -> Option<&Role> {
+        match &self.run.frames.get(&id.frame)?.slot(id)?.work {
+            Work::Role(name) => self.run.roles.get(name),
+            _ => None,
+        }
+    }
+
     fn role_step(&self, frame: &FramePath) -> Option<RoleStep> {
         match &self.run.step_of(self.run.frames.get(frame)?)?.kind {
             StepKind::Role(role) => Some(RoleStep::clone(role)),
@@ -267,9 +275,18 @@ impl Decider {
             None => true,
             Some((tree, _)) => *tree == frame.base.tree,
         };
-        let message =
-            "Nothing was changed. If nothing needs to change, answer `blocked` and say why.";
-        (empty && !role_step.allow_empty).then(|| (Stage::Refused, message.to_owned()))
+        let message = match &report.failed_write {
+            None => {
+                "Nothing was changed. If nothing needs to change, answer `blocked` and say why."
+                    .to_owned()
+            }
+            Some(why) => format!(
+                "Nothing was changed, because a file could not be written: {}. If it cannot be \
+                 written in another way either, answer `blocked` and say why.",
+                first_line(why)
+            ),
+        };
+        (empty && !role_step.allow_empty).then_some((Stage::Refused, message))
     }
 
     fn seen_before(&self, id: &AttemptId, report: &WorkerReport) -> Option<u32> {
@@ -333,8 +350,13 @@ impl Decider {
             };
             return self.emit(Event::AttemptQueued { id: next });
         }
+        if let Some(Trouble::Cost | Trouble::Tokens) = facts.trouble {
+            return self.out_of_budget(id, facts, report.usage);
+        }
         let tries = match action {
-            Action::Park => return self.park(id, facts),
+            Action::Park | Action::WaitOut => {
+                return self.park(id, facts, action, &role_step.retry);
+            }
             Action::Escalate => return self.stand_in(id, facts, &facts.message),
             Action::RetryOnce => role_step.retry.max_attempts.min(2),
             Action::RetrySame | Action::RetryWithFeedback => role_step.retry.max_attempts,
@@ -376,31 +398,16 @@ impl Decider {
             .is_some_and(|b| b.is_open(self.at, &breaker::Policy::default()))
     }
 
-    /// A usage limit: the account rests, and the same try waits or goes to another worker.
-    fn park(&mut self, id: &AttemptId, facts: &Facts) {
-        if let Some(quota) = &facts.quota {
-            let (account, until) = (quota.account.clone(), quota.until(self.at));
-            self.emit(Event::AccountParked { account, until });
-        }
-        self.emit(Event::AttemptQueued {
-            id: AttemptId {
-                fence: 0,
-                ..id.clone()
-            },
-        });
-    }
-
     fn tried_by_others(&self, id: &AttemptId) -> u32 {
         let slot = self.run.frames.get(&id.frame).and_then(|f| f.slot(id));
         slot.map_or(0, |slot| slot.tried)
     }
 
     /// No further try by this worker: the next one of the role has its turn, with all its tries. An
-    /// honest `blocked` and used-up money are not the worker's fault, and no other would do better.
+    /// honest `blocked` is not the worker's fault, and no other would do better.
     fn stand_in(&mut self, id: &AttemptId, facts: &Facts, why: &str) {
         let worker = match facts.trouble {
             _ if facts.stage == Stage::Blocked => None,
-            Some(Trouble::Cost) => None,
             // It was too long before anybody was told it.
             Some(Trouble::Length) if facts.stage == Stage::Spawn => None,
             _ => self.replaceable(id),
@@ -433,7 +440,7 @@ impl Decider {
     }
 
     /// No further try: ask for less, abstain, go where the step says, or stop.
-    fn give_up(&mut self, id: &AttemptId, why: &str) {
+    pub(super) fn give_up(&mut self, id: &AttemptId, why: &str) {
         let Some(role_step) = self.role_step(&id.frame) else {
             return;
         };
@@ -540,6 +547,7 @@ impl Decider {
                 session: None,
                 log: None,
                 edited: Vec::new(),
+                failed_write: None,
             };
             return self.attempt_failed(id, &facts, &report);
         }

@@ -4,7 +4,7 @@
 //! passed and whose change every reviewer of that path approved, or a person accepted it as it is.
 
 use super::Decider;
-use crate::budget::{Reservation, Usage};
+use crate::budget::{self, Reservation, Usage};
 use crate::event::Delivered;
 use crate::event::{Entry, Event};
 use crate::frame::{Frame, Judged, SlotState, Stage, Work};
@@ -61,6 +61,8 @@ impl Decider {
             Need::Message => return self.ask_message(&path),
             Need::Review(step) => return self.go(&path, &Target::Step(step), Entry::Stale),
             Need::Rebase => Work::Rebase,
+            // Checks take time, and there is none left.
+            Need::Gate(_) if self.run.limit == Some(budget::Kind::Time) => return,
             Need::Gate(step) => Work::Gate(step),
             Need::Integrate => Work::Integrate,
         };

@@ -6,7 +6,8 @@ use crate::budget::{self, Refusal, Reservation};
 use crate::event::{Entry, Event, Outcome};
 use crate::frame::{Frame, Item, Pause, QuestionKind, Slot, SlotState, Stage, Work};
 use crate::hands::{Hands, SESSION};
-use crate::ids::{AttemptId, FramePath, PhaseId, StepId, TaskId, Time, WorkerName};
+use crate::ids::{AttemptId, FramePath, PhaseId, StepId, TaskId, WorkerName};
+use crate::park::Park;
 use crate::role::{Kind, Role};
 use crate::schedule::Status;
 use crate::workflow::{Over, SITUATION, StepKind, Target};
@@ -20,6 +21,7 @@ impl Decider {
             let before = self.events.len();
             if !self.run.is_terminal() {
                 self.free_accounts();
+                self.end_over_limit();
                 self.withdraw();
                 self.open_children();
                 self.integrate();
@@ -57,7 +59,8 @@ impl Decider {
     }
 
     fn warn(&mut self) {
-        if self.run.is_terminal() {
+        // Who reads that a limit is reached need not be warned of it.
+        if self.run.is_terminal() || self.run.limit.is_some() {
             return;
         }
         for what in self.run.budget.to_warn(self.at) {
@@ -331,6 +334,8 @@ impl Decider {
                     Some(role) => self.admit_role(&id, &role),
                     None => self.fail_frame(&id.frame, format!("there is no role `{name}`")),
                 },
+                // Checks take time, and there is none left.
+                Some(Work::Gate(_)) if self.run.limit == Some(budget::Kind::Time) => {}
                 Some(work) => self.launch(&id, work, None, Reservation::default()),
                 None => {}
             }
@@ -346,7 +351,7 @@ impl Decider {
             } => *until <= self.at,
             SlotState::Paused {
                 until,
-                why: Pause::Quota,
+                why: Pause::Quota | Pause::RateLimit | Pause::Outage,
             } => *until <= self.at || self.worker_for(slot).is_some_and(|found| found.is_ok()),
             SlotState::Running | SlotState::Done(_) => false,
         }
@@ -354,7 +359,7 @@ impl Decider {
 
     /// The first worker of a slot's role whose account does not rest; or when the first of them
     /// may be used again.
-    fn worker_for(&self, slot: &Slot) -> Option<Result<WorkerName, Time>> {
+    pub(super) fn worker_for(&self, slot: &Slot) -> Option<Result<WorkerName, Park>> {
         let Work::Role(name) = &slot.work else {
             return None;
         };
@@ -365,15 +370,18 @@ impl Decider {
         &self,
         role: &Role,
         replaced: &[WorkerName],
-    ) -> Option<Result<WorkerName, Time>> {
+    ) -> Option<Result<WorkerName, Park>> {
         if self.run.hands == Hands::Session {
             return Some(Ok(WorkerName(SESSION.to_owned())));
         }
-        let mut soonest: Option<Time> = None;
+        let mut soonest: Option<Park> = None;
         for worker in role.workers.iter().filter(|w| !replaced.contains(w)) {
-            match self.run.parks.until(&self.run.account(worker)) {
+            match self.run.parks.get(&self.run.account(worker)) {
                 None => return Some(Ok(worker.clone())),
-                Some(until) => soonest = Some(soonest.map_or(until, |s| s.min(until))),
+                Some(park) if soonest.is_none_or(|known| park.until < known.until) => {
+                    soonest = Some(park);
+                }
+                Some(_) => {}
             }
         }
         soonest.map(Err)
@@ -384,12 +392,12 @@ impl Decider {
         let replaced = slot.map(|slot| slot.replaced.as_slice());
         let worker = match self.choose_worker(role, replaced.unwrap_or_default()) {
             Some(Ok(worker)) => worker,
-            Some(Err(until)) => {
+            Some(Err(park)) => {
                 let id = AttemptId {
                     fence: 0,
                     ..id.clone()
                 };
-                return self.pause_for_quota(id, until);
+                return self.pause_for_account(id, park);
             }
             None => {
                 let why = format!("the role `{}` has no worker", role.name);
@@ -418,7 +426,11 @@ impl Decider {
         let refused = match self.run.limit {
             Some(_) => true,
             None if is_crowded => true,
-            None => match self.run.budget.admits(reserved, self.at) {
+            None => match self
+                .run
+                .budget
+                .admits(reserved, self.run.under_way(), self.at)
+            {
                 Ok(()) => false,
                 Err(Refusal::Crowded(_)) => true,
                 Err(Refusal::Reached(what)) => {
@@ -457,10 +469,14 @@ impl Decider {
                 held.tokens += launch.reserved.tokens;
             }
         }
+        let beyond = self.run.under_way_in(path).beyond;
+        held.money_microusd = held.money_microusd.saturating_add(beyond.money_microusd);
+        held.tokens = held.tokens.saturating_add(beyond.tokens);
         frame.spent.admits(&self.run.budget.limits, held, wanted)
     }
 
-    fn pause_for_quota(&mut self, id: AttemptId, until: Time) {
+    fn pause_for_account(&mut self, id: AttemptId, park: Park) {
+        let (until, why) = (park.until, Pause::from(park.why));
         let known = self
             .run
             .frames
@@ -468,14 +484,10 @@ impl Decider {
             .and_then(|f| f.slots.get(id.slot as usize));
         let same = SlotState::Paused {
             until,
-            why: Pause::Quota,
+            why: why.clone(),
         };
         if known.is_none_or(|slot| slot.state != same) {
-            self.emit(Event::AttemptPaused {
-                id,
-                until,
-                why: Pause::Quota,
-            });
+            self.emit(Event::AttemptPaused { id, until, why });
         }
     }
 

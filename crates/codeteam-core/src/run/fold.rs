@@ -2,6 +2,7 @@
 
 mod attempts;
 mod frames;
+mod outages;
 mod people;
 mod tasks;
 
@@ -10,15 +11,17 @@ use std::sync::Arc;
 
 use self::attempts::{judge, judged_round, receive, record_vote, remember, settle};
 use self::frames::{end_frame, enter, open_frame, reopen, resume_frame};
+use self::outages::{forget_outage, known_cost, note_outage};
 use self::people::{answered, decide_on, record_decision};
 use self::tasks::{change_task, forget_dropped, rebuild_schedules, set_plan};
 use super::{Outstanding, Run, TaskRecord};
-use crate::budget::{Budget, Usage};
+use crate::budget::{self, Budget, Usage};
 use crate::event::{Delivered, Event, RunStarted};
 use crate::feedback::Failed;
 use crate::frame::{Feedback, Frame, Item, Judged, Slot, SlotState, Stage, Tip, Work};
 use crate::hands::{Hands, is_session};
 use crate::ids::{AttemptId, FramePath, StepId, Tree};
+use crate::park::{Park, ParkReason};
 use crate::plan::Plan;
 use crate::record::GateRun;
 use crate::workflow::{Check, StepKind};
@@ -98,6 +101,7 @@ pub fn apply(run: &mut Run, event: &Event) {
                 id: id.clone(),
                 reserved: *reserved,
                 counted,
+                used: Usage::default(),
             };
             // A session is nothing that was launched: it need not say what became of it.
             let handed = run.hands == Hands::Session && worker.as_ref().is_some_and(is_session);
@@ -132,11 +136,17 @@ pub fn apply(run: &mut Run, event: &Event) {
             session,
             ..
         } => {
-            settle(run, id, *usage);
+            let waits = action.is_waiting() && facts.quota.is_none();
+            settle(run, id, if waits { known_cost(*usage) } else { *usage });
             remember(run, id, session.as_deref(), *usage);
+            note_outage(run, id, *at, *action, facts);
+            if waits {
+                // It is the same attempt that is made once more, however often that takes.
+                run.budget.attempts = run.budget.attempts.saturating_sub(1);
+            }
             let policy = crate::breaker::Policy::default();
             with(run, &id.frame, |f| {
-                if *action != crate::failure::Action::Park {
+                if !action.is_waiting() {
                     let breaker = f.breakers.entry(id.step.clone()).or_default();
                     breaker.record(*at, &policy);
                 }
@@ -185,6 +195,7 @@ pub fn apply(run: &mut Run, event: &Event) {
         } => {
             settle(run, id, *usage);
             remember(run, id, session.as_deref(), *usage);
+            forget_outage(run, id);
             let writes = match run.step(&id.step).map(|step| &step.kind) {
                 Some(StepKind::Role(role)) => Some(role.writes),
                 _ => None,
@@ -390,6 +401,11 @@ pub fn apply(run: &mut Run, event: &Event) {
             run.delivered = Some(outcome.clone());
         }
         Event::BudgetWarned { what } => run.budget.warned.push(*what),
+        Event::UsageMeasured { id, usage } => {
+            if let Some(launch) = run.outstanding.get_mut(&id.fence) {
+                launch.used = *usage;
+            }
+        }
         Event::DiskMeasured { bytes } => run.budget.disk_bytes = *bytes,
         Event::LimitReached { what } => run.limit = Some(*what),
         Event::LimitsRaised { limits } => {
@@ -397,8 +413,19 @@ pub fn apply(run: &mut Run, event: &Event) {
             run.budget.warned.clear();
             run.limit = None;
         }
-        Event::AccountParked { account, until } => run.parks.park(account, *until),
+        Event::AccountParked {
+            account,
+            until,
+            why,
+        } => {
+            let (until, why) = (*until, *why);
+            run.parks.park(account, Park { until, why });
+        }
         Event::AccountFreed { account } => run.parks.end(account),
+        Event::OutagesCleared => {
+            run.outages.clear();
+            run.limit = run.limit.filter(|limit| *limit != budget::Kind::Outage);
+        }
     }
 }
 
@@ -436,7 +463,8 @@ fn begin(run: &mut Run, started: &RunStarted) {
     run.choices = started.choices.clone().map(Arc::new);
     run.baseline = Arc::new(started.baseline.clone());
     for (account, until) in &started.resting {
-        run.parks.park(account, *until);
+        let (until, why) = (*until, ParkReason::Quota);
+        run.parks.park(account, Park { until, why });
     }
     run.max_tasks = started.max_tasks;
     run.plan_id.clone_from(&started.plan_id);

@@ -124,6 +124,7 @@ fn work(world: &World, id: &AttemptId) -> Input {
             session: None,
             log: None,
             edited: Vec::new(),
+            failed_write: None,
             end,
             usage: spent(100),
             transcript: None,

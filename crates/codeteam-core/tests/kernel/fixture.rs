@@ -77,6 +77,16 @@ impl Start {
         self
     }
 
+    pub(crate) fn minutes(mut self, minutes: u64) -> Self {
+        self.limits.wall_ms = Some(minutes * 60_000);
+        self
+    }
+
+    pub(crate) fn tokens(mut self, tokens: u64) -> Self {
+        self.limits.tokens = Some(tokens);
+        self
+    }
+
     pub(crate) fn task_money(mut self, microusd: u64) -> Self {
         self.limits.task_money_microusd = Some(microusd);
         self

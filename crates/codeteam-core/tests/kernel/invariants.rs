@@ -290,10 +290,12 @@ fn something_will_happen(run: &Run, frame: &Frame) {
     if run.is_terminal() {
         return;
     }
+    // Checks wait for nothing but more time.
+    let out_of_time = run.limit == Some(codeteam_core::budget::Kind::Time);
     let at_work = frame.slots.iter().any(|slot| match slot.state {
         SlotState::Running | SlotState::Paused { .. } => true,
         // Only workers wait for room.
-        SlotState::Queued => matches!(slot.work, Work::Role(_)),
+        SlotState::Queued => matches!(slot.work, Work::Role(_)) || out_of_time,
         SlotState::Done(_) => false,
     });
     let moving = match &frame.stage {
@@ -306,7 +308,7 @@ fn something_will_happen(run: &Run, frame: &Frame) {
         Stage::Committing => {
             let first = run.integrating.first() == Some(&frame.path);
             let under_way = frame.slots.iter().any(|s| s.state == SlotState::Running);
-            run.integrating.contains(&frame.path) && first == under_way
+            run.integrating.contains(&frame.path) && (first == under_way || out_of_time)
         }
         Stage::Working => at_work,
         Stage::Ended(_) => false,

@@ -5,7 +5,9 @@
 //! ```text
 //! run/one code writes a.rs=1        the worker at that step answers, having written files
 //! run/one code says {"blocked":…}   it answers this, and has written nothing
-//! run/one code fails timeout        it fails: timeout, crash, overloaded, odd, quota 60s
+//! run/one code fails timeout        it fails: timeout, crash, overloaded, odd, quota 60s, busy 60s,
+//!                                   cost, tokens
+//! run/one code uses 500 20          it has used 500 tokens and 20 of money so far
 //! run/one review approves           a gatekeeper approves, or `rejects "why"`; `review/1` is a slot
 //! run/one test passes               a gate passes, or `fails "why"`, or passes and `notes b.rs`
 //! run/one commit goes               git, or the host, does what is due
@@ -15,7 +17,8 @@
 //! reply run/one yes                 a session answers in a person's name
 //! accept                            a person takes a change as it is, unasked
 //! give workers with a=1             the run passes into other hands, with what was made
-//! abort | retry [frame] | skip task | raise 100 | plan one: a.rs; two: b.rs < one
+//! abort | retry [frame] | skip task | plan one: a.rs; two: b.rs < one
+//! raise 100                         a higher limit of money; `raise minutes 5`, `raise tokens 9`
 //! retry with plan one: a.rs b.rs    the same, with the plan as a person has changed it
 //! repin test make check             a gate has other checks from now on
 //! crash                             codeteam dies; `crash after run/one commit` does that first
@@ -32,6 +35,7 @@
 use std::collections::BTreeMap;
 
 use codeteam_core::assignment::{Assignment, assignment};
+use codeteam_core::budget::Usage;
 use codeteam_core::event::Unsubmitted;
 use codeteam_core::failure::{Facts, Quota, Stage, Trouble};
 use codeteam_core::findings::{Report, Severity};
@@ -141,9 +145,24 @@ fn command(world: &mut World, line: &str) -> Vec<Event> {
         }
         _ => {
             let (effect, done) = flight(world, line);
+            if let Some(used) = done.strip_prefix("uses ") {
+                let id = effect.attempt().unwrap().clone();
+                let usage = used_so_far(used);
+                return world.feed(&Input::UsageMeasured { at, id, usage });
+            }
             let input = perform(world, &effect, &done);
             world.land(&input)
         }
+    }
+}
+
+/// `500 20`: tokens, and money if it is known.
+fn used_so_far(text: &str) -> Usage {
+    let mut numbers = text.split(' ').map(|number| number.parse().unwrap());
+    Usage {
+        input_tokens: numbers.next().unwrap(),
+        cost_microusd: numbers.next(),
+        ..Usage::default()
     }
 }
 
@@ -199,10 +218,15 @@ fn decision(world: &World, verb: &str, rest: &str) -> Decision {
             Decision::Reassign { to, change }
         }
         "raise" => {
-            let limits = codeteam_core::budget::Limits {
-                money_microusd: Some(rest.parse().unwrap()),
-                ..codeteam_core::budget::Limits::default()
-            };
+            let mut limits = codeteam_core::budget::Limits::default();
+            let (what, value) = rest.split_once(' ').unwrap_or(("money", rest));
+            let value: u64 = value.parse().unwrap();
+            match what {
+                "minutes" => limits.wall_ms = Some(value * 60_000),
+                "tokens" => limits.tokens = Some(value),
+                "outage" => limits.outage_ms = Some(value * 60_000),
+                _ => limits.money_microusd = Some(value),
+            }
             Decision::RaiseLimits { limits }
         }
         _ => {
@@ -386,7 +410,23 @@ fn trouble(what: &str, worker: &str) -> Facts {
         }
         "busy" => {
             facts.http_status = Some(429);
-            facts.retry_after_ms = Some(millis(rest));
+            facts.retry_after_ms = (!rest.is_empty()).then(|| millis(rest));
+        }
+        "unreachable" => {
+            facts.trouble = Some(Trouble::Unreachable);
+            facts.message = "connection refused".into();
+        }
+        "cost" => {
+            facts.trouble = Some(Trouble::Cost);
+            facts.message = "it used up its money".into();
+        }
+        "tokens" => {
+            facts.trouble = Some(Trouble::Tokens);
+            facts.message = "it used up its tokens".into();
+        }
+        "loop" => {
+            facts.trouble = Some(Trouble::Loop);
+            facts.message = "it made the same calls again and again".into();
         }
         _ => facts.message = "something odd".into(),
     }

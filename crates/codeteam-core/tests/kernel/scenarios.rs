@@ -5,6 +5,7 @@ mod contracts;
 mod integration;
 mod limits;
 mod messages;
+mod outages;
 mod people;
 mod plans;
 mod reviewers;

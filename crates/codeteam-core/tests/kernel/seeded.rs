@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use codeteam_core::budget::Limits;
+use codeteam_core::budget::{Limits, Usage};
 use codeteam_core::event::Unsubmitted;
 use codeteam_core::hands::Hands;
-use codeteam_core::ids::{FramePath, TaskId};
+use codeteam_core::ids::{AttemptId, FramePath, TaskId};
 use codeteam_core::input::Decision;
 use codeteam_core::workflow::Exhausted;
 use codeteam_core::{Effect, Event, Input, Run};
@@ -29,6 +29,15 @@ fn play(seed: u64) -> World {
     }
     if luck.percent(30) {
         start = start.money(60_000 + luck.below(400_000));
+    }
+    if luck.percent(20) {
+        start = start.minutes(1 + luck.below(3));
+    }
+    if luck.percent(20) {
+        start = start.tokens(500 + luck.below(2_000));
+    }
+    if luck.percent(20) {
+        start.limits.outage_ms = Some(luck.below(60_000));
     }
     if luck.percent(50) {
         start.compiled.workflow.on_exhausted = Exhausted::Fail;
@@ -92,6 +101,12 @@ pub(crate) fn go_on(world: &mut World, luck: &mut Luck, trouble: u64) {
         world.decide(decision);
     } else if !flights.is_empty() {
         let effect = luck.pick(&flights).clone();
+        if luck.percent(30)
+            && let Effect::StartWorker { id, .. } = &effect
+        {
+            report_usage(world, luck, id);
+            return;
+        }
         let input = perform(world, luck, &effect, trouble);
         world.land(&input);
     } else if let Some(until) = world.next_wake() {
@@ -99,12 +114,26 @@ pub(crate) fn go_on(world: &mut World, luck: &mut Luck, trouble: u64) {
     } else if world.run.limit.is_some() {
         let limits = Limits {
             money_microusd: world.run.budget.limits.money_microusd.map(|l| l + 150_000),
+            tokens: world.run.budget.limits.tokens.map(|l| l + 5_000),
+            wall_ms: world.run.budget.limits.wall_ms.map(|l| l + 600_000),
+            outage_ms: Some(world.run.budget.outage_ms() + 60_000),
             ..Limits::default()
         };
         world.decide(Decision::RaiseLimits { limits });
     } else {
         world.report_cancelled();
     }
+}
+
+/// A worker under way reports what it has spent so far.
+fn report_usage(world: &mut World, luck: &mut Luck, id: &AttemptId) {
+    let usage = Usage {
+        input_tokens: luck.below(100),
+        cost_microusd: luck.percent(70).then(|| luck.below(1_000)),
+        ..Usage::default()
+    };
+    let (at, id) = (world.now, id.clone());
+    world.feed(&Input::UsageMeasured { at, id, usage });
 }
 
 /// Something nobody needs.
@@ -386,6 +415,8 @@ fn tasks_one_by_one_keep_every_promise() {
             "run_reopened",
             "rebase_conflicted",
             "limits_raised",
+            "limit_reached",
+            "usage_measured",
             "loop_detected",
             "plan_revised",
             "task_changed",

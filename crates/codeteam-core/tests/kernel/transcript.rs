@@ -4,6 +4,7 @@ use codeteam_core::effect::Waiting;
 use codeteam_core::event::Outcome;
 use codeteam_core::findings::Finding;
 use codeteam_core::ids::{FramePath, StepId};
+use codeteam_core::park::ParkReason;
 use codeteam_core::{Effect, Event};
 use serde_json::Value;
 
@@ -217,7 +218,24 @@ pub(crate) fn tell(event: &Event) -> String {
         Event::NetworkUsed { hosts, .. } => format!("{} hosts asked for", hosts.len()),
         Event::LimitReached { what } => format!("the limit of {} is reached", word(what)),
         Event::LimitsRaised { .. } => "limits raised".to_owned(),
-        Event::AccountParked { account, until } => format!("{account} rests until {}", until.0),
+        Event::AccountParked {
+            account,
+            until,
+            why,
+        } => {
+            let why = match why {
+                ParkReason::Quota => "",
+                ParkReason::RateLimit => " (rate limit)",
+                ParkReason::Outage => " (outage)",
+            };
+            format!("{account} rests until {}{why}", until.0)
+        }
+        Event::OutagesCleared => "outages are forgotten".to_owned(),
+        Event::UsageMeasured { id, usage } => format!(
+            "{id} has used {} tokens and {} so far",
+            usage.tokens(),
+            word(usage.cost_microusd)
+        ),
         Event::AccountFreed { account } => format!("{account} may be used again"),
         Event::RunResumed { .. } | Event::RunReopened { .. } | Event::Published { .. } => {
             event.kind().replace('_', " ")
@@ -242,6 +260,16 @@ pub(crate) fn tell_due(effect: &Effect) -> String {
             let why = match why {
                 Waiting::Backoff { id } => format!("to try {} again", id.lasting()),
                 Waiting::Quota { accounts } => format!("for the quota of {}", word(accounts)),
+                Waiting::RateLimit { accounts } => {
+                    format!("for the API of {}, which is busy", word(accounts))
+                }
+                Waiting::Outage {
+                    accounts, gives_up, ..
+                } => format!(
+                    "for the API of {}, which is out, not after {}",
+                    word(accounts),
+                    gives_up.unwrap().0
+                ),
                 Waiting::Limit { what } => format!("for a higher limit of {}", word(what)),
                 Waiting::Release => "for cancelled work".to_owned(),
             };

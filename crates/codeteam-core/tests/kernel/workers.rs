@@ -92,6 +92,7 @@ fn work(world: &World, luck: &mut Luck, id: &AttemptId, trouble: u64) -> Input {
         session: luck.percent(50).then(|| "s".to_owned()),
         log: None,
         edited: Vec::new(),
+        failed_write: None,
         end,
         usage,
         transcript: None,

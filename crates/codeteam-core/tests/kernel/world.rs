@@ -150,6 +150,7 @@ impl World {
                 session: None,
                 log: None,
                 edited: Vec::new(),
+                failed_write: None,
                 end,
                 usage: spent(cost),
                 transcript: None,
@@ -238,11 +239,7 @@ impl World {
 
     /// When the next wait ends.
     pub(crate) fn next_wake(&self) -> Option<Time> {
-        let waits = due(&self.run).into_iter().filter_map(|e| match e {
-            Effect::Wait { until, .. } => until,
-            _ => None,
-        });
-        waits.min()
+        codeteam_core::due::next_wake(&self.run)
     }
 
     pub(crate) fn wake(&mut self, at: Time) -> Vec<Event> {

@@ -249,6 +249,9 @@ pub struct Limits {
     pub max_task_cost_usd: Option<f64>,
     /// Tokens for each task.
     pub max_task_tokens: Option<u64>,
+    /// Minutes that a model API which fails or cannot be reached is waited for before the run stops, to
+    /// be resumed. *Built in: 60.*
+    pub max_outage_minutes: Option<u64>,
     /// Tasks of a plan.
     pub max_tasks: Option<usize>,
     /// Tasks that are worked on side by side, in place of the `cap` of the workflow's steps; also

@@ -9,7 +9,7 @@ use crate::dialect;
 use crate::workers::Protocol;
 
 /// A worker under a name of its own, or more about one that is known.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Worker {
     /// How it is spoken to; its name if that is a dialect.
@@ -24,6 +24,14 @@ pub struct Worker {
     pub base_url: Option<String>,
     /// The variable of the user's environment that has its key. Only in the user's own.
     pub key: Option<String>,
+    /// How many tokens the built-in worker's model takes in: older results of tools are taken out of
+    /// the conversation, and long ones cut, to stay below it. *Built in: 150000.*
+    pub context_tokens: Option<u64>,
+    /// How many tokens the built-in worker's model may write in one answer; what the API sets if left
+    /// out.
+    pub max_tokens: Option<u32>,
+    /// The sampling temperature of the built-in worker's model; what the API sets if left out.
+    pub temperature: Option<f64>,
     /// The program, if it is not found by its name. Only in the user's own.
     pub program: Option<PathBuf>,
     /// Where its login is, if not where the CLI keeps it. Only in the user's own.

@@ -51,6 +51,21 @@ impl Dialect for Builtin {
         if let Some(url) = &around.web_search {
             option("--web-search", url);
         }
+        let sampling = &around.sampling;
+        if let Some(tokens) = sampling.context_tokens {
+            option("--context-tokens", &tokens.to_string());
+        }
+        if let Some(tokens) = sampling.max_tokens {
+            option("--max-tokens", &tokens.to_string());
+        }
+        if let Some(temperature) = sampling.temperature {
+            option("--temperature", &temperature.to_string());
+        }
+        if let (Some(price), Some(_)) = (&around.price, assignment.max_cost_microusd) {
+            let cached = price.cached_input.unwrap_or(price.input);
+            let prices = format!("{},{cached},{}", price.input, price.output);
+            option("--price", &prices);
+        }
         if assignment.means.use_planner {
             args.push("--plan".into());
         }

@@ -4,7 +4,7 @@
 //! and whose `is_error` is true; after a SIGTERM it may still print success; as root it refuses to
 //! work without prompts unless it is told that a sandbox is round it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 
 use codeteam_core::assignment::Assignment;
@@ -113,7 +113,10 @@ impl Dialect for Claude {
             listening: listening.clone(),
             spent: BTreeMap::new(),
             submitting: BTreeMap::new(),
+            writing: BTreeSet::new(),
             error: None,
+            retry_after_ms: None,
+            hopeless: None,
         })
     }
 
@@ -160,8 +163,6 @@ fn environment(assignment: &Assignment, around: &Surroundings) -> Vec<(OsString,
     let mut env = vec![
         ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
         ("DISABLE_AUTOUPDATER", "1"),
-        // Core decides what is tried again, and when.
-        ("CLAUDE_CODE_MAX_RETRIES", "3"),
     ];
     if around.confined {
         env.push(("IS_SANDBOX", "1"));
@@ -188,8 +189,14 @@ struct Folding {
     spent: BTreeMap<String, Usage>,
     /// Answers that were handed in and not yet accepted, by the id of the call.
     submitting: BTreeMap<String, String>,
+    /// Calls that change files and have not been carried out yet.
+    writing: BTreeSet<String>,
     /// What kind of failure the API had.
     error: Option<String>,
+    /// How long the API asked to be left alone the last time.
+    retry_after_ms: Option<u64>,
+    /// Why it need not go on.
+    hopeless: Option<Facts>,
 }
 
 #[derive(Deserialize)]
@@ -218,6 +225,7 @@ struct Event<'a> {
     api_error_status: Option<u16>,
     error: Option<Value>,
     attempt: Option<u32>,
+    retry_delay_ms: Option<f64>,
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]
@@ -282,6 +290,20 @@ impl Fold for Folding {
                 let why = words(event.error.as_ref());
                 let again = event.attempt.unwrap_or(1);
                 let told = format!("the API did not answer ({why}); retry {again}");
+                if let (Some(401 | 403), 2..) = (event.error_status, again) {
+                    // It would go on for three minutes, and no key gets better by that.
+                    self.hopeless = Some(Facts {
+                        http_status: event.error_status,
+                        trouble: Some(Trouble::Login),
+                        message: format!("its key or login is not accepted ({why})"),
+                        ..Facts::default()
+                    });
+                }
+                if event.error_status == Some(429) {
+                    // Its own waits have a jitter; whole seconds are what the API asked for.
+                    let asked = event.retry_delay_ms.filter(|ms| ms % 1_000.0 == 0.0);
+                    self.retry_after_ms = asked.map(milliseconds);
+                }
                 vec![self.heard.stumbled(&told, event.error_status)]
             }
             ("system" | "control_request" | "stream_event", _) => Vec::new(),
@@ -327,6 +349,18 @@ impl Fold for Folding {
     fn finish(&mut self, exit: &Exit) -> WorkerEnd {
         self.heard.finish(exit)
     }
+
+    fn describe_loop(&self) -> Option<String> {
+        self.heard.calls.describe_loop()
+    }
+
+    fn hopeless(&self) -> Option<&Facts> {
+        self.hopeless.as_ref()
+    }
+
+    fn failed_write(&self) -> Option<&str> {
+        self.heard.failed_write.as_deref()
+    }
 }
 
 impl Folding {
@@ -341,9 +375,17 @@ impl Folding {
             .insert(id.to_owned(), tokens.unwrap_or_default().usage());
         let parts = message["content"].as_array().cloned().unwrap_or_default();
         for part in &parts {
-            if part["name"] == SUBMIT {
-                let id = part["id"].as_str().unwrap_or_default().to_owned();
-                self.submitting.insert(id, part["input"].to_string());
+            let (id, name) = (part["id"].as_str(), part["name"].as_str());
+            let id = id.unwrap_or_default();
+            if name == Some(SUBMIT) {
+                self.submitting
+                    .insert(id.to_owned(), part["input"].to_string());
+            } else if let Some(name) = name {
+                let input = part["input"].to_string();
+                self.heard.calls.begin(id, name, &input);
+                if WRITING.contains(&name) {
+                    self.writing.insert(id.to_owned());
+                }
             }
         }
         parts.iter().flat_map(part).collect()
@@ -356,6 +398,11 @@ impl Folding {
             let id = part["tool_use_id"].as_str().unwrap_or_default();
             let submitted = self.submitting.remove(id);
             let accepted = part["is_error"] != Value::Bool(true);
+            self.heard.calls.end(id, &part["content"].to_string());
+            if self.writing.remove(id) {
+                let said = part["content"].as_str().unwrap_or_default();
+                self.heard.failed_write = (!accepted).then(|| clipped(said));
+            }
             self.heard.submitted.extend(submitted.filter(|_| accepted));
         }
     }
@@ -408,6 +455,9 @@ impl Folding {
             http_status: status.or_else(|| status_in(said)),
             ..Facts::default()
         };
+        if facts.http_status == Some(429) {
+            facts.retry_after_ms = self.retry_after_ms;
+        }
         let lower = said.to_lowercase();
         facts.trouble = match self.error.as_deref() {
             Some("billing_error") => Some(Trouble::Billing),
@@ -455,6 +505,9 @@ impl Folding {
 const SUBMIT: &str = "mcp__codeteam__submit";
 const STRUCTURED: &str = "StructuredOutput";
 
+/// Its tools that change files.
+const WRITING: &[&str] = &["Write", "Edit", "MultiEdit", "NotebookEdit"];
+
 fn part(part: &Value) -> Vec<Told> {
     match part["type"].as_str() {
         Some("text") => vec![Told::Text {
@@ -472,7 +525,7 @@ fn used(name: &str, input: &Value) -> Vec<Told> {
         found.next().map(brief)
     };
     let path = field(&["file_path", "notebook_path"]);
-    if let ("Write" | "Edit" | "MultiEdit" | "NotebookEdit", Some(path)) = (name, &path) {
+    if let Some(path) = path.as_ref().filter(|_| WRITING.contains(&name)) {
         return vec![Told::File { path: path.clone() }];
     }
     let detail = field(&["command", "pattern", "query", "url", "description"]).or(path);
@@ -500,11 +553,15 @@ fn status_in(said: &str) -> Option<u16> {
 }
 
 /// Seconds since the epoch.
+fn time(seconds: f64) -> Time {
+    Time(milliseconds(seconds * 1_000.0))
+}
+
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "the value is clamped to what fits"
 )]
-fn time(seconds: f64) -> Time {
-    Time((seconds.clamp(0.0, 1e12) * 1_000.0) as u64)
+fn milliseconds(number: f64) -> u64 {
+    number.clamp(0.0, 1e15) as u64
 }

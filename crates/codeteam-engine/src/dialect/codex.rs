@@ -367,6 +367,14 @@ impl Fold for Folding {
     fn finish(&mut self, exit: &Exit) -> WorkerEnd {
         self.heard.finish(exit)
     }
+
+    fn describe_loop(&self) -> Option<String> {
+        self.heard.calls.describe_loop()
+    }
+
+    fn failed_write(&self) -> Option<&str> {
+        self.heard.failed_write.as_deref()
+    }
 }
 
 impl Folding {
@@ -387,6 +395,14 @@ impl Folding {
                 self.heard.message(text)
             }
             "file_change" => {
+                let is_done = text("status") != "failed";
+                self.heard.failed_write = (!is_done).then(|| "its patch was refused".to_owned());
+                if is_done {
+                    // What was changed is not told, only where.
+                    self.heard.calls.note_progress();
+                } else {
+                    self.note_call(item);
+                }
                 let changes = item["changes"].as_array().cloned().unwrap_or_default();
                 changes
                     .iter()
@@ -397,6 +413,7 @@ impl Folding {
                     .collect()
             }
             "mcp_tool_call" => {
+                self.note_call(item);
                 let is_submit = text("tool") == "submit" && text("server") == super::SUBMIT_SERVER;
                 if is_submit && text("status") == "completed" {
                     self.heard.submitted.push(item["arguments"].to_string());
@@ -407,11 +424,25 @@ impl Folding {
             "error" => vec![Told::Noise {
                 text: clipped(text("message")),
             }],
-            "command_execution" | "reasoning" | "todo_list" | "web_search" | "plan" => Vec::new(),
+            "command_execution" => {
+                self.note_call(item);
+                Vec::new()
+            }
+            "reasoning" | "todo_list" | "web_search" | "plan" => Vec::new(),
             other => vec![Told::Unknown {
                 event: format!("item {other}"),
             }],
         }
+    }
+
+    /// Remembers what a tool was asked and gave, but not the number of the item, which is never the same.
+    fn note_call(&mut self, item: &Value) {
+        let mut told = item.clone();
+        if let Some(fields) = told.as_object_mut() {
+            fields.remove("id");
+        }
+        let name = item["type"].as_str().unwrap_or_default();
+        self.heard.calls.note(name, "", &told.to_string());
     }
 
     fn ended(&mut self, tokens: Tokens) -> Vec<Told> {

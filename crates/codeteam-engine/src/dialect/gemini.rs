@@ -4,7 +4,7 @@
 //! traps: the error of a turn limit goes to standard error as JSON, with exit 53; without a model
 //! it asks a router first; SIGTERM is ignored until a tool ends.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 
 use codeteam_core::assignment::Assignment;
@@ -109,6 +109,7 @@ impl Dialect for Gemini {
             listening: listening.clone(),
             speaking: String::new(),
             submitting: BTreeMap::new(),
+            writing: BTreeSet::new(),
         })
     }
 
@@ -189,6 +190,8 @@ struct Folding {
     speaking: String,
     /// Answers that were handed in and not yet accepted, by the id of the call.
     submitting: BTreeMap<String, String>,
+    /// Calls that change files and have not been carried out yet.
+    writing: BTreeSet<String>,
 }
 
 #[derive(Deserialize)]
@@ -213,6 +216,22 @@ struct Event<'a> {
     error: Option<Value>,
     #[serde(default)]
     message: String,
+    /// What a tool gave.
+    #[serde(default)]
+    output: String,
+}
+
+impl Event<'_> {
+    /// What a tool gave, or why it did not.
+    fn result(&self) -> String {
+        let error = self.error.as_ref().map(Value::to_string);
+        format!(
+            "{} {} {}",
+            self.status,
+            self.output,
+            error.unwrap_or_default()
+        )
+    }
 }
 
 #[derive(Clone, Default, Deserialize)]
@@ -257,6 +276,12 @@ impl Fold for Folding {
                 told
             }
             "tool_result" => {
+                self.heard.calls.end(&event.tool_id, &event.result());
+                if self.writing.remove(&event.tool_id) {
+                    let why = words(event.error.as_ref(), &event.output);
+                    let is_done = event.status == "success";
+                    self.heard.failed_write = (!is_done).then(|| clipped(&why));
+                }
                 let submitted = self.submitting.remove(&event.tool_id);
                 let submitted = submitted.filter(|_| event.status == "success");
                 self.heard.submitted.extend(submitted);
@@ -309,6 +334,14 @@ impl Fold for Folding {
         }
         self.heard.finish(exit)
     }
+
+    fn describe_loop(&self) -> Option<String> {
+        self.heard.calls.describe_loop()
+    }
+
+    fn failed_write(&self) -> Option<&str> {
+        self.heard.failed_write.as_deref()
+    }
 }
 
 impl Folding {
@@ -327,6 +360,12 @@ impl Folding {
             let answer = parameters.to_owned();
             self.submitting.insert(event.tool_id.clone(), answer);
             return Vec::new();
+        }
+        self.heard
+            .calls
+            .begin(&event.tool_id, &event.tool_name, parameters);
+        if let "write_file" | "replace" = event.tool_name.as_str() {
+            self.writing.insert(event.tool_id.clone());
         }
         let input: Value = serde_json::from_str(parameters).unwrap_or_default();
         let field = |names: &[&str]| {

@@ -4,6 +4,7 @@ use codeteam_core::budget::Usage;
 use codeteam_core::failure::{Facts, Quota, Stage, Trouble};
 use codeteam_core::input::WorkerEnd;
 
+use super::calls::CallLog;
 use super::{Listening, Told, answer, facts_of};
 use crate::process::{Exit, Line, Status};
 
@@ -28,6 +29,10 @@ pub(super) struct Heard {
     pub(super) trouble: Option<Facts>,
     /// A usage limit that was reached.
     pub(super) quota: Option<Quota>,
+    /// The calls of tools it has made.
+    pub(super) calls: CallLog,
+    /// What it could not write, in its own words.
+    pub(super) failed_write: Option<String>,
     /// The last thing said on the error stream.
     last_words: String,
     /// The first thing said there that is about an error.
@@ -104,7 +109,8 @@ impl Heard {
             return WorkerEnd::Failed(facts);
         }
         let Status::Exited(code) = exit.status else {
-            return WorkerEnd::Failed(facts_of(exit, Stage::Worker, self.words(None)));
+            let words = self.words(exit.status);
+            return WorkerEnd::Failed(facts_of(exit, Stage::Worker, words));
         };
         if let Some(mut facts) = cause {
             facts.exit = Some(code);
@@ -112,7 +118,7 @@ impl Heard {
         }
         if code != 0 {
             let trouble = self.trouble.take();
-            let mut facts = facts_of(exit, Stage::Worker, self.words(Some(code)));
+            let mut facts = facts_of(exit, Stage::Worker, self.words(exit.status));
             if let Some(trouble) = trouble {
                 facts = Facts {
                     exit: Some(code),
@@ -164,21 +170,43 @@ impl Heard {
         self.structured.is_some() || !self.submitted.is_empty() || message.is_some()
     }
 
-    fn words(&mut self, code: Option<i32>) -> String {
+    fn words(&mut self, status: Status) -> String {
         let last_words = std::mem::take(&mut self.last_words);
         let words = if self.complaint.is_empty() {
             last_words
         } else {
             std::mem::take(&mut self.complaint)
         };
-        if !words.is_empty() {
-            return words;
-        }
-        match code {
-            Some(code) => format!("it ended with {code} and said nothing"),
-            None => "it ended badly and said nothing".to_owned(),
+        match status {
+            // Whatever it said last, this is what ended it.
+            Status::Signalled(signal) if words.is_empty() => killed_by(signal),
+            Status::Signalled(signal) => format!("{}; its last words: {words}", killed_by(signal)),
+            _ if !words.is_empty() => words,
+            Status::Exited(code) => format!("it ended with {code} and said nothing"),
+            _ => "it ended badly and said nothing".to_owned(),
         }
     }
+}
+
+/// Which signal ended a worker that did not end by itself.
+fn killed_by(signal: i32) -> String {
+    let name = match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        31 => "SIGSYS",
+        _ => return format!("it was ended by signal {signal}"),
+    };
+    format!("it was ended by signal {signal} ({name})")
 }
 
 /// What a line about an error begins with.

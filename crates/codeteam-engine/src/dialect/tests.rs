@@ -357,6 +357,8 @@ fn shown(name: Name, case: &str, kind: &str, more: &serde_json::Value) -> String
         base_url: Some(("base_url", "http://127.0.0.1:1".to_owned())),
         protocol: Some(crate::workers::Protocol::Openai),
         web_search: None,
+        sampling: crate::workers::Sampling::default(),
+        price: None,
         keyed: true,
         confined: case != "unconfined",
         mcp_servers: has_servers
@@ -425,4 +427,85 @@ fn commands() {
         }
     }
     expect_file![recorded().join("commands.txt")].assert_eq(&out.join("\n"));
+}
+
+/// A fold that has heard these lines.
+fn told(name: Name, lines: &[String]) -> Box<dyn super::Fold> {
+    let mut fold = name.dialect().fold(&listening());
+    for line in lines {
+        fold.line(&Line {
+            stream: Stream::Stdout,
+            raw: line.as_bytes(),
+            text: Cow::Borrowed(line),
+            truncated: false,
+        });
+    }
+    fold
+}
+
+#[test]
+fn a_signal_is_named() {
+    let mut fold = told(Name::Claude, &[]);
+    let exit = Exit {
+        status: Status::Signalled(9),
+        stdout_bytes: 0,
+        stderr_bytes: 0,
+        dropped_bytes: 0,
+        wall: Duration::from_secs(1),
+    };
+    let WorkerEnd::Failed(facts) = fold.finish(&exit) else {
+        panic!("it did not fail");
+    };
+    assert_eq!(facts.message, "it was ended by signal 9 (SIGKILL)");
+    assert_eq!(facts.signal, Some(9));
+}
+
+/// The lines of each CLI for one call of a tool with this result.
+fn call(name: Name, number: usize, result: &str) -> Vec<String> {
+    let lines = match name {
+        Name::Claude => vec![
+            serde_json::json!({"type": "assistant", "message": {"id": format!("m{number}"),
+                "content": [{"type": "tool_use", "id": format!("t{number}"), "name": "Bash",
+                             "input": {"command": "make test"}}]}}),
+            serde_json::json!({"type": "user", "message": {
+                "content": [{"type": "tool_result", "tool_use_id": format!("t{number}"),
+                             "content": result}]}}),
+        ],
+        Name::Codex => vec![serde_json::json!({"type": "item.completed", "item": {
+            "id": format!("item_{number}"), "type": "command_execution", "command": "make test",
+            "aggregated_output": result, "exit_code": 2, "status": "failed"}})],
+        _ => vec![
+            serde_json::json!({"type": "tool_use", "tool_name": "run_shell_command",
+                "tool_id": format!("t{number}"), "parameters": {"command": "make test"}}),
+            serde_json::json!({"type": "tool_result", "tool_id": format!("t{number}"),
+                "status": "success", "output": result}),
+        ],
+    };
+    lines.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn calls_that_bring_nothing_new_are_noticed_in_what_each_cli_tells() {
+    for name in [Name::Claude, Name::Codex, Name::Gemini] {
+        let same: Vec<String> = (0..31).flat_map(|n| call(name, n, "1 failed")).collect();
+        let looped = told(name, &same).describe_loop();
+        assert!(looped.is_some(), "{name:?}");
+        let others = (0..60).flat_map(|n| call(name, n, &format!("{n} failed")));
+        let others: Vec<String> = others.collect();
+        assert_eq!(told(name, &others).describe_loop(), None, "{name:?}");
+    }
+}
+
+#[test]
+fn a_key_that_is_not_accepted_gets_no_better_by_asking_again() {
+    let retry = |attempt: u32| {
+        serde_json::json!({"type": "system", "subtype": "api_retry", "attempt": attempt,
+            "error_status": 401, "error": "authentication_failed", "retry_delay_ms": 500.5})
+        .to_string()
+    };
+    assert!(told(Name::Claude, &[retry(1)]).hopeless().is_none());
+    let fold = told(Name::Claude, &[retry(1), retry(2)]);
+    let facts = fold.hopeless().unwrap();
+    assert_eq!(facts.http_status, Some(401));
+    assert_eq!(classify(facts).1, codeteam_core::failure::Action::Escalate);
 }

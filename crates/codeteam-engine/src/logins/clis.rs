@@ -79,6 +79,8 @@ pub struct Keyed {
     pub upstream: &'static str,
     /// The user's variable that names another one, such as a gateway. The keys are for that then.
     pub moved_by: &'static str,
+    /// All that the CLI asks there, as method and path below the server's address.
+    pub routes: &'static [(&'static str, &'static str)],
 }
 
 /// A kind of key.
@@ -137,6 +139,13 @@ pub const CLAUDE: Cli = Cli {
         base_url: BaseUrl::Variable("ANTHROPIC_BASE_URL"),
         upstream: "https://api.anthropic.com",
         moved_by: "ANTHROPIC_BASE_URL",
+        routes: &[
+            ("POST", "/v1/messages"),
+            ("POST", "/v1/messages/count_tokens"),
+            ("GET", "/v1/models"),
+            ("GET", "/v1/models/*"),
+            ("HEAD", "/"),
+        ],
     },
 };
 
@@ -169,6 +178,11 @@ pub const CODEX: Cli = Cli {
         upstream: "https://api.openai.com/v1",
         // Not codex's own, but what everybody else who takes such a key goes by.
         moved_by: "OPENAI_BASE_URL",
+        routes: &[
+            ("POST", "/responses"),
+            ("POST", "/responses/compact"),
+            ("GET", "/models"),
+        ],
     },
 };
 
@@ -206,6 +220,13 @@ pub const GEMINI: Cli = Cli {
         base_url: BaseUrl::Variable("GOOGLE_GEMINI_BASE_URL"),
         upstream: "https://generativelanguage.googleapis.com",
         moved_by: "GOOGLE_GEMINI_BASE_URL",
+        routes: &[
+            ("POST", "/v1beta/models/*:generateContent"),
+            ("POST", "/v1beta/models/*:streamGenerateContent"),
+            ("POST", "/v1beta/models/*:countTokens"),
+            ("GET", "/v1beta/models"),
+            ("GET", "/v1beta/models/*"),
+        ],
     },
 };
 

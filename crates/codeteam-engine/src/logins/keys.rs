@@ -32,6 +32,9 @@ pub struct Said<'a> {
     pub key: Option<&'a str>,
     /// Where the API is.
     pub base_url: Option<&'a str>,
+    /// Whether a server that a variable names is asked without a key too: one on this machine needs
+    /// none, and the built-in worker has no login that it would be asked with instead.
+    pub keyless: bool,
 }
 
 /// What an endpoint for one CLI does, and how the CLI is led to it.
@@ -123,6 +126,11 @@ impl Keys {
         known.any(|key| self.keys.contains_key(key.variable))
     }
 
+    /// Whether the user names a server for a CLI, by a variable.
+    pub fn has_server(&self, cli: &Cli) -> bool {
+        self.servers.contains_key(cli.keys.moved_by)
+    }
+
     /// The variable that has the key of a CLI, if there is one: the one that is said, or the first
     /// that the CLI takes.
     pub fn variable<'a>(&self, cli: &'a Cli, said: Said<'a>) -> Option<&'a str> {
@@ -179,7 +187,8 @@ pub fn endpoint(cli: &Cli, keys: &Keys, said: Said<'_>) -> Result<Option<Endpoin
     let Some(first) = cli.keys.keys.first() else {
         return Ok(None);
     };
-    if found.is_none() && said.base_url.is_none() {
+    let is_named = said.base_url.is_some() || said.keyless && moved.is_some();
+    if found.is_none() && !is_named {
         return Ok(None);
     }
     Ok(Some(Endpoint {

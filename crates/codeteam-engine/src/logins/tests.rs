@@ -509,7 +509,14 @@ fn the_users_configuration_names_another_key_and_server() {
         ("WORK_KEY".into(), "second".into()),
         ("PASSWORD".into(), "never taken".into()),
     ]);
-    let said = |key, base_url| endpoint(&CLAUDE, &keys, Said { key, base_url });
+    let said = |key, base_url| {
+        let said = Said {
+            key,
+            base_url,
+            keyless: false,
+        };
+        endpoint(&CLAUDE, &keys, said)
+    };
     let work = said(Some("WORK_KEY"), None).unwrap().unwrap();
     assert_eq!(work.header.unwrap().1.reveal(), "second");
     let missing = said(Some("PASSWORD"), None).unwrap_err().to_string();
@@ -523,8 +530,21 @@ fn the_users_configuration_names_another_key_and_server() {
     let local = Said {
         key: None,
         base_url: Some("http://127.0.0.1:11434/v1"),
+        keyless: false,
     };
     let local = endpoint(&CODEX, &keys, local).unwrap().unwrap();
     assert_eq!(local.header, None);
     assert!(endpoint(&CODEX, &keys, Said::default()).unwrap().is_none());
+    // Who has no login asks it even if only a variable names it.
+    let keys = Keys::from_env([("OPENAI_BASE_URL".into(), "http://127.0.0.1:1/v1".into())]);
+    assert!(endpoint(&CODEX, &keys, Said::default()).unwrap().is_none());
+    let keyless = Said {
+        keyless: true,
+        ..Said::default()
+    };
+    let local = endpoint(&CODEX, &keys, keyless).unwrap().unwrap();
+    assert_eq!(
+        (local.header, local.url.as_str()),
+        (None, "http://127.0.0.1:1/v1")
+    );
 }

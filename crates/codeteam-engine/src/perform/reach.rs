@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use codeteam_core::assignment::Assignment;
 use codeteam_core::event::Sandbox;
 use codeteam_core::role::Provider;
-use codeteam_sandbox::egress::{Allowed, Header, Rules, Upstream};
+use codeteam_sandbox::egress::{Allowed, Header, Route, Rules, Upstream};
 use codeteam_sandbox::{Access, Entry, policy};
 
 use super::{Error, Job, with_causes};
 use crate::config::Host;
 use crate::dialect;
 use crate::engine::Engine;
-use crate::env::Env;
+use crate::env::{CLAUDE_RETRIES, Env};
 use crate::logins::clis::{BaseUrl, Cli, Moved};
 use crate::logins::keys::{self, BadServer, SaidBy};
 use crate::logins::{Loan, Outcome};
@@ -71,6 +71,7 @@ impl Reach {
         if worker.dialect == dialect::Name::Builtin {
             reach.search(engine)?;
         }
+        reach.env.extend(own_settings(worker, engine));
         Ok(reach)
     }
 
@@ -117,6 +118,7 @@ impl Reach {
             let key = endpoint.key.as_ref().map_or("none", |key| key.reveal());
             reach.lead(worker, &endpoint, &endpoint.url, key);
         }
+        reach.env.extend(own_settings(worker, engine));
         if let (Some(cli), Some(login)) = (worker.cli(), &worker.login) {
             let (name, place) = match cli.moved_by {
                 Moved::Directory(name) => (name, Some(login.as_path())),
@@ -157,11 +159,16 @@ impl Reach {
         if let Some(endpoint) = keys::endpoint(cli, &engine.env.keys, said(worker))? {
             let mut upstream = endpoint.upstream.clone();
             let mut path = "";
-            if worker.dialect == dialect::Name::Builtin {
+            let routes: Vec<Route> = if worker.dialect == dialect::Name::Builtin {
                 // It knows by the path whether the version is missing.
                 let (origin, rest) = origin(&endpoint.url);
                 (upstream, path) = (keys::upstream(origin, "base_url")?, rest);
-            }
+                worker.protocol.map(|p| p.route(rest)).into_iter().collect()
+            } else {
+                let routes = cli.keys.routes.iter();
+                routes.map(|(m, path)| Route::new(m, *path)).collect()
+            };
+            upstream = upstream.only(routes);
             if let Some((name, value)) = &endpoint.header {
                 upstream = upstream.with(Header::new(name, value.clone())?);
             }
@@ -213,7 +220,9 @@ impl Reach {
     /// Lets the built-in worker search the web, if the user has a key for it.
     fn search(&mut self, engine: &Engine) -> Result<(), Error> {
         if let Some((upstream, said_by, value)) = engine.env.keys.web_search()? {
-            let upstream = upstream.with(Header::new("authorization", value)?);
+            let upstream = upstream
+                .with(Header::new("authorization", value)?)
+                .only([Route::new("POST", "/search")]);
             self.web_search = Some(self.serve(upstream, said_by, engine));
         }
         Ok(())
@@ -239,6 +248,19 @@ impl Reach {
         let env = cloud_env(engine).filter(|(name, _)| !moved(name));
         self.env.extend(env);
         Ok(())
+    }
+
+    /// The addresses inside the sandbox that lead to model APIs, with the names of those.
+    pub fn served(&self) -> ServedApis {
+        let endpoints = self.network.endpoints.iter().enumerate();
+        ServedApis(
+            endpoints
+                .map(|(number, upstream)| {
+                    let port = Network::endpoint_port(number);
+                    (format!("127.0.0.1:{port}"), upstream.authority())
+                })
+                .collect(),
+        )
     }
 
     /// Shows the worker what it is lent.
@@ -286,6 +308,20 @@ impl Reach {
     }
 }
 
+/// Addresses that mean something inside a sandbox only, and what they stand for.
+#[derive(Clone, Debug, Default)]
+pub struct ServedApis(Vec<(String, String)>);
+
+impl ServedApis {
+    /// A worker's words with the names of APIs in place of addresses that nobody outside knows.
+    pub fn name_apis(&self, text: &str) -> String {
+        let named = self.0.iter();
+        named.fold(text.to_owned(), |text, (address, name)| {
+            text.replace(address, name)
+        })
+    }
+}
+
 /// A server with where it may be: one that the user names may be on this host or near it.
 pub(crate) fn placed(upstream: Upstream, said_by: SaidBy, env: &Env) -> Upstream {
     // Behind a proxy it is the proxy's business where a server is.
@@ -301,7 +337,19 @@ pub(crate) fn said(worker: &Worker) -> keys::Said<'_> {
     keys::Said {
         key: worker.key.as_deref(),
         base_url: worker.base_url.as_deref(),
+        keyless: worker.dialect == dialect::Name::Builtin,
     }
+}
+
+/// What the user has set for a CLI itself: how often it asks an API again that does not answer.
+fn own_settings(
+    worker: &Worker,
+    engine: &Engine,
+) -> impl Iterator<Item = (OsString, OsString)> + use<> {
+    let is_claude = worker.dialect == dialect::Name::Claude;
+    let retries = engine.env.claude_retries.clone().filter(|_| is_claude);
+    let retries = retries.map(|retries| (OsString::from(CLAUDE_RETRIES), retries));
+    retries.into_iter()
 }
 
 /// An address in two parts: the server, and the path there.

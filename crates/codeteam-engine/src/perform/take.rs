@@ -55,6 +55,7 @@ pub(super) fn take(job: &Job, taken: &Taken, context: &Context<'_>) -> Result<In
             session: None,
             log: None,
             edited,
+            failed_write: None,
         },
     ))
 }

@@ -4,6 +4,7 @@ mod attached;
 mod edits;
 mod files;
 mod usable;
+mod watch;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -26,6 +27,7 @@ use codeteam_sandbox::{Access, Entry, policy};
 pub(super) use self::files::retold;
 use self::files::{Files, Transcript, failed, lock};
 pub(crate) use self::files::{replayed, spent};
+use self::watch::Watch;
 use super::reach::Reach;
 use super::{Context, Error, Job, caches, frame_change, now, oid, setup, view};
 use crate::artifacts;
@@ -139,13 +141,14 @@ impl<'a> Errand<'a> {
             }
             reach => reach?,
         };
+        let served = reach.served();
         let mut fold = worker.dialect.dialect().fold(&self.listening);
         let ran = self.run(&reach, &mut *fold);
         // However it went, what the worker was lent comes back.
         if let Some(told) = reach.end() {
             (context.lines)(&job.id, &told);
         }
-        let exit = match ran {
+        let (exit, ended) = match ran {
             // Nobody else could be told it either, and trying again does not make it shorter.
             Err(Error::Context(context::Error::CannotFit(error))) => {
                 let hint = "raise the role's `context.budget` or `limits.max_token_budget`";
@@ -165,24 +168,38 @@ impl<'a> Errand<'a> {
                 hosts,
             });
         }
-        let end = self.ended(fold.finish(&exit), &exit)?;
+        let mut end = self.ended(fold.finish(&exit), &exit)?;
+        match (&mut end, ended) {
+            // It was ended here, and says nothing of why itself.
+            (WorkerEnd::Failed(facts), Some(why)) => *facts = why,
+            (WorkerEnd::Failed(facts), None) => facts.message = served.name_apis(&facts.message),
+            (WorkerEnd::Answered(_), _) => {}
+        }
         self.report(end, &*fold)
     }
 
     /// Runs the worker; what it says goes to the transcript, to the fold and to whoever watches.
-    fn run(&self, reach: &Reach, fold: &mut dyn Fold) -> Result<Exit, Error> {
+    /// Tells how it ended, and why if it was ended here.
+    fn run(&self, reach: &Reach, fold: &mut dyn Fold) -> Result<(Exit, Option<Facts>), Error> {
         let spec = self.command(self.program(reach)?, reach)?;
         let (assignment, context) = (&self.assignment, self.context);
         let redactor = &context.engine.redactor;
         let mut redact = [redactor.lines(), redactor.lines()];
         // Where the worktree is means nothing to a person.
         let tree = format!("{}/", self.workspace.tree_dir().display());
+        let mut watch = Watch::begin(self.job, assignment, context);
+        let cancel = watch.cancel.clone();
         let mut sink = |line: Line<'_>| {
             let kept = redact[line.stream as usize].line(&line.text).text;
             lock(&self.transcript).line(line.stream, &kept);
-            for shown in fold.line(&line).iter().filter_map(Told::shown) {
+            let told = fold.line(&line);
+            for shown in told.iter().filter_map(Told::shown) {
                 let shown = shown.replace(&tree, "");
                 (context.lines)(&self.job.id, &redactor.redact(&shown).text);
+            }
+            // What it says last, it says itself.
+            if !told.contains(&Told::Final) {
+                watch.look(&*fold);
             }
         };
         let stall = Some(assignment.stall_ms).filter(|ms| *ms > 0);
@@ -194,10 +211,15 @@ impl<'a> Errand<'a> {
             grace: GRACE,
         };
         let launcher = self.job.launcher(context.engine)?;
-        let (profile, cancel) = (Profile::Worker, &context.cancel);
-        Ok(process::run(
-            &*launcher, profile, &spec, &limits, cancel, &mut sink,
-        )?)
+        let exit = process::run(
+            &*launcher,
+            Profile::Worker,
+            &spec,
+            &limits,
+            &cancel,
+            &mut sink,
+        )?;
+        Ok((exit, watch.ended))
     }
 
     /// What became of it, with what it has changed by its answer in the worktree.
@@ -280,6 +302,7 @@ impl<'a> Errand<'a> {
             session: session.map(str::to_owned),
             log: self.log()?,
             edited: Vec::new(),
+            failed_write: fold.failed_write().map(str::to_owned),
         };
         Ok(exited(self.job, report))
     }
@@ -310,6 +333,8 @@ impl<'a> Errand<'a> {
             base_url: reach.base_url.clone(),
             protocol: worker.protocol,
             web_search: reach.web_search.clone(),
+            sampling: worker.sampling,
+            price: prices::find(self.listening.model.as_deref(), &engine.config.prices),
             keyed: reach.keyed,
             confined: self.job.sandbox != Sandbox::None,
             mcp_servers: servers.collect(),
@@ -418,6 +443,7 @@ fn came_to_nothing(job: &Job, facts: Facts) -> Input {
             session: None,
             log: None,
             edited: Vec::new(),
+            failed_write: None,
         },
     )
 }

@@ -12,6 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Debug, Clone, Default)]
 pub struct Cancel {
     shared: Arc<Shared>,
+    /// A switch that cancels this one too.
+    above: Option<Arc<Shared>>,
 }
 
 #[derive(Debug, Default)]
@@ -26,12 +28,21 @@ impl Cancel {
         Self::default()
     }
 
+    /// A switch that is off as long as this one is, and can be thrown without it.
+    #[must_use]
+    pub fn below(&self) -> Self {
+        Self {
+            shared: Arc::default(),
+            above: Some(Arc::clone(&self.shared)),
+        }
+    }
+
     /// Cancels, and wakes every runner that is waiting.
     pub fn cancel(&self) {
         if self.shared.cancelled.swap(true, Ordering::SeqCst) {
             return;
         }
-        for waker in self.wakers().iter() {
+        for waker in self.shared.wakers().iter() {
             // A closed pipe belongs to a runner that has just finished.
             let _ = (&**waker).write_all(b"c");
         }
@@ -39,25 +50,31 @@ impl Cancel {
 
     /// Whether it was cancelled.
     pub fn is_cancelled(&self) -> bool {
-        self.shared.cancelled.load(Ordering::SeqCst)
+        self.shares()
+            .any(|shared| shared.cancelled.load(Ordering::SeqCst))
     }
 
     /// Writes a byte to `waker` on cancellation, until the registration is
     /// dropped. The caller asks [`Cancel::is_cancelled`] after registering.
     pub(super) fn wake(&self, waker: Arc<PipeWriter>) -> Registration {
-        self.wakers().push(Arc::clone(&waker));
+        for shared in self.shares() {
+            shared.wakers().push(Arc::clone(&waker));
+        }
         Registration {
             cancel: self.clone(),
             waker,
         }
     }
 
+    fn shares(&self) -> impl Iterator<Item = &Arc<Shared>> {
+        [&self.shared].into_iter().chain(&self.above)
+    }
+}
+
+impl Shared {
     fn wakers(&self) -> MutexGuard<'_, Vec<Arc<PipeWriter>>> {
         // A list of pipes is valid at every moment, whoever panicked.
-        self.shared
-            .wakers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.wakers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -69,8 +86,10 @@ pub(super) struct Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        self.cancel
-            .wakers()
-            .retain(|other| !Arc::ptr_eq(other, &self.waker));
+        for shared in self.cancel.shares() {
+            shared
+                .wakers()
+                .retain(|other| !Arc::ptr_eq(other, &self.waker));
+        }
     }
 }

@@ -85,6 +85,7 @@ pub fn first(role: &Role, asked: Asked) -> Assignment {
         timeout_ms: 0,
         stall_ms: 0,
         max_cost_microusd: role.max_cost_microusd,
+        max_tokens: None,
         feedback: Vec::new(),
         attachments: Vec::new(),
         findings: Vec::new(),

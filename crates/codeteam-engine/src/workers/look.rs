@@ -27,7 +27,7 @@ use crate::config::Config;
 use crate::dialect::{self, Needs};
 use crate::env::Env;
 use crate::logins::clis::{Cli, Moved};
-use crate::logins::keys::{self, BadServer};
+use crate::logins::keys::{self, BadServer, SaidBy};
 use crate::logins::{Logins, Standing};
 use crate::perform::{placed, said, with_causes};
 use crate::process::{Cancel, Launcher, View, own_mark};
@@ -262,13 +262,15 @@ impl Look<'_> {
                     state: State::Usable,
                 };
                 let upstream = placed(endpoint.upstream, endpoint.said_by, self.env);
-                let network = self.knock(&authority(&endpoint.url), &Way::Served(upstream), knocks);
+                let own = (endpoint.said_by == SaidBy::User).then_some(endpoint.url.as_str());
+                let way = Way::Served(upstream);
+                let network = self.knock(&authority(&endpoint.url), own, &way, knocks);
                 ((login, None), network)
             }
             Ok(None) => {
                 let host = cli.api_hosts.first().copied().unwrap_or_default();
                 let network = match Allowed::parse(host) {
-                    Ok(allowed) => self.knock(host, &Way::Proxied(allowed), knocks),
+                    Ok(allowed) => self.knock(host, None, &Way::Proxied(allowed), knocks),
                     Err(_) => (Network::default(), None),
                 };
                 (self.file(cli, &worker), network)
@@ -313,7 +315,8 @@ impl Look<'_> {
         }
     }
 
-    fn knock(&self, host: &str, way: &Way, knocks: Knocks) -> Found<Network> {
+    /// Connects to a host, which may be a server that the user has named.
+    fn knock(&self, host: &str, own: Option<&str>, way: &Way, knocks: Knocks) -> Found<Network> {
         let mut network = Network {
             host: Some(host.to_owned()),
             reached: None,
@@ -333,7 +336,10 @@ impl Look<'_> {
         network.reached = Some(answer.is_ok());
         let trouble = answer.err().map(|why| Trouble {
             why: format!("{host} is not reached: {why}"),
-            remedy: self.way_out(host),
+            remedy: match own {
+                Some(url) => format!("see whether the server at `{url}` is running"),
+                None => self.way_out(host),
+            },
         });
         (network, trouble)
     }

@@ -20,6 +20,11 @@ pub fn priced(mut usage: Usage, model: Option<&str>, prices: &BTreeMap<String, P
     usage
 }
 
+/// The price of a model, if it is known.
+pub fn find(model: Option<&str>, prices: &BTreeMap<String, Price>) -> Option<Price> {
+    model.and_then(|model| of(model, prices)).copied()
+}
+
 /// The price of a model: by its name, or by the longest beginning of it that ends in `*`.
 fn of<'p>(model: &str, prices: &'p BTreeMap<String, Price>) -> Option<&'p Price> {
     prices.get(model).or_else(|| {

@@ -2,7 +2,8 @@
 //!
 //! The worker is asked for one word, in a repository made for it alone. The kernel makes the
 //! assignment, [`perform`] carries it out, confined and with the worker's own network and login, and
-//! the kernel judges the answer. It is asked once, without tools, and nothing is left of it.
+//! the kernel judges the answer. It is asked once, and nothing is left of it. The built-in worker, whose
+//! model may be any, has to read the word from a file with a tool; the others have no tools.
 
 mod failure;
 mod scratch;
@@ -16,13 +17,13 @@ use std::time::{Duration, Instant};
 
 use codeteam_core::budget::Usage;
 use codeteam_core::event::Reached;
-use codeteam_core::failure::{Facts, Stage};
+use codeteam_core::failure::{Facts, Stage, Trouble};
 use codeteam_core::ids::{AttemptId, BodyId, RunId};
 use codeteam_core::input::{Input, WorkerEnd, WorkerReport};
 use codeteam_core::submission::Submission;
 use codeteam_core::{Effect, Event, Run, apply, decide, due};
 
-use self::scratch::Scratch;
+use self::scratch::{Scratch, WORD_FILE};
 use super::Worker;
 use crate::config::{Config, Limits, Verification};
 use crate::dialect;
@@ -109,7 +110,10 @@ impl Trial<'_> {
     /// Asks the worker once.
     pub fn run(&self) -> Result<Tried, Error> {
         let scratch = Scratch::make(self.env, self.lines)?;
-        let mut project = Project::find_anyway(&scratch.repository(), self.env.clone())?;
+        let mut env = self.env.clone();
+        // Whoever tries a worker out wants to know how it stands now.
+        env.claude_retries.get_or_insert_with(|| "2".into());
+        let mut project = Project::find_anyway(&scratch.repository(), env)?;
         project.config = lean(self.config);
         let prepared = project.prepare(&self.request(&scratch)?)?;
         let codeteam = self.codeteam.to_owned();
@@ -139,6 +143,12 @@ impl Trial<'_> {
         Ok(tried)
     }
 
+    /// Whether the worker is to call a tool: any model may be behind the built-in one, and not every
+    /// model can.
+    fn uses_tool(&self) -> bool {
+        self.worker.dialect == dialect::Name::Builtin
+    }
+
     fn request(&self, scratch: &Scratch) -> Result<Request, Error> {
         let is_scripted = self.worker.dialect == dialect::Name::Scripted;
         // What a model is to others, the script is to this one.
@@ -147,11 +157,20 @@ impl Trial<'_> {
         } else {
             self.model.clone()
         };
-        let workflow = scratch.workflow(model.as_deref(), self.timeout)?;
+        let uses_tool = self.uses_tool();
+        let workflow = scratch.workflow(model.as_deref(), self.timeout, uses_tool)?;
         Ok(Request {
-            goal: format!(
-                "Answer with the one word `{WORD}` as your `message`. There is nothing else to do."
-            ),
+            goal: if uses_tool {
+                format!(
+                    "Read the file `{WORD_FILE}` with the tool `read_file`, and answer with the one \
+                     word in it as your `message`. There is nothing else to do."
+                )
+            } else {
+                format!(
+                    "Answer with the one word `{WORD}` as your `message`. There is nothing else to \
+                     do."
+                )
+            },
             workflow: Some(workflow.display().to_string()),
             worker: Some(self.worker.name.0.clone()),
             ..Request::default()
@@ -214,6 +233,17 @@ impl Trial<'_> {
         if !self.cancel.is_cancelled() {
             tried.end = ending(run, input);
         }
+        if let (Ending::Answered(_), true, Input::WorkerExited { report, .. }) =
+            (&tried.end, self.uses_tool(), input)
+            && !called_a_tool(report, engine)
+        {
+            tried.end = Ending::Failed(Facts {
+                trouble: Some(Trouble::Protocol),
+                message: "it answered without calling the tool that it was asked to call"
+                    .to_owned(),
+                ..Facts::default()
+            });
+        }
         tried
     }
 }
@@ -250,6 +280,15 @@ fn ending(run: &Run, input: &Input) -> Ending {
             _ => None,
         });
     judged.unwrap_or_else(|| failed(Stage::NoAnswer, "nothing came of it"))
+}
+
+/// Whether the transcript of a worker has a call of a tool in it.
+fn called_a_tool(report: &WorkerReport, engine: &Engine) -> bool {
+    let said = report.transcript.as_ref();
+    let said = said.and_then(|body| engine.bodies.get(body.as_str()).ok());
+    let said = said.unwrap_or_default();
+    // The lines of a transcript hold the worker's own, which are JSON too.
+    String::from_utf8_lossy(&said).contains(r#"{\"type\":\"tool\","#)
 }
 
 /// The model that a worker named in what it said.

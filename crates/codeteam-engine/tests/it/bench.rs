@@ -181,6 +181,7 @@ fn env(root: &Path, variables: &[(&str, &str)]) -> Env {
         config_home: Some(root.join("config")),
         keys: Keys::from_env(found),
         cloud: BTreeMap::new(),
+        claude_retries: None,
         moved: BTreeMap::new(),
         proxy: None,
         direct: Direct::default(),

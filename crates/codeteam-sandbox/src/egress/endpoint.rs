@@ -85,6 +85,35 @@ impl Header {
     }
 }
 
+/// One thing that may be asked of an API: a method and a path. A `*` in the path stands for
+/// anything but a `/`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Route {
+    method: &'static str,
+    path: String,
+}
+
+impl Route {
+    /// What is asked with `method` at `path`, which begins with a `/` and has at most one `*`.
+    pub fn new(method: &'static str, path: impl Into<String>) -> Self {
+        Self {
+            method,
+            path: path.into(),
+        }
+    }
+
+    fn fits(&self, method: &str, path: &str) -> bool {
+        let has_path = match self.path.split_once('*') {
+            None => self.path == path,
+            Some((before, after)) => path
+                .strip_prefix(before)
+                .and_then(|rest| rest.strip_suffix(after))
+                .is_some_and(|name| !name.is_empty() && !name.contains('/')),
+        };
+        has_path && self.method == method
+    }
+}
+
 /// The API that requests are passed on to, and the headers they are given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upstream {
@@ -92,6 +121,8 @@ pub struct Upstream {
     is_secure: bool,
     prefix: String,
     headers: Vec<(String, Secret)>,
+    /// All that may be asked; anything, if nobody has said.
+    routes: Option<Vec<Route>>,
 }
 
 /// Why requests cannot be passed on to an address.
@@ -131,9 +162,30 @@ impl Upstream {
         self
     }
 
+    /// Passes on nothing but these requests: a key is good for much that no worker needs. Their paths
+    /// are as the worker asks for them, before the prefix of the address.
+    #[must_use]
+    pub fn only(mut self, routes: impl IntoIterator<Item = Route>) -> Self {
+        self.routes = Some(routes.into_iter().collect());
+        self
+    }
+
+    fn admits(&self, method: &str, target: &str) -> bool {
+        let path = target.split('?').next().unwrap_or(target);
+        // Encoded letters would be read in different ways here and there.
+        let is_plain = !path.contains('%');
+        let mut routes = self.routes.iter().flatten();
+        self.routes.is_none() || is_plain && routes.any(|route| route.fits(method, path))
+    }
+
     /// The host that is asked.
     pub fn host(&self) -> &str {
         self.host.host()
+    }
+
+    /// The host as it is named in addresses, with its port if that is not the usual one.
+    pub fn authority(&self) -> String {
+        self.host_field()
     }
 
     /// Whether nobody on the way can read what is asked.
@@ -184,14 +236,15 @@ fn read_upstream(url: &str) -> Result<Upstream, &'static str> {
         is_secure,
         prefix: prefix.to_owned(),
         headers: Vec::new(),
+        routes: None,
     })
 }
 
 /// Serves one API on one port of a sandbox: the base URL of the CLI's API
 /// inside is `http://127.0.0.1:<port>`.
 ///
-/// The worker never has the key. It may *use* it, for any request to that API:
-/// that is what it is for. If the API sends the key back in a header it is taken
+/// The worker never has the key. It may *use* it for the requests that the
+/// upstream admits: that is what it is for. If the API sends the key back in a header it is taken
 /// out; in a body it would go unnoticed.
 pub struct Endpoint {
     upstream: Upstream,
@@ -272,6 +325,18 @@ impl Endpoint {
             return Err(Refused {
                 status: 426,
                 ..Refused::odd("", "no other protocol is spoken here")
+            });
+        }
+        if !self.upstream.admits(&request.method, &request.target) {
+            let asked = request.target.split('?').next().unwrap_or_default();
+            let asked: String = asked.escape_debug().take(100).collect();
+            let why = format!(
+                "`{} {asked}` is not what a worker asks a model with",
+                request.method.escape_debug()
+            );
+            return Err(Refused {
+                status: 403,
+                ..Refused::odd("", why)
             });
         }
         let odd = |why: String| Refused::odd("", why);
@@ -443,6 +508,37 @@ mod tests {
             "/a#b",
         ] {
             assert_eq!(read(odd), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_named_is_passed_on() {
+        let api = Upstream::parse("https://api.example/p").unwrap();
+        assert!(api.admits("DELETE", "/anything"));
+        let api = api.only([
+            Route::new("POST", "/v1/messages"),
+            Route::new("POST", "/v1beta/models/*:generateContent"),
+        ]);
+        for (method, target) in [
+            ("POST", "/v1/messages"),
+            ("POST", "/v1/messages?beta=true"),
+            ("POST", "/v1beta/models/gemini-3-pro:generateContent"),
+        ] {
+            assert!(api.admits(method, target), "{method} {target}");
+        }
+        for (method, target) in [
+            ("GET", "/v1/messages"),
+            ("DELETE", "/v1/messages"),
+            ("POST", "/v1/messages/"),
+            ("POST", "/v1/messages/batches"),
+            ("POST", "/admin?/v1/messages"),
+            ("POST", "/v1/%6dessages"),
+            ("GET", "/admin"),
+            ("POST", "/v1beta/models/:generateContent"),
+            ("POST", "/v1beta/models/a/b:generateContent"),
+            ("POST", "/v1beta/models/a:deleteModel"),
+        ] {
+            assert!(!api.admits(method, target), "{method} {target}");
         }
     }
 

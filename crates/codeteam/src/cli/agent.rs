@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use codeteam_agent::builtin::{self, Options, Protocol};
+use codeteam_agent::builtin::{self, Options, Price, Protocol};
 use codeteam_agent::scripted::{self, DEMO, Source};
 use codeteam_engine::env;
 use codeteam_engine::perform::with_causes;
@@ -42,6 +42,18 @@ pub(crate) struct Args {
     /// Where the web can be searched.
     #[arg(long, value_name = "URL", requires = "protocol")]
     web_search: Option<String>,
+    /// How many tokens the model takes in.
+    #[arg(long, value_name = "N", requires = "protocol")]
+    context_tokens: Option<usize>,
+    /// How many tokens the model may write in one answer.
+    #[arg(long, value_name = "N", requires = "protocol")]
+    max_tokens: Option<u32>,
+    /// The sampling temperature.
+    #[arg(long, value_name = "NUMBER", requires = "protocol")]
+    temperature: Option<f64>,
+    /// What a million tokens cost in US dollars: read, read from the cache, written.
+    #[arg(long, value_name = "INPUT,CACHED,OUTPUT", value_parser = price, requires = "protocol")]
+    price: Option<Price>,
     /// MCP servers whose tools it gets, a JSON file.
     #[arg(long, value_name = "FILE", requires = "protocol")]
     mcp_servers: Option<PathBuf>,
@@ -92,6 +104,8 @@ fn options(args: &Args, api: Api, url: &str, model: &str) -> Options {
         Api::Openai => Protocol::Openai,
         Api::Gemini => Protocol::Gemini,
     };
+    let (assignment, url, model) = (args.assignment.clone(), url.to_owned(), model.to_owned());
+    let usual = Options::new(assignment, protocol, url, model);
     Options {
         key: env::api_key().unwrap_or_default(),
         max_iterations: args.max_iterations,
@@ -99,11 +113,22 @@ fn options(args: &Args, api: Api, url: &str, model: &str) -> Options {
         self_check: args.self_check,
         web_search: args.web_search.clone(),
         mcp_servers: args.mcp_servers.clone(),
-        ..Options::new(
-            args.assignment.clone(),
-            protocol,
-            url.to_owned(),
-            model.to_owned(),
-        )
+        max_tokens: args.max_tokens,
+        temperature: args.temperature,
+        context_tokens: args.context_tokens.unwrap_or(usual.context_tokens),
+        price: args.price,
+        ..usual
+    }
+}
+
+fn price(text: &str) -> Result<Price, String> {
+    let numbers: Result<Vec<f64>, _> = text.split(',').map(str::parse).collect();
+    match numbers.as_deref() {
+        Ok([input, cached, output]) => Ok(Price {
+            input: *input,
+            cached: *cached,
+            output: *output,
+        }),
+        _ => Err("write it as `3,0.3,15`".to_owned()),
     }
 }

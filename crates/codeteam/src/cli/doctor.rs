@@ -129,7 +129,18 @@ fn all_workers(scene: &Scene, config: &Config, confinement: Option<&Confinement>
         Ok(project) => project.casting().unwrap_or_else(|error| {
             let why = with_causes(&error);
             checks.push(match error {
-                EngineError::NoWorker => Check::bad("workers", why, "what each lacks is below"),
+                EngineError::NoWorker => {
+                    let builtin = workers::Worker::find(config, &"builtin".into());
+                    let speaks = builtin.and_then(|worker| {
+                        let model = worker.model.clone();
+                        worker.speaking(&scene.env.keys, model.as_deref()).ok()
+                    });
+                    let remedy = match speaks {
+                        Some(_) => "`worker: builtin` in your configuration, or `--worker builtin`",
+                        None => "what each lacks is below",
+                    };
+                    Check::bad("workers", why, remedy)
+                }
                 _ => Check::bad("workflow", why, "no run starts like this"),
             });
             Vec::new()

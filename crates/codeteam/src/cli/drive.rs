@@ -11,6 +11,7 @@ use codeteam_core::{Run, budget, rollup};
 use codeteam_engine::Engine;
 use codeteam_engine::artifacts;
 use codeteam_engine::driver::{self, Observer, Options, Stop};
+use codeteam_engine::perform::now;
 use codeteam_engine::process::Cancel;
 use codeteam_engine::{proposal, tell};
 use serde_json::json;
@@ -380,9 +381,9 @@ fn not_done(scene: &Scene, engine: &Engine, run: &Run, stop: &Stop) {
                 tell::limit(*what)
             ));
             say(&format!(
-                "  go on   {codeteam} resume {} {}",
+                "  go on   {codeteam} resume {}{}",
                 run.id,
-                raised(*what)
+                raised(run, *what)
             ));
         }
         Stop::Interrupted => {
@@ -399,16 +400,34 @@ fn refused_changes(run: &Run) -> Vec<&Frame> {
         .collect()
 }
 
-/// What raises a limit.
-pub(crate) fn raised(limit: budget::Kind) -> &'static str {
-    match limit {
-        budget::Kind::Money => "--max-cost USD",
-        budget::Kind::Attempts => "--max-attempts N",
-        budget::Kind::Time => "--max-minutes N",
-        budget::Kind::Tokens | budget::Kind::Disk => {
-            "--max-cost USD (or --max-attempts, --max-minutes)"
+/// What raises a limit that a run has reached, to be written after `codeteam resume RUN`.
+pub(crate) fn raised(run: &Run, limit: budget::Kind) -> String {
+    let spent = &run.budget;
+    let (flag, value, used) = match limit {
+        budget::Kind::Money => {
+            let used = format!("{} spent", tell::money(spent.money_microusd));
+            ("--max-cost", "USD", used)
         }
-    }
+        budget::Kind::Tokens => {
+            let used = format!("{} used", spent.tokens);
+            ("--max-tokens", "N", used)
+        }
+        budget::Kind::Attempts => {
+            let used = format!("{} made", spent.attempts);
+            ("--max-attempts", "N", used)
+        }
+        budget::Kind::Time => {
+            let minutes = now().since(run.started).div_ceil(60_000);
+            let used = format!("it started {minutes} min ago");
+            ("--max-minutes", "N", used)
+        }
+        budget::Kind::Disk => {
+            let used = format!("{} MB taken", spent.disk_bytes.div_ceil(1 << 20));
+            ("--max-disk-mb", "N", used)
+        }
+        budget::Kind::Outage => return " (once its API answers again)".to_owned(),
+    };
+    format!(" {flag} {value} ({used})")
 }
 
 /// Which tasks failed, and why.

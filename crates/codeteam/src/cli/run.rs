@@ -13,7 +13,7 @@ use codeteam_engine::config::{GitMode, microusd};
 use codeteam_engine::engine::{Engine, Prepared, Project, Request};
 use codeteam_engine::perform::now;
 use codeteam_engine::session::Asked;
-use codeteam_engine::{rebuild, session, tell};
+use codeteam_engine::{rebuild, session, tell, workers};
 
 use crate::cli::baseline::{self, BaselineArg, Examined};
 use crate::cli::drive::Answering;
@@ -152,9 +152,24 @@ pub(crate) struct Limits {
     /// Stop at this many attempts of workers.
     #[arg(long, value_name = "N")]
     max_attempts: Option<u64>,
-    /// Stop after this many minutes.
-    #[arg(long, value_name = "N")]
+    /// Stop after this many minutes, counted from the start of the run.
+    #[arg(long, value_name = "N", value_parser = minutes)]
     max_minutes: Option<u64>,
+    /// Stop at this many tokens, read and written.
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u64>,
+    /// Stop when worktrees and what is kept take this many megabytes.
+    #[arg(long, value_name = "N")]
+    max_disk_mb: Option<u64>,
+    /// Stop a task at this many US dollars.
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    max_task_cost: Option<f64>,
+    /// Stop a task at this many tokens.
+    #[arg(long, value_name = "N")]
+    max_task_tokens: Option<u64>,
+    /// Wait this many minutes for a model API that does not answer.
+    #[arg(long, value_name = "N", value_parser = minutes)]
+    max_outage_minutes: Option<u64>,
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {
@@ -173,13 +188,32 @@ fn dollars(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Minutes as milliseconds.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the value is clamped to what fits"
+)]
+fn minutes(text: &str) -> Result<u64, String> {
+    match text.parse::<f64>() {
+        Ok(minutes) if minutes.is_finite() && minutes >= 0.0 => {
+            Ok((minutes * 60_000.0).min(1e15) as u64)
+        }
+        _ => Err("not a number of minutes, such as `30`".to_owned()),
+    }
+}
+
 impl Limits {
     pub(crate) fn budget(&self) -> budget::Limits {
         budget::Limits {
             money_microusd: self.max_cost.map(microusd),
             attempts: self.max_attempts,
-            wall_ms: self.max_minutes.map(|m| m.saturating_mul(60_000)),
-            ..budget::Limits::default()
+            wall_ms: self.max_minutes,
+            tokens: self.max_tokens,
+            disk_bytes: self.max_disk_mb.map(|mb| mb.saturating_mul(1 << 20)),
+            task_money_microusd: self.max_task_cost.map(microusd),
+            task_tokens: self.max_task_tokens,
+            outage_ms: self.max_outage_minutes,
         }
     }
 
@@ -564,6 +598,9 @@ pub(crate) fn warn(scene: &Scene, engine: &Engine, started: &RunStarted) -> Resu
         note(
             "no checks are configured (`verification.commands` in `.codeteam/config.yml`), so only reviewers judge",
         );
+    }
+    for said in workers::uncounted(&engine.config, started) {
+        note(&said);
     }
     for said in engine.warnings(started) {
         let warning = style.yellow("warning");

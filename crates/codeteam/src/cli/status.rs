@@ -144,9 +144,9 @@ impl<'a> Row<'a> {
         match (self.status, run.limit) {
             (STOPPED, _) => say(&format!("           go on: {}", decide::go_on(run))),
             ("limited", Some(limit)) => say(&format!(
-                "           limit reached ({}); go on: codeteam resume {id} {}",
+                "           limit reached ({}); go on: codeteam resume {id}{}",
                 tell::limit(limit),
-                drive::raised(limit)
+                drive::raised(run, limit)
             )),
             _ => {}
         }

@@ -262,7 +262,11 @@ fn running(effect: &Effect) -> Option<String> {
             why: Waiting::Quota { .. },
             ..
         } => "a quota is used up for now".to_owned(),
-        Effect::Wait { .. } => "something that failed is tried again in a moment".to_owned(),
+        Effect::Wait {
+            why: Waiting::RateLimit { .. } | Waiting::Outage { .. },
+            ..
+        } => "a model API does not answer for now".to_owned(),
+        Effect::Wait { .. } => "something is tried again in a moment".to_owned(),
         Effect::StartWorker { role, .. } => format!("a worker plays `{role}`"),
         Effect::Ask(_) => return None,
     })

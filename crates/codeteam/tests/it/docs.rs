@@ -233,7 +233,7 @@ fn the_configurations_in_the_guide_of_workers_can_be_used() {
     let samples = samples.filter_map(|rest| rest.split("```").next());
     let (roles, configurations): (Vec<_>, Vec<_>) =
         samples.partition(|sample| sample.starts_with("roles:"));
-    assert_eq!((roles.len(), configurations.len()), (3, 4));
+    assert_eq!((roles.len(), configurations.len()), (3, 5));
     for sample in configurations {
         project.user_config(sample);
         let listed = project.run(&["worker", "list", "--json"]).expect(0).value();

@@ -61,6 +61,50 @@ fn a_limit_on_money_counts_what_workers_say_they_spent() {
     project.run(&["resume", "--max-cost", "5"]).expect(0);
 }
 
+/// Starts a run whose coder spends something and then waits, and ends it by a limit; a higher one
+/// lets it go on to its end.
+#[track_caller]
+fn is_ended_while_it_works(limit: [&str; 2], reached: &str, higher: [&str; 2]) {
+    let project = Project::new();
+    let go = project.go();
+    let waits = waiting_for(go.to_str().unwrap()).replace(
+        "      - text: waiting now\n",
+        "      - usage: { input_tokens: 9000, output_tokens: 5, cost_usd: 0.5 }\n      - text: waiting now\n",
+    );
+    let script = project.script(&waits);
+    let begun = std::time::Instant::now();
+    let run = ["run", "x", "--script", &script];
+    let done = project.run(&[&run[..], &limit].concat()).expect(4);
+    assert!(begun.elapsed() < std::time::Duration::from_mins(1));
+    done.says(&["limit reached:", reached, limit[0]]);
+    assert_eq!(project.survivors(), Vec::<String>::new());
+    let spent = &project.shown()["cost"];
+    assert!(spent["tokens"].as_u64() >= Some(9005), "{spent}");
+    std::fs::write(&go, "").unwrap();
+    project
+        .run(&["resume", higher[0], higher[1]])
+        .expect(0)
+        .lacks(&["try 2"]);
+}
+
+#[test]
+fn the_limit_of_time_ends_a_worker_under_way() {
+    let higher = ["--max-minutes", "60"];
+    is_ended_while_it_works(["--max-minutes", "0.1"], "time", higher);
+}
+
+#[test]
+fn the_limit_of_tokens_ends_a_worker_under_way() {
+    let higher = ["--max-tokens", "900000"];
+    is_ended_while_it_works(["--max-tokens", "5000"], "tokens", higher);
+}
+
+#[test]
+fn the_limit_of_money_ends_a_worker_under_way() {
+    let higher = ["--max-cost", "50"];
+    is_ended_while_it_works(["--max-cost", "0.2"], "money", higher);
+}
+
 #[test]
 fn interrupted_is_130_and_nothing_is_left_running() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {

@@ -174,11 +174,31 @@ fn a_line_of_twenty_megabytes_is_borne_and_not_kept() {
 }
 
 #[test]
-fn an_overloaded_service_is_asked_again() {
-    is_mended(
-        &["error: { message: overloaded, status: 529 }", "exit: 1"],
-        "overloaded",
-    );
+fn an_overloaded_service_is_waited_for_and_uses_up_no_try() {
+    let script = "version: 1\nplays:\n  - do: [ { error: { message: overloaded, status: 529 } }, { exit: 1 } ]\n";
+    let project = Project::new();
+    let (path, workflow) = (project.script(script), project.workflow(ONE));
+    let mut run = project.start(&["-v", "run", "x", "--script", &path, "--workflow", &workflow]);
+    run.until("the API of scripted does not answer (overloaded); it is asked again at ");
+    // A script is read anew by every worker.
+    project.script(&format!("version: 1\nplays:{GOOD}"));
+    run.end().expect(0).lacks(&["try 2"]);
+    assert_eq!(project.made("made.txt"), "made");
+}
+
+#[test]
+fn an_outage_that_lasts_stops_the_run_which_can_be_resumed() {
+    let script = "version: 1\nplays:\n  - do: [ { error: { message: overloaded, status: 529 } }, { exit: 1 } ]\n";
+    let project = Project::new();
+    let (path, workflow) = (project.script(script), project.workflow(ONE));
+    let args = ["run", "x", "--script", &path, "--workflow", &workflow];
+    let limit = ["--max-outage-minutes", "0"];
+    let done = project.run(&[&args[..], &limit].concat()).expect(4);
+    let done = done.says(&["a model API has not answered for too long", "go on"]);
+    assert_eq!(done.commands("go on").len(), 1);
+    project.script(&format!("version: 1\nplays:{GOOD}"));
+    project.run(&["resume"]).expect(0);
+    assert_eq!(project.made("made.txt"), "made");
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn what_workers_and_checks_print_is_kept_without_them() {
 version: 1
 plays:
   - match: {{ role: coder, attempt: 1, round: 1 }}
-    do: [ {{ text: "I use {key}" }}, {{ error: {{ message: "{own} was refused", status: 529 }} }}, {{ exit: 1 }} ]
+    do: [ {{ text: "I use {key}" }}, {{ error: {{ message: "{own} was refused", status: 408 }} }}, {{ exit: 1 }} ]
   - match: {{ role: coder }}
     do:
       - run: "echo {key} >&2; echo {own}"

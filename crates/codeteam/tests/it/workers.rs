@@ -343,16 +343,27 @@ fn a_trial_that_fails_says_of_which_kind_it_is_and_what_to_do() {
 #[test]
 fn the_built_in_worker_is_tried_out_with_a_server_of_ones_own() {
     let project = Project::empty();
-    let answer = json!({ "message": "ready" }).to_string();
-    let api = Api::start(
+    let reply = |message: Value| {
         json!({
             "id": "1", "object": "chat.completion", "model": "llama-made-up",
-            "choices": [ { "index": 0, "finish_reason": "stop",
-                           "message": { "role": "assistant", "content": answer } } ],
-            "usage": { "prompt_tokens": 1000, "completion_tokens": 10, "total_tokens": 1010 },
+            "choices": [ { "index": 0, "finish_reason": "stop", "message": message } ],
+            "usage": { "prompt_tokens": 500, "completion_tokens": 5, "total_tokens": 505 },
         })
-        .to_string(),
+        .to_string()
+    };
+    let answer = json!({ "message": "ready" }).to_string();
+    let answers = reply(json!({ "role": "assistant", "content": answer }));
+    let reads = reply(
+        json!({ "role": "assistant", "content": null, "tool_calls": [
+        { "id": "1", "type": "function",
+          "function": { "name": "read_file", "arguments": r#"{"path":"word.txt"}"# } } ] }),
     );
+    let unable = answers.clone();
+    let api = Api::answering(move |asked| {
+        let has_read = asked.contains(r#""role":"tool""#);
+        let next = if has_read { &answers } else { &reads };
+        next.clone()
+    });
     let url = &api.url;
     let config = |key: &str| {
         project.user_config(&format!(
@@ -367,11 +378,14 @@ fn the_built_in_worker_is_tried_out_with_a_server_of_ones_own() {
     assert_eq!(tried["usage"]["input_tokens"], 1000);
     assert_eq!(tried["usage"]["cost_microusd"], 1100);
     assert_eq!(tried["hosts"][0]["host"], api.host());
-    assert_eq!(tried["hosts"][0]["allowed"], 1, "it is asked once");
+    assert_eq!(
+        tried["hosts"][0]["allowed"], 2,
+        "it calls a tool and answers"
+    );
     let asked = api.asked().concat();
     assert!(asked.starts_with("POST /v1/chat/completions "), "{asked}");
     assert!(asked.contains(r#""model":"llama""#), "{asked}");
-    assert!(!asked.contains(r#""tools""#), "{asked}");
+    assert!(asked.contains(r#""name":"read_file""#), "{asked}");
     config("    key: MY_KEY\n");
     run(&project, &args, &[]).expect(1);
     run(&project, &args, &[("MY_KEY", "hush")]).expect(0);
@@ -388,10 +402,23 @@ fn the_built_in_worker_is_tried_out_with_a_server_of_ones_own() {
     let done = run(&project, &args, &[]).expect(1).stdout;
     assert!(done.contains("category network"), "{done}");
     assert!(
-        done.contains("→ see whether this machine is online"),
+        done.contains("→ see whether the server at `http://127.0.0.1:9/v1` is running"),
         "{done}"
     );
     assert!(done.contains("127.0.0.1:9 not reached"), "{done}");
+    // A model that cannot call tools, which every run would find out later.
+    let api = Api::start(unable);
+    let url = &api.url;
+    project.user_config(&format!(
+        "workers: {{ builtin: {{ protocol: openai, base_url: '{url}/v1', model: m }} }}\n"
+    ));
+    let done = run(&project, &["worker", "test", "builtin"], &[]).expect(1);
+    assert!(
+        done.stdout.contains("without calling the tool"),
+        "{}",
+        done.stdout
+    );
+    assert!(done.stdout.contains("`mode: edits`"), "{}", done.stdout);
 }
 
 #[test]

@@ -30,6 +30,10 @@ struct Config {
     max_output_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_mime_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_json_schema: Option<Value>,
 }
 
 #[derive(Serialize)]
@@ -62,6 +66,7 @@ pub(super) fn request(
     } else {
         vec![json!({"functionDeclarations": functions})]
     };
+    let schema = request.schema.filter(|_| sampling.takes_schema);
     let contents = request.turns.iter().map(|turn| match turn {
         Turn::Replied(raw) => Content {
             role: "model",
@@ -83,6 +88,8 @@ pub(super) fn request(
         generation_config: Config {
             max_output_tokens: sampling.max_tokens,
             temperature: sampling.temperature,
+            response_mime_type: schema.map(|_| "application/json"),
+            response_json_schema: schema.cloned(),
         },
     })
 }

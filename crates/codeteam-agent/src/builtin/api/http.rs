@@ -8,8 +8,8 @@ use ureq::Agent;
 use ureq::http::{HeaderMap, Uri};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
-/// Models think for minutes before they say the first word.
-const PATIENCE: Duration = Duration::from_mins(20);
+/// How long an answer may take if nobody says: models think for minutes before they say the first word.
+const PATIENCE: Duration = Duration::from_mins(15);
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(30);
 
@@ -39,9 +39,15 @@ impl From<ureq::Error> for Unanswered {
     fn from(error: ureq::Error) -> Self {
         Self {
             message: super::super::chain(&error),
-            may_pass: !is_distrust(&error),
+            // Who has waited that long does not begin anew: whoever started the worker decides.
+            may_pass: !is_distrust(&error) && !is_slow(&error),
         }
     }
+}
+
+/// Whether an answer took longer than it may.
+fn is_slow(error: &ureq::Error) -> bool {
+    matches!(error, ureq::Error::Timeout(ureq::Timeout::Global))
 }
 
 /// Whether the other side is not who it should be.
@@ -57,6 +63,11 @@ fn is_distrust(error: &ureq::Error) -> bool {
 impl Http {
     /// For the host of this URL. The error says what is wrong with it.
     pub(in super::super) fn new(url: &str) -> Result<Self, String> {
+        Self::patient(url, None)
+    }
+
+    /// The same, with how long an answer may take.
+    pub(super) fn patient(url: &str, patience: Option<Duration>) -> Result<Self, String> {
         let uri: Uri = url.parse().map_err(|_| format!("`{url}` is not a URL"))?;
         let host = uri.host().unwrap_or_default();
         let mut config = Agent::config_builder()
@@ -66,7 +77,7 @@ impl Http {
             // Between two requests tools run, and connections do not last that long.
             .max_idle_connections(0)
             .timeout_connect(Some(CONNECT_PATIENCE))
-            .timeout_global(Some(PATIENCE))
+            .timeout_global(Some(patience.unwrap_or(PATIENCE)))
             .user_agent(concat!("codeteam/", env!("CARGO_PKG_VERSION")));
         if is_local(host) {
             config = config.proxy(None);

@@ -28,6 +28,8 @@ struct Body<'a> {
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<Value>,
     messages: Vec<Message<'a>>,
 }
 
@@ -72,6 +74,13 @@ pub(super) fn request(
         max_tokens: limit(true),
         temperature: sampling.temperature,
         tools: tools.collect(),
+        response_format: request
+            .schema
+            .filter(|_| sampling.takes_schema)
+            .map(|schema| {
+                json!({"type": "json_schema", "json_schema": {
+                "name": "answer", "schema": schema, "strict": false}})
+            }),
         messages,
     })
 }

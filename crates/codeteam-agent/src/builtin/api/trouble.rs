@@ -22,6 +22,16 @@ pub(in super::super) enum Failure {
     Unpaid { status: u16, message: String },
     /// The conversation is longer than the model takes.
     TooLong { status: u16, message: String },
+    /// The model, or what serves it, takes no tools.
+    NoTools { status: u16, message: String },
+    /// What answers is not a model API.
+    NotAnApi { message: String },
+    /// It will not be otherwise before so much time has passed.
+    Later {
+        status: Option<u16>,
+        message: String,
+        wait: Duration,
+    },
     /// Anything else.
     Told {
         status: Option<u16>,
@@ -30,11 +40,26 @@ pub(in super::super) enum Failure {
 }
 
 impl Failure {
+    /// The same with how long the API asks to be left alone.
+    pub(super) fn after(self, wait: Duration) -> Self {
+        match self {
+            Self::Told { status, message } => Self::Later {
+                status,
+                message,
+                wait,
+            },
+            other => other,
+        }
+    }
+
     pub(in super::super) fn message(&self) -> &str {
         match self {
             Self::Limited { message, .. }
             | Self::Unpaid { message, .. }
             | Self::TooLong { message, .. }
+            | Self::NoTools { message, .. }
+            | Self::NotAnApi { message }
+            | Self::Later { message, .. }
             | Self::Told { message, .. } => message,
         }
     }
@@ -90,14 +115,17 @@ pub(super) fn in_disguise(answer: &Answer, error: &serde_json::Error) -> Trouble
             body: answer.body.clone(),
         });
     }
+    let said = said(&answer.body);
+    let message = format!("the model API's answer is not a reply: {error}: {said}");
+    // What was cut off begins well; a page of a website, or a stream that nobody asked for, does not.
+    let failure = if answer.body.trim_start().starts_with('{') {
+        let status = None;
+        Failure::Told { status, message }
+    } else {
+        Failure::NotAnApi { message }
+    };
     Trouble::Passing {
-        failure: Failure::Told {
-            status: None,
-            message: format!(
-                "the model API's answer is not a reply: {error}: {}",
-                said(&answer.body)
-            ),
-        },
+        failure,
         wait: None,
     }
 }
@@ -120,6 +148,9 @@ fn sort_at(answer: &Answer, now: SystemTime) -> Trouble {
     if matches!(status, 400 | 413) && is_too_long(told) {
         return Trouble::Final(Failure::TooLong { status, message });
     }
+    if matches!(status, 400 | 404 | 422 | 500 | 501) && takes_no_tools(&message) {
+        return Trouble::Final(Failure::NoTools { status, message });
+    }
     let failure = Failure::Told {
         status: Some(status),
         message,
@@ -131,6 +162,20 @@ fn sort_at(answer: &Answer, now: SystemTime) -> Trouble {
         },
         _ => Trouble::Final(failure),
     }
+}
+
+/// Whether a server says that its model cannot call tools.
+fn takes_no_tools(message: &str) -> bool {
+    let lower = message.to_lowercase();
+    let words = [
+        "does not support tools",
+        "not support tool",
+        "tools are not supported",
+        "tool calling is not supported",
+        "tools param requires",
+        "no endpoints found that support tool use",
+    ];
+    words.iter().any(|words| lower.contains(words))
 }
 
 /// Whether the account has to be paid for first: nothing resets by itself.

@@ -207,6 +207,7 @@ impl World<'_> {
                 session: None,
                 log: None,
                 edited: Vec::new(),
+                failed_write: None,
             }),
         }
     }

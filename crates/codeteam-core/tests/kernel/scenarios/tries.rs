@@ -119,23 +119,23 @@ fn failing_often_in_a_short_time_opens_the_breaker() {
     }
     let transcript = play(
         &start,
-        "run/one code fails overloaded
+        "run/one code fails crash
          +2s
-         run/one code fails overloaded
+         run/one code fails crash
          +2s
-         run/one code fails overloaded
+         run/one code fails crash
          +2s
-         run/one code fails overloaded
+         run/one code fails crash
          +2s
          ---
-         run/one code fails overloaded",
+         run/one code fails crash",
     );
     expect![[r#"
-        > run/one code fails overloaded
-          run/one:code.1.0.5#5 failed: network → retry_same: 
+        > run/one code fails crash
+          run/one:code.1.0.5#5 failed: cli → retry_same: it crashed
           run/one: the breaker of code opened
-          run/one:code.1.0.5 abstains: it fails too often: no reason was given
-          run/one:code.1.0.1#6 asks: This does not get anywhere: `code` gave up: it fails too often: no reason was given. Go on, or give it up? [continue, skip, fail]
+          run/one:code.1.0.5 abstains: it fails too often: it crashed
+          run/one:code.1.0.1#6 asks: This does not get anywhere: `code` gave up: it fails too often: it crashed. Go on, or give it up? [continue, skip, fail]
     "#]].assert_eq(&transcript);
 }
 
@@ -178,23 +178,23 @@ fn another_worker_stands_in_for_one_that_is_not_logged_in() {
 fn who_stands_in_has_all_its_tries_whatever_the_other_did() {
     let transcript = play(
         &one_task(),
-        "run/one code fails overloaded
+        "run/one code fails crash
          +40s
-         run/one code fails overloaded
+         run/one code fails crash
          +40s
-         run/one code fails overloaded
-         run/one code fails overloaded
+         run/one code fails crash
+         run/one code fails crash
          +40s
-         run/one code fails overloaded
+         run/one code fails crash
          +40s
          ---
-         run/one code fails overloaded",
+         run/one code fails crash",
     );
     expect![[r#"
-        > run/one code fails overloaded
-          run/one:code.1.0.6#6 failed: network → retry_same: 
-          run/one:code.1.0.6 abstains: no reason was given (3 of 3 tries)
-          run/one:code.1.0.1#7 asks: This does not get anywhere: `code` gave up: no reason was given (3 of 3 tries). Go on, or give it up? [continue, skip, fail]
+        > run/one code fails crash
+          run/one:code.1.0.6#6 failed: cli → retry_same: it crashed
+          run/one:code.1.0.6 abstains: it crashed (3 of 3 tries)
+          run/one:code.1.0.1#7 asks: This does not get anywhere: `code` gave up: it crashed (3 of 3 tries). Go on, or give it up? [continue, skip, fail]
     "#]].assert_eq(&transcript);
 }
 
@@ -276,19 +276,6 @@ fn how_often_a_session_is_gone_on_with_can_be_said() {
     assert_eq!(turns(0), [None; 4]);
     assert_eq!(turns(1)[..3], [None, Some(1), None]);
     assert_eq!(turns(3), [None, Some(1), Some(2), Some(3)]);
-}
-
-#[test]
-fn a_service_that_says_how_long_to_wait_is_waited_for() {
-    let transcript = play(&one_task(), "run/one code fails busy 60s\n due");
-    expect![[r#"
-        > run/one code fails busy 60s
-          run/one:code.1.0.1#1 failed: network → retry_same: 
-          run/one:code.1.0.2 paused until 61000 (backoff)
-        > due
-          due: wait until 61000 to try run/one:code.1.0.2 again
-    "#]]
-    .assert_eq(&transcript);
 }
 
 #[test]

@@ -45,11 +45,64 @@ fn is_tried_again(worker: &str, fault: Fault, step: &str) -> Project {
     project
 }
 
+/// A coder who does well, and whose API has this fault where it would hand in.
+fn at_the_end(fault: Fault) -> Scenario {
+    let play = Play::new()
+        .turn(Turn::new().write("add.sh", RIGHT))
+        .turn(written().fault(fault));
+    Scenario::new().play(play)
+}
+
+/// A worker whose API has this fault for longer than the CLI itself is patient is started again
+/// until it answers, and no try is used up.
+#[track_caller]
+fn is_waited_for(worker: &str, fault: Fault, category: &str, action: &str) -> Project {
+    let project = Project::new(at_the_end(fault));
+    project
+        .goal(&alone("", ""), &["--worker", worker])
+        .expect(0);
+    is_made(&project);
+    let failed = project.events("attempt_failed");
+    assert!(!failed.is_empty(), "the CLI got over it by itself");
+    for failed in &failed {
+        assert_eq!(failed["category"], category, "{failed:?}");
+        assert_eq!(failed["action"], action, "{failed:?}");
+    }
+    let started = project.events("attempt_started");
+    let numbers = started.iter().filter(|event| event["worker"].is_string());
+    let numbers: Vec<&serde_json::Value> = numbers.map(|event| &event["id"]["attempt"]).collect();
+    assert!(numbers.len() > 1 && numbers.iter().all(|number| **number == 1));
+    project
+}
+
 #[test]
-fn too_many_requests_are_tried_again() {
-    let project = is_tried_again("codex", Fault::new(Kind::RateLimit), "");
-    let facts = failed_once(&project, "network", "retry_same");
-    assert_eq!(facts["http_status"], 429);
+fn too_many_requests_park_the_account() {
+    let fault = Fault::new(Kind::RateLimit).times(1);
+    let project = is_waited_for("codex", fault, "resource", "park");
+    let parked = &project.events("account_parked")[0];
+    assert_eq!(
+        (&parked["account"], &parked["why"]),
+        (&json!("codex"), &json!("rate_limit"))
+    );
+}
+
+#[test]
+fn too_many_requests_for_longer_than_claude_waits_park_its_account_for_as_long_as_is_asked() {
+    let fault = Fault::new(Kind::RateLimit).times(4).retry_after(1);
+    let project = is_waited_for("claude", fault, "resource", "park");
+    let facts = &project.events("attempt_failed")[0]["facts"];
+    assert_eq!(
+        (&facts["http_status"], &facts["retry_after_ms"]),
+        (&json!(429), &json!(1_000))
+    );
+    let asked = project.asked();
+    let faults: Vec<u64> = asked
+        .iter()
+        .filter(|r| r.fault == Some(Kind::RateLimit))
+        .map(|r| r.at_ms)
+        .collect();
+    let waits = faults.windows(2).map(|pair| pair[1] - pair[0]);
+    assert!(waits.min() >= Some(900), "{faults:?}");
 }
 
 /// The CLI itself waits as long as it is asked to.
@@ -72,22 +125,54 @@ fn too_many_requests_with_a_time_to_wait_are_no_failure() {
 }
 
 #[test]
-fn an_error_of_the_server_is_tried_again() {
-    let project = is_tried_again("codex", Fault::new(Kind::ServerError), "");
-    failed_once(&project, "network", "retry_same");
+fn an_error_of_the_server_is_waited_out() {
+    let fault = Fault::new(Kind::ServerError).times(12);
+    is_waited_for("codex", fault, "network", "wait_out");
 }
 
 #[test]
-fn an_overloaded_server_is_tried_again() {
-    let project = is_tried_again("claude", Fault::new(Kind::Overloaded), "");
-    let facts = failed_once(&project, "network", "retry_same");
+fn errors_of_the_server_for_longer_than_claude_waits_are_waited_out() {
+    let fault = Fault::new(Kind::ServerError).times(4);
+    is_waited_for("claude", fault, "network", "wait_out");
+}
+
+#[test]
+fn an_overloaded_server_is_waited_out() {
+    let fault = Fault::new(Kind::Overloaded).times(4);
+    let project = is_waited_for("claude", fault, "network", "wait_out");
+    let facts = &project.events("attempt_failed")[0]["facts"];
     assert_eq!(facts["http_status"], 529);
+    // The address inside the sandbox means nothing to anybody outside.
+    let message = facts["message"].as_str().unwrap();
+    let server = project.server.base_url().replace("http://", "");
+    assert!(
+        !message.contains("127.0.0.1") || message.contains(&server),
+        "{message}"
+    );
+    let parked = &project.events("account_parked")[0];
+    assert_eq!(parked["why"], "outage");
 }
 
 #[test]
-fn a_stream_that_is_cut_is_tried_again() {
-    let project = is_tried_again("codex", Fault::new(Kind::CutStream), "");
-    let facts = failed_once(&project, "network", "retry_same");
+fn an_outage_longer_than_the_limit_stops_the_run_and_resume_goes_on() {
+    let fault = Fault::new(Kind::Overloaded).times(2);
+    let project = Project::new(at_the_end(fault));
+    let args = ["--worker", "claude", "--max-outage-minutes", "0"];
+    let done = project.goal(&alone("", ""), &args).expect(4);
+    done.says(&["has not answered for too long", "resume"]);
+    assert_eq!(project.commits(), 0);
+    project.run(&["resume"]).expect(0);
+    is_made(&project);
+    let started = project.events("attempt_started");
+    let mut numbers = started.iter().filter(|event| event["worker"].is_string());
+    assert!(numbers.all(|event| event["id"]["attempt"] == 1));
+}
+
+#[test]
+fn a_stream_that_is_cut_is_waited_out() {
+    let fault = Fault::new(Kind::CutStream).times(8);
+    let project = is_waited_for("codex", fault, "network", "wait_out");
+    let facts = &project.events("attempt_failed")[0]["facts"];
     assert_eq!(facts["trouble"], "unreachable");
 }
 

@@ -76,6 +76,8 @@ impl Project {
             project.set(name, value);
         }
         project.set("PATH", programs::path_with(&programs::clis()));
+        // Left alone, claude asks for three minutes before it gives up.
+        project.set("CLAUDE_CODE_MAX_RETRIES", "1");
         std::fs::create_dir_all(project.root()).unwrap();
         std::fs::create_dir_all(project.home()).unwrap();
         project.git(&["init", "--quiet", "--initial-branch=main"]);

@@ -82,6 +82,7 @@ impl Machine {
             config_home: None,
             keys: Keys::from_env(variables),
             cloud: BTreeMap::new(),
+            claude_retries: None,
             moved: BTreeMap::new(),
             proxy: None,
             direct: Direct::default(),

@@ -4,7 +4,7 @@ use codeteam_core::event::Reached;
 use codeteam_core::failure::{Action, Category, Facts, Stage, Trouble, classify};
 
 use crate::perform::now;
-use crate::workers::{Worker, look};
+use crate::workers::{Protocol, Worker, look};
 
 /// A failure in the words of a person: of which category it is, what happened, what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Failure {
         let is_cut_off =
             hosts.iter().any(|host| host.failed > 0) && hosts.iter().all(|host| host.received == 0);
         let remedy = if is_cut_off {
-            CUT_OFF.to_owned()
+            cut_off(worker)
         } else if said.is_empty() {
             remedy(worker, facts, action)
         } else {
@@ -49,6 +49,34 @@ impl Failure {
 
 const CUT_OFF: &str = "see whether this machine is online; `codeteam doctor` says what is reached from where workers are";
 
+/// What to do about an API that is not reached. A server that the user has named may simply not run.
+fn cut_off(worker: &Worker) -> String {
+    match &worker.base_url {
+        Some(url) => format!("see whether the server at `{url}` is running, and listens there"),
+        None => CUT_OFF.to_owned(),
+    }
+}
+
+/// What to do about an API that answers with what the built-in worker cannot use.
+fn mend_api(worker: &Worker, facts: &Facts) -> String {
+    let (name, lower) = (&worker.name, facts.message.to_lowercase());
+    if lower.contains("tool") {
+        return format!(
+            "this model cannot call tools: give its roles `mode: edits`, or name another one in \
+             `workers.{name}.model`"
+        );
+    }
+    let api = match worker.protocol {
+        Some(Protocol::Anthropic) => "Anthropic's Messages",
+        Some(Protocol::Gemini) => "Gemini's `generateContent`",
+        Some(Protocol::Openai) | None => "OpenAI's Chat Completions",
+    };
+    format!(
+        "what answers there does not speak {api}: see `workers.{name}.base_url`, which often ends in \
+         `/v1`, and `workers.{name}.protocol`"
+    )
+}
+
 fn remedy(worker: &Worker, facts: &Facts, action: Action) -> String {
     let name = &worker.name;
     if let Some(quota) = &facts.quota {
@@ -59,6 +87,12 @@ fn remedy(worker: &Worker, facts: &Facts, action: Action) -> String {
         );
     }
     let log_in = || {
+        if let (Some(_), None) = (&worker.base_url, &worker.key) {
+            return format!(
+                "name the variable that has its key: `workers.{name}.key: VARIABLE`, in your own \
+                 configuration; no other key is sent to a server of yours"
+            );
+        }
         let cli = worker.cli();
         cli.map_or_else(|| "set its key".to_owned(), |cli| look::log_in(cli, worker))
     };
@@ -66,6 +100,8 @@ fn remedy(worker: &Worker, facts: &Facts, action: Action) -> String {
     match (facts.stage, facts.trouble, facts.http_status) {
         (Stage::TimedOut | Stage::Stalled, ..) => "give it longer with `--timeout`".to_owned(),
         (_, Some(Trouble::Login), _) | (_, None, Some(401 | 403)) => log_in(),
+        (_, None, Some(404)) if is_lost(worker, facts) => mend_api(worker, facts),
+        (_, Some(Trouble::Protocol), _) => mend_api(worker, facts),
         (_, None, Some(404))
         | (
             _,
@@ -74,6 +110,8 @@ fn remedy(worker: &Worker, facts: &Facts, action: Action) -> String {
                 | Trouble::Refusal
                 | Trouble::Turns
                 | Trouble::Cost
+                | Trouble::Tokens
+                | Trouble::Loop
                 | Trouble::Length,
             ),
             _,
@@ -86,7 +124,7 @@ fn remedy(worker: &Worker, facts: &Facts, action: Action) -> String {
         (_, Some(Trouble::Billing), _) => {
             "see to the account's billing; waiting does not help".to_owned()
         }
-        (_, Some(Trouble::Unreachable), _) => CUT_OFF.to_owned(),
+        (_, Some(Trouble::Unreachable), _) => cut_off(worker),
         (_, None, Some(429 | 500..=599)) => "try again later".to_owned(),
         (Stage::BadAnswer | Stage::NoAnswer, ..) => {
             format!("`-v` shows what it said; if it keeps to it, {model}")
@@ -94,6 +132,14 @@ fn remedy(worker: &Worker, facts: &Facts, action: Action) -> String {
         _ if action == Action::RetrySame => "try again later".to_owned(),
         _ => "`-v` shows what it said".to_owned(),
     }
+}
+
+/// Whether a server of the user's has nothing where it was asked, which says nothing of the model.
+fn is_lost(worker: &Worker, facts: &Facts) -> bool {
+    let said = facts.message.to_lowercase();
+    let said = said.trim_start_matches("the model api says");
+    let names_model = said.contains("model");
+    worker.base_url.is_some() && !names_model
 }
 
 #[cfg(test)]
@@ -198,6 +244,63 @@ mod tests {
         };
         assert!(remedy(1, 0).contains("online"));
         assert_eq!(remedy(0, 10), "try again later");
+    }
+
+    #[test]
+    fn a_server_of_ones_own_has_remedies_of_its_own() {
+        let mut worker = Worker::find(&Config::default(), &"builtin".into()).unwrap();
+        worker.base_url = Some("http://127.0.0.1:9921".to_owned());
+        worker.protocol = Some(Protocol::Openai);
+        let of = |status, trouble, message: &str| {
+            let facts = Facts {
+                http_status: status,
+                trouble,
+                message: message.to_owned(),
+                ..Facts::default()
+            };
+            Failure::of(&worker, &facts, &[]).remedy
+        };
+        for (status, trouble, message, remedy) in [
+            (
+                Some(401),
+                None,
+                "the key is wrong",
+                "`workers.builtin.key: VARIABLE`",
+            ),
+            (
+                Some(404),
+                None,
+                "the model API says 404: Not Found",
+                "often ends in `/v1`",
+            ),
+            (
+                Some(404),
+                None,
+                "there is no model `x`",
+                "name another model",
+            ),
+            (
+                None,
+                Some(Trouble::Unreachable),
+                "refused",
+                "`http://127.0.0.1:9921` is running",
+            ),
+            (
+                Some(400),
+                Some(Trouble::Protocol),
+                "it does not support tools",
+                "`mode: edits`",
+            ),
+            (
+                None,
+                Some(Trouble::Protocol),
+                "<html>",
+                "OpenAI's Chat Completions",
+            ),
+        ] {
+            let told = of(status, trouble, message);
+            assert!(told.contains(remedy), "{message}: {told}");
+        }
     }
 
     #[test]

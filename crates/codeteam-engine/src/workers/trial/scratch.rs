@@ -21,6 +21,9 @@ use crate::workspace::remove_tree;
 /// process that made it.
 const TRIALS: &str = ".trials";
 
+/// The file that has the word, for a worker that is to use a tool.
+pub(super) const WORD_FILE: &str = "word.txt";
+
 /// Room for one trial, until it is dropped.
 pub(super) struct Scratch<'a> {
     place: PathBuf,
@@ -40,6 +43,7 @@ impl<'a> Scratch<'a> {
         };
         scratch.sweep();
         scratch.write("README.md", "A repository to try a worker in.\n")?;
+        scratch.write(WORD_FILE, &format!("{WORD}\n"))?;
         let git = Git::new(git::Environment {
             path: env.path.clone(),
             home: env.home.clone().map(Into::into),
@@ -68,17 +72,21 @@ impl<'a> Scratch<'a> {
         &self,
         model: Option<&str>,
         timeout: Duration,
+        with_tool: bool,
     ) -> Result<PathBuf, Error> {
         let seconds = timeout.as_secs().max(1);
         let mut role = json!({
             "kind": "scribe",
-            "mode": "edits",
+            "mode": if with_tool { "tools" } else { "edits" },
             "max_turns": 3,
             "max_cost_microusd": MAX_COST_MICROUSD,
             "prompt": "You are asked whether you are there.",
         });
         if let Some(model) = model {
             role["model"] = json!(model);
+        }
+        if with_tool {
+            role["allowed_tools"] = json!(["read"]);
         }
         // JSON is YAML.
         let workflow = json!({

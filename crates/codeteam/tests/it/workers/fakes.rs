@@ -101,6 +101,11 @@ pub(super) struct Api {
 
 impl Api {
     pub(super) fn start(answer: String) -> Self {
+        Self::answering(move |_| answer.clone())
+    }
+
+    /// One whose answer depends on what it is asked.
+    pub(super) fn answering(answer: impl Fn(&str) -> String + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::<Mutex<Vec<String>>>::default();
@@ -111,8 +116,13 @@ impl Api {
                 let stream = stream.unwrap();
                 let request = read(&stream);
                 let is_head = request.starts_with("HEAD ");
+                let answer = if is_head {
+                    String::new()
+                } else {
+                    answer(&request)
+                };
                 heard.lock().unwrap().push(request);
-                write(stream, if is_head { "" } else { &answer });
+                write(stream, &answer);
             }
         });
         Self { url, asked }

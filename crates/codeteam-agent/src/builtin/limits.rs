@@ -1,0 +1,153 @@
+//! What the work may use up, and whether it gets anywhere.
+
+use std::collections::BTreeSet;
+
+use codeteam_core::failure::Trouble;
+
+use super::api::Usage;
+use super::assignment::Assignment;
+use super::{Options, Price};
+
+/// What was spent so far, and what may be.
+#[derive(Debug)]
+pub(super) struct Spending {
+    max_tokens: Option<u64>,
+    max_cost_microusd: Option<u64>,
+    price: Option<Price>,
+    tokens: u64,
+    /// In US dollars.
+    cost: f64,
+}
+
+impl Spending {
+    pub(super) fn new(options: &Options, assignment: &Assignment) -> Self {
+        Self {
+            max_tokens: assignment.max_tokens,
+            max_cost_microusd: assignment.max_cost_microusd,
+            price: options.price,
+            tokens: 0,
+            cost: 0.0,
+        }
+    }
+
+    /// Counts a reply.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "nobody uses more tokens than a double counts"
+    )]
+    pub(super) fn add(&mut self, usage: Usage) {
+        self.tokens += usage.input + usage.output;
+        if let Some(price) = self.price {
+            let cached = usage.cached.min(usage.input);
+            let fresh = usage.input - cached;
+            self.cost += (fresh as f64 * price.input
+                + cached as f64 * price.cached
+                + usage.output as f64 * price.output)
+                / 1e6;
+        }
+    }
+
+    /// Why nothing more may be asked, if that is so.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "nobody spends more than a double counts"
+    )]
+    pub(super) fn exhausted(&self) -> Option<(Trouble, String)> {
+        if let Some(most) = self.max_tokens.filter(|most| self.tokens >= *most) {
+            let used = self.tokens;
+            let why = format!("it has used {used} tokens of the {most} that were left for it");
+            return Some((Trouble::Tokens, why));
+        }
+        let most = self.max_cost_microusd? as f64 / 1e6;
+        (self.price.is_some() && self.cost >= most).then(|| {
+            let why = format!(
+                "it has spent ${:.4} of the ${most:.4} that were left for it",
+                self.cost
+            );
+            (Trouble::Cost, why)
+        })
+    }
+}
+
+/// So many calls that bring nothing new, and the model is told.
+const TOLD_AFTER: u32 = 4;
+
+/// So many, and the work is ended.
+const ENDED_AFTER: u32 = 10;
+
+/// The calls of tools so far: whether the model goes round in circles.
+#[derive(Debug, Default)]
+pub(super) struct Repeats {
+    known: BTreeSet<(String, String, String)>,
+    in_a_row: u32,
+}
+
+/// What is to be done about a call.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// Nothing.
+    Made,
+    /// The model is told that it has done this before.
+    Told(String),
+    /// The work is ended.
+    Stuck(String),
+}
+
+impl Repeats {
+    /// Notes a call and its result. One of a tool that there is not brings nothing new, whatever its
+    /// input.
+    pub(super) fn note(&mut self, name: &str, input: &str, result: &str, exists: bool) -> Progress {
+        let input = if exists { input } else { "" };
+        let call = (name.to_owned(), input.to_owned(), result.to_owned());
+        let is_new = self.known.insert(call) && exists;
+        self.in_a_row = if is_new { 0 } else { self.in_a_row + 1 };
+        match self.in_a_row {
+            ENDED_AFTER.. => Progress::Stuck(format!(
+                "the last {ENDED_AFTER} calls of tools, the last one of `{name}`, brought nothing new: \
+                 they were made before with the same results, or of tools that there are not"
+            )),
+            TOLD_AFTER.. => {
+                let left = ENDED_AFTER - self.in_a_row;
+                Progress::Told(format!(
+                    "\n\n(Your last {} calls brought nothing new: you have made them before and got the \
+                     same results, or there is no such tool. Do something else, or call `submit` with \
+                     what you have. After {left} more of them your work is ended.)",
+                    self.in_a_row
+                ))
+            }
+            _ => Progress::Made,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_without_anything_new_are_told_and_then_ended() {
+        let mut repeats = Repeats::default();
+        let mut note = |input: &str| repeats.note("read_file", input, "text", true);
+        assert_eq!(note("a"), Progress::Made);
+        for _ in 1..TOLD_AFTER {
+            assert_eq!(note("a"), Progress::Made);
+        }
+        assert!(matches!(note("a"), Progress::Told(_)));
+        assert_eq!(note("b"), Progress::Made, "that was new");
+        for _ in 1..ENDED_AFTER {
+            note("a");
+        }
+        assert!(matches!(note("b"), Progress::Stuck(_)));
+    }
+
+    #[test]
+    fn a_tool_that_there_is_not_is_never_new() {
+        let mut repeats = Repeats::default();
+        for n in 1..ENDED_AFTER {
+            let told = repeats.note("grep", &n.to_string(), "there is no tool", false);
+            assert!(!matches!(told, Progress::Stuck(_)), "{n}");
+        }
+        let told = repeats.note("grep", "x", "there is no tool", false);
+        assert!(matches!(told, Progress::Stuck(_)));
+    }
+}

@@ -1,0 +1,96 @@
+//! The calls of tools that a worker makes, as far as it tells them: whether they bring anything new.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+/// How many calls in a row may bring nothing that was not known before. Waiting for something is a
+/// few of them; nobody asks the same thirty times and hopes for another answer.
+const MAX_REPEATS: u32 = 30;
+
+/// What a worker has called so far.
+#[derive(Debug, Default)]
+pub(super) struct CallLog {
+    /// Calls whose result is not there yet, by their ids.
+    open: BTreeMap<String, (String, u64)>,
+    /// Every call with its result.
+    known: BTreeSet<u64>,
+    repeats: u32,
+    loops: Option<String>,
+}
+
+impl CallLog {
+    /// A tool is called.
+    pub(super) fn begin(&mut self, id: &str, name: &str, input: &str) {
+        let call = (name.to_owned(), digest(&[name, input]));
+        self.open.insert(id.to_owned(), call);
+    }
+
+    /// A call has its result.
+    pub(super) fn end(&mut self, id: &str, result: &str) {
+        let Some((name, call)) = self.open.remove(id) else {
+            return;
+        };
+        let is_new = self.known.insert(digest(&[&call.to_string(), result]));
+        self.repeats = if is_new { 0 } else { self.repeats + 1 };
+        if self.repeats >= MAX_REPEATS {
+            self.loops = Some(name);
+        }
+    }
+
+    /// A call and its result, where both are told at once.
+    pub(super) fn note(&mut self, name: &str, input: &str, result: &str) {
+        self.begin("", name, input);
+        self.end("", result);
+    }
+
+    /// Something was done that is new, whatever it was.
+    pub(super) fn note_progress(&mut self) {
+        self.repeats = 0;
+    }
+
+    /// Why the worker goes round in circles, if it does.
+    pub(super) fn describe_loop(&self) -> Option<String> {
+        let name = self.loops.as_ref()?;
+        Some(format!(
+            "the last {MAX_REPEATS} calls of tools, the last one of `{name}`, were all made before \
+             and gave the same results: do something else, or answer `blocked` and say why"
+        ))
+    }
+}
+
+fn digest(parts: &[&str]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    parts.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_that_bring_nothing_new_are_a_loop() {
+        let mut log = CallLog::default();
+        for round in 0..=MAX_REPEATS {
+            assert_eq!(log.describe_loop(), None, "{round}");
+            let which = if round % 2 == 0 { "a" } else { "b" };
+            log.note("read", which, "text");
+        }
+        // The first call of each was new.
+        assert_eq!(log.describe_loop(), None);
+        log.note("read", "a", "text");
+        let told = log.describe_loop().unwrap();
+        assert!(told.contains("`read`"), "{told}");
+    }
+
+    #[test]
+    fn another_result_or_another_call_is_progress() {
+        let mut log = CallLog::default();
+        for round in 0..10 * MAX_REPEATS {
+            log.begin("1", "run", "make test");
+            log.end("1", &format!("{round} failures"));
+            log.note("edit", &round.to_string(), "done");
+        }
+        assert_eq!(log.describe_loop(), None);
+    }
+}
