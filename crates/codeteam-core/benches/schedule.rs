@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use codeteam_core::budget::Limits;
-use codeteam_core::event::RunStarted;
+use codeteam_core::event::{RunAccess, RunStarted};
 use codeteam_core::frame::Tip;
 use codeteam_core::ids::{TaskId, Time};
 use codeteam_core::input::{WorkerEnd, WorkerReport};
@@ -122,6 +122,7 @@ fn kernel(n: usize) -> (u128, u128) {
         choices: None,
         baseline: Vec::new(),
         network: Vec::new(),
+        access: RunAccess::default(),
         strategies: BTreeMap::new(),
         message: codeteam_core::message::Format::default(),
     }));

@@ -13,7 +13,7 @@ use rpds::RedBlackTreeMapSync;
 
 pub use self::fold::apply;
 use crate::budget::{self, Budget, Reservation, UnderWay, Usage};
-use crate::event::{BaselineFailure, Basis, Choices, Delivered, Outcome, Sandbox};
+use crate::event::{BaselineFailure, Basis, Choices, Delivered, Outcome, RunAccess, Sandbox};
 use crate::findings::Finding;
 use crate::frame::{Children, Frame, Item, Tip};
 use crate::hands::Hands;
@@ -107,6 +107,8 @@ pub struct Run {
     pub choices: Option<Arc<Choices>>,
     /// The checks that failed before anything was changed, if only new failures count.
     pub baseline: Arc<Vec<BaselineFailure>>,
+    /// What of the repository's requests was in force when it started.
+    pub access: Arc<RunAccess>,
     /// What became of its commits at its end.
     pub delivered: Option<Delivered>,
     /// How it ended, if it did.
@@ -202,6 +204,7 @@ impl Default for Run {
             edited_config: Vec::new(),
             choices: None,
             baseline: Arc::default(),
+            access: Arc::default(),
             delivered: None,
             outcome: None,
         }

@@ -128,6 +128,7 @@ impl<'a> World<'a> {
             choices: None,
             baseline: Vec::new(),
             network: Vec::new(),
+            access: crate::event::RunAccess::default(),
         }
     }
 

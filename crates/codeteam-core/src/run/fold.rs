@@ -462,6 +462,7 @@ fn begin(run: &mut Run, started: &RunStarted) {
     run.edited_config.clone_from(&started.edited_config);
     run.choices = started.choices.clone().map(Arc::new);
     run.baseline = Arc::new(started.baseline.clone());
+    run.access = Arc::new(started.access.clone());
     for (account, until) in &started.resting {
         let (until, why) = (*until, ParkReason::Quota);
         run.parks.park(account, Park { until, why });

@@ -125,6 +125,7 @@ impl Start {
             choices: None,
             baseline: Vec::new(),
             network: Vec::new(),
+            access: codeteam_core::event::RunAccess::default(),
         })
     }
 }

@@ -160,6 +160,8 @@ impl Trial<'_> {
         let uses_tool = self.uses_tool();
         let workflow = scratch.workflow(model.as_deref(), self.timeout, uses_tool)?;
         Ok(Request {
+            // What the repository is not trusted with is left out.
+            restricted: true,
             goal: if uses_tool {
                 format!(
                     "Read the file `{WORD_FILE}` with the tool `read_file`, and answer with the one \

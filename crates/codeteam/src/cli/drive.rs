@@ -250,6 +250,7 @@ pub(crate) fn value(run: &Run) -> serde_json::Value {
         },
         "confinement": run.confinement,
         "edited_config": run.edited_config,
+        "trusted": run.access.granted,
         "events": run.seq,
     })
 }

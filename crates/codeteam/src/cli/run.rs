@@ -18,7 +18,7 @@ use codeteam_engine::{rebuild, session, tell, workers};
 use crate::cli::baseline::{self, BaselineArg, Examined};
 use crate::cli::drive::Answering;
 use crate::cli::talk::{Source, Task};
-use crate::cli::{Scene, config, decide, drive};
+use crate::cli::{Scene, config, decide, drive, talk, trust};
 use crate::exit::Exit;
 use crate::output::{self, Style};
 use crate::problem::Problem;
@@ -36,6 +36,7 @@ const CHOSEN: [&str; 15] = [
     "preview",
     "no_sandbox",
     "baseline",
+    "untrusted",
     "auto",
     "judge",
     "no_judge",
@@ -81,6 +82,10 @@ pub(crate) struct Args {
     /// What to do if a check fails before anything is changed.
     #[arg(long, value_enum, value_name = "POLICY")]
     baseline: Option<BaselineArg>,
+    /// Leave out what the repository asks for beyond your own configuration, whatever it is trusted
+    /// with (see `codeteam trust`).
+    #[arg(long)]
+    untrusted: bool,
     #[command(flatten)]
     limits: Limits,
     #[command(flatten)]
@@ -88,6 +93,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     answering: Answering,
 }
+
+/// `--no-sandbox` as what it is: the user's own word, over all that files say.
+pub(crate) const NO_SANDBOX: &str = "sandbox.backend=none";
 
 /// Which part a person takes. On a terminal, or with `--answers`: in all of it.
 #[expect(
@@ -289,9 +297,12 @@ fn start(mut args: Args, scene: &Scene, answers: Option<Source>) -> Result<Exit,
     // Everything that can be wrong is found before anything is made.
     let mut set = args.set;
     set.extend(args.preview.then(|| "git.dry_run_preview=true".to_owned()));
+    set.extend(args.no_sandbox.then(|| NO_SANDBOX.to_owned()));
     let most = args.max_parallel;
     set.extend(most.map(|most| format!("limits.max_parallel_tasks={most}")));
-    let project = scene.project_set(&set)?;
+    let is_there = !args.part.auto && args.answering.answers.is_none() && talk::is_terminal();
+    let decided = trust::settle(scene, &set, args.untrusted, is_there)?;
+    let (project, restricted) = (decided.project, decided.restricted);
     if args.plan.is_none() {
         let named = args.goal.take_if(|goal| is_plan(&project, goal));
         if let Some(plan) = &named {
@@ -332,6 +343,7 @@ fn start(mut args: Args, scene: &Scene, answers: Option<Source>) -> Result<Exit,
         settings: args.part.settings(args.answering.is_answered()),
         hands: Hands::Workers,
         set: set.clone(),
+        restricted,
     })?;
     check_scripts(&prepared)?;
     let engine = scene.open(project)?;
@@ -382,6 +394,7 @@ pub(crate) fn carry_out(scene: &Scene, plan: PathBuf, with: With) -> Result<Exit
         preview: false,
         no_sandbox: with.no_sandbox,
         baseline: None,
+        untrusted: with.untrusted,
         limits: Limits::default(),
         part: Part::default(),
         answering: Answering {
@@ -398,6 +411,7 @@ pub(crate) struct With {
     pub(crate) script: Option<PathBuf>,
     pub(crate) set: Vec<String>,
     pub(crate) no_sandbox: bool,
+    pub(crate) untrusted: bool,
     /// The answers that were not given yet, and where they are from.
     pub(crate) answers: Option<(PathBuf, Source)>,
 }
