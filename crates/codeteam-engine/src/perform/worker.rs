@@ -3,6 +3,7 @@
 mod attached;
 mod edits;
 mod files;
+mod output;
 mod usable;
 
 use std::borrow::Cow;
@@ -26,6 +27,7 @@ use codeteam_sandbox::{Access, Entry, policy};
 pub(super) use self::files::retold;
 use self::files::{Files, Transcript, failed, lock};
 pub(crate) use self::files::{replayed, spent};
+use self::output::OutputFilter;
 use super::reach::Reach;
 use super::{Context, Error, Job, caches, frame_change, now, oid, setup, view};
 use crate::artifacts;
@@ -173,16 +175,16 @@ impl<'a> Errand<'a> {
     fn run(&self, reach: &Reach, fold: &mut dyn Fold) -> Result<Exit, Error> {
         let spec = self.command(self.program(reach)?, reach)?;
         let (assignment, context) = (&self.assignment, self.context);
-        let redactor = &context.engine.redactor;
-        let mut redact = [redactor.lines(), redactor.lines()];
+        let mut output = OutputFilter::new(&context.engine.redactor);
         // Where the worktree is means nothing to a person.
         let tree = format!("{}/", self.workspace.tree_dir().display());
         let mut sink = |line: Line<'_>| {
-            let kept = redact[line.stream as usize].line(&line.text).text;
-            lock(&self.transcript).line(line.stream, &kept);
-            for shown in fold.line(&line).iter().filter_map(Told::shown) {
+            let line = output.filter(line);
+            lock(&self.transcript).line(line.event.stream, &line.kept);
+            for shown in fold.line(&line.event).iter().filter_map(Told::shown) {
                 let shown = shown.replace(&tree, "");
-                (context.lines)(&self.job.id, &redactor.redact(&shown).text);
+                let shown = output.filter_shown(line.event.stream, &shown);
+                (context.lines)(&self.job.id, &shown);
             }
         };
         let stall = Some(assignment.stall_ms).filter(|ms| *ms > 0);

@@ -294,6 +294,9 @@ fn start(mut args: Args, scene: &Scene, answers: Option<Source>) -> Result<Exit,
         hands: Hands::Workers,
     })?;
     check_scripts(&prepared)?;
+    if scene.detail >= Detail::Normal {
+        output::note_removed(prepared.removed_secrets());
+    }
     let engine = scene.open(project)?;
     let started = engine.plan_run(prepared, now())?;
     warn(scene, &engine, &started)?;
@@ -548,7 +551,8 @@ pub(crate) fn warn(scene: &Scene, engine: &Engine, started: &RunStarted) -> Resu
     }
     if engine.is_unchecked(started) {
         note(
-            "no checks are configured (`verification.commands` in `.codeteam/config.yml`), so only reviewers judge",
+            "no checks are configured (`verification.commands` in `.codeteam/config.yml`), so codeteam's own rules \
+             and reviewers judge alone",
         );
     }
     for said in engine.warnings(started) {
