@@ -164,19 +164,19 @@ impl Project {
         let goal = Some(request.goal.trim()).filter(|goal| !goal.is_empty());
         let (plan, earlier) = request.plan.clone().unzip();
         let mut plan = plan.or_else(|| layout.as_ref()?.plan.clone());
+        // The run's id, its branch and its folders are named after the goal.
+        let redactor = self.redactor()?;
+        let mut filter = SecretFilter::new(&redactor);
+        if let Some(plan) = &mut plan {
+            filter.plan(plan);
+        }
         let planned = plan.as_ref().and_then(Plan::goal);
         let goal = goal.or(said).or(planned.as_deref()).unwrap_or_default();
         let mut goal = goal.trim().to_owned();
         if goal.is_empty() {
             return Err(Error::EmptyGoal);
         }
-        // The run's id, its branch and its folders are named after the goal.
-        let redactor = self.redactor()?;
-        let mut filter = SecretFilter::new(&redactor);
         filter.text(&mut goal);
-        if let Some(plan) = &mut plan {
-            filter.plan(plan);
-        }
         let removed = filter.removed;
         let earlier = earlier
             .unwrap_or_default()

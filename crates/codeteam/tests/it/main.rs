@@ -21,6 +21,7 @@ mod exits;
 mod failing;
 mod files;
 mod find;
+mod forged;
 mod hostile;
 mod init;
 mod kill;

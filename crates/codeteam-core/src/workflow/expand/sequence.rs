@@ -165,9 +165,8 @@ impl Compiler<'_> {
                 edits: false,
                 reverts: false,
             });
-            let question = format!(
-                "This was rejected several times. Should `{designer}` look at the approach again?"
-            );
+            let question =
+                format!("This was rejected. Should `{designer}` look at the approach again?");
             let asks = FileStep {
                 person: Some(question),
                 answers: answers(place, [("yes", again), ("no", word(&implementer))]),

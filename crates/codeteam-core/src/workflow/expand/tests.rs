@@ -645,8 +645,8 @@ on_max_iterations: escalate
             ✓ commit      commit to the run's branch
             │             → done
             │             ↩ on_conflict → imp ↑ (at most 4 rounds)
-            ○ rebound     person: This was rejected several times. Should `des` look at the
-                          approach again?
+            ○ rebound     person: This was rejected. Should `des` look at the approach
+                          again?
                           ? yes → des ↑
                           ? no → imp ↑
         "]],
