@@ -22,6 +22,7 @@ mod formats;
 mod known;
 mod line;
 mod literals;
+mod logins;
 mod pem;
 mod surroundings;
 mod value;
@@ -180,6 +181,11 @@ pub struct Lines {
 }
 
 impl Lines {
+    /// Whether the next line may belong to a private key that has begun.
+    pub fn is_inside_key(&self) -> bool {
+        self.block.is_some()
+    }
+
     /// Redacts the next line, with or without its line end; several lines at once are as good.
     pub fn line<'t>(&mut self, line: &'t str) -> Redacted<'t> {
         self.redactor.pass(&mut self.block, line)

@@ -572,6 +572,14 @@ impl Frame {
         against.map(|(step, _)| step).collect()
     }
 
+    /// How many rounds have led to a change. A rejection begins another round, in which there may be none.
+    pub fn iterations(&self) -> u32 {
+        match self.record.made {
+            0 => self.round,
+            made => made,
+        }
+    }
+
     /// The slot an attempt belongs to, if it is still the current one.
     pub fn slot(&self, id: &AttemptId) -> Option<&Slot> {
         self.slots.iter().find(|slot| &slot.id == id)

@@ -74,11 +74,28 @@ pub struct Task {
     pub phase: Option<PhaseId>,
 }
 
+impl Plan {
+    /// What the plan is for, if nobody says it in other words: its description, or else its tasks.
+    pub fn goal(&self) -> Option<String> {
+        let described = self.description.trim();
+        if !described.is_empty() {
+            return Some(described.to_owned());
+        }
+        let first = self.tasks.first()?.headline();
+        Some(match self.tasks.len() - 1 {
+            0 => first.to_owned(),
+            1 => format!("{first}, and 1 more task"),
+            more => format!("{first}, and {more} more tasks"),
+        })
+    }
+}
+
 impl Task {
-    /// The title, or the first line of the description, or the id.
+    /// The first line of the title, or of the description, or the id: one line, whatever a model wrote.
     pub fn headline(&self) -> &str {
+        let title = self.title.trim().lines().next().unwrap_or("").trim();
         let first = self.description.lines().next().unwrap_or("").trim();
-        [self.title.trim(), first]
+        [title, first]
             .into_iter()
             .find(|text| !text.is_empty())
             .unwrap_or(self.id.as_str())

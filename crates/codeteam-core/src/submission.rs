@@ -33,6 +33,10 @@ pub const MAX_BYTES: usize = 8 << 20;
 const BLOCKED_ALONE: &str = "`blocked` says that you cannot go on, so it stands alone; if you are \
     done, leave it out or make it `null`";
 
+/// What is said to a planner that asks where the plan was asked for; a person reads it too.
+const ASKED_AGAIN: &str = "it asked more questions, but the plan was wanted: nobody answers questions \
+    now, so give the plan with what is known";
+
 /// A worker's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
@@ -298,7 +302,7 @@ fn by_contract(form: Form, value: Value, about: &About<'_>) -> Result<Submission
         }
         (_, Kind::Planner) if value.get("questions").is_some() => {
             if !form.asks {
-                return Err("nobody can be asked now: give the plan".to_owned());
+                return Err(ASKED_AGAIN.to_owned());
             }
             if value.get("plan").is_some() {
                 return Err("ask, or give the plan: not both at once".to_owned());

@@ -5,6 +5,7 @@
 
 use crate::event::Outcome;
 use crate::frame::{Frame, QuestionKind, Stage, Work};
+use crate::ids::FramePath;
 use crate::role::Kind;
 use crate::run::Run;
 use crate::workflow::{StepKind, Writes};
@@ -92,6 +93,28 @@ pub fn twelve(run: &Run, frame: &Frame) -> Twelve {
                 Some(Kind::Scribe) => Twelve::CodingPrompting,
                 None => Twelve::Idle,
             }
+        }
+    }
+}
+
+/// The twelve-state view of a run as a whole: of what became of it, if it has ended, or else of the frame
+/// that holds all others.
+pub fn team_state(run: &Run) -> Twelve {
+    let implements = run
+        .roles
+        .values()
+        .any(|role| role.kind == Kind::Implementer);
+    match &run.outcome {
+        // A plan that was only talked about is accepted, and nobody has begun with it.
+        Some(Outcome::Completed | Outcome::Skipped) if run.plan.is_some() && !implements => {
+            Twelve::CodingAwaitingTaskSelection
+        }
+        Some(Outcome::Completed | Outcome::Skipped) => Twelve::PlanComplete,
+        Some(Outcome::Failed(_)) => Twelve::HaltedForError,
+        Some(Outcome::Aborted(_) | Outcome::Cancelled) => Twelve::Idle,
+        None => {
+            let root = run.frames.get(&FramePath::root());
+            root.map_or(Twelve::Idle, |frame| twelve(run, frame))
         }
     }
 }

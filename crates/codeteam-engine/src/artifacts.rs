@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use codeteam_core::event::Outcome;
 use codeteam_core::ids::{AttemptId, FramePath, RunId, StepId, Time};
+use codeteam_core::quoted::escape_json;
 use codeteam_core::role::Kind;
 use codeteam_core::workflow::StepKind;
 use codeteam_core::{Event, Run, plan};
@@ -296,7 +297,8 @@ pub fn plan_was_edited(engine: &Engine, run: &Run) -> bool {
         Err(_) => return true,
     };
     match plan::from_yaml(&path.display().to_string(), &text, run.max_tasks) {
-        Ok(loaded) => loaded.plan != **known,
+        // A run's plan has no secrets in it; a person's file may have.
+        Ok(loaded) => loaded.plan != **known && engine.filtered_plan(loaded.plan) != **known,
         // A file that cannot be read is a person's work in progress.
         Err(_) => true,
     }
@@ -311,7 +313,7 @@ fn log_line(seq: u64, at: Time, event: &Event) -> String {
         line.append(fields);
         value = serde_json::Value::Object(line);
     }
-    format!("{value}\n")
+    format!("{}\n", escape_json(value.to_string()))
 }
 
 /// A moment in time, as logs carry it.

@@ -528,8 +528,14 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// One input, to its last consequence.
+    /// One input, without any secret in it, to its last consequence.
     fn feed(&mut self, input: &Input, consumed: Vec<i64>) -> Result<(), Error> {
+        let mut input = input.clone();
+        let removed = self.engine.filter_input(&mut input);
+        if let Some(notice) = removed.notice().filter(|_| is_said_by_person(&input)) {
+            self.observer.warn(&notice);
+        }
+        let input = &input;
         let events = decide(&self.run, input);
         if events.is_empty() && consumed.is_empty() {
             return Ok(());
@@ -627,6 +633,14 @@ impl Drop for Driver<'_> {
         self.abandon();
         self.tidied();
     }
+}
+
+/// Whether it is a person's words that an input brings.
+fn is_said_by_person(input: &Input) -> bool {
+    matches!(
+        input,
+        Input::Began(_) | Input::Decided { .. } | Input::Replied { .. } | Input::PlanEdited { .. }
+    )
 }
 
 fn millis(at: Time) -> i64 {

@@ -9,6 +9,7 @@ mod names;
 mod places;
 mod preview;
 mod project;
+mod secrets;
 mod trusted;
 
 pub use self::current::CurrentChecks;
@@ -21,6 +22,7 @@ use self::places::{state_folder, workspaces_root};
 pub use self::preview::Preview;
 pub(crate) use self::project::library as project_library;
 pub use self::project::{Cast, Prepared, Project};
+pub use self::secrets::RemovedSecrets;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -472,12 +474,15 @@ impl Engine {
         })
     }
 
-    /// Puts a decision where the process that drives the run will find it, and returns its number there.
+    /// Puts a decision, without any secret in it, where the process that drives the run will find it, and
+    /// returns its number there.
     pub fn post(&self, run: &RunId, decision: &Decision, by: &str) -> Result<i64, Error> {
         let at = crate::perform::now();
+        let mut decision = decision.clone();
+        self.filter_decision(&mut decision);
         let posted = driver::Posted {
             by: by.to_owned(),
-            decision: decision.clone(),
+            decision,
         };
         let data = serde_json::to_string(&posted).unwrap_or_default();
         let at = i64::try_from(at.0).unwrap_or(0);

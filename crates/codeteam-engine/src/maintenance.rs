@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use codeteam_core::Run;
 use codeteam_core::ids::RunId;
+use codeteam_core::workflow::Class;
 use serde::Serialize;
 
 use crate::config::{Config, Origins};
@@ -273,6 +274,25 @@ fn look_at_other_folders(root: &Path) -> Vec<Check> {
     there.map(check).collect()
 }
 
+/// How many checks the project has named, and what comes besides.
+fn checks_in_words(config: &Config) -> String {
+    let checks = config.own_checks();
+    let proof = checks
+        .iter()
+        .filter(|check| check.what.class() == Class::Proof);
+    let (proof, all) = (proof.count(), checks.len());
+    let named = match all - proof {
+        1 => "1 check".to_owned(),
+        many => format!("{many} checks"),
+    };
+    let more = if proof > 0 {
+        "proof of new tests and "
+    } else {
+        ""
+    };
+    format!("{named}; {more}codeteam's own rules besides")
+}
+
 /// Looks at a project: its configuration, its roles, its log, the place for worktrees.
 pub fn examine(repo: &Repo, env: &Env) -> Vec<Check> {
     let folder = repo.top_level().join(".codeteam");
@@ -291,10 +311,11 @@ pub fn examine(repo: &Repo, env: &Env) -> Vec<Check> {
             ),
             ..Check::note(
                 "config",
-                "no checks are configured, so only reviewers judge".to_owned(),
+                "no checks are configured, so codeteam's own rules and reviewers judge alone"
+                    .to_owned(),
             )
         },
-        Ok(config) => Check::good("config", format!("{} checks", config.own_checks().len())),
+        Ok(config) => Check::good("config", checks_in_words(&config)),
     });
     let away = "move the file away to keep it; `codeteam status` then rebuilds";
     checks.push(match Store::open_existing(&folder.join("state.db")) {

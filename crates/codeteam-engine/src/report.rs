@@ -23,7 +23,7 @@ use serde::Serialize;
 pub(crate) use self::past::ended;
 pub use self::past::{Past, full, past};
 pub use self::screen::{Line, Span, Tone};
-pub(crate) use self::text::{code, one_line, quote};
+pub(crate) use self::text::{body, code, one_line, passage, quote};
 
 /// Answers that let a change go on, in the order they are looked for.
 const ACCEPTS: [&str; 6] = ["accept", "approve", "yes", "ok", "continue", "done"];
@@ -163,6 +163,9 @@ pub struct Review {
     /// The answer that sends it back, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reject: Option<String>,
+    /// Whether that answer also undoes the change.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub reverts: bool,
     /// The other answers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<String>,
@@ -500,8 +503,10 @@ fn offered(open: bool, question: &str, names: &[String], answers: &[Answer]) -> 
     let others = names
         .iter()
         .filter(|n| !taken.contains(&&Some((*n).clone())) && !edits(n));
+    let undoes = |answer: &Answer| answer.reverts && Some(&answer.name) == reject.as_ref();
     Review {
         open,
+        reverts: answers.iter().any(undoes),
         edits: names.iter().any(edits),
         question: question.to_owned(),
         others: others.cloned().collect(),

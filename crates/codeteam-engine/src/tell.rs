@@ -9,6 +9,7 @@ use codeteam_core::frame::{Pause, SlotState, Stage, Work};
 use codeteam_core::hands::Hands;
 use codeteam_core::ids::{Account, AttemptId, FramePath, StepId, Time};
 use codeteam_core::park::ParkReason;
+use codeteam_core::quoted::{hanging, one_line};
 use codeteam_core::role::Kind;
 use codeteam_core::schedule::Status;
 use codeteam_core::submission::{Choice, Submission};
@@ -35,10 +36,18 @@ pub fn edited_config(files: &[String]) -> String {
     )
 }
 
-/// One line about an event, without the place it happened in; `None` for what only the machine
-/// needs to know. `run` is the run with the event applied.
-#[expect(clippy::too_many_lines, reason = "a table: one arm per event")]
+/// A line about an event, without the place it happened in; `None` for what only the machine
+/// needs to know. `run` is the run with the event applied. Where others have said more than a line, the
+/// rest of it is indented: nothing they say looks like an event.
 pub fn event(run: &Run, event: &Event) -> Option<String> {
+    Some(hanging(&describe(run, event)?, HANG))
+}
+
+/// How far what follows the first line is indented.
+const HANG: usize = 4;
+
+#[expect(clippy::too_many_lines, reason = "a table: one arm per event")]
+fn describe(run: &Run, event: &Event) -> Option<String> {
     Some(match event {
         Event::RunStarted(started) => {
             let (branch, from) = (&started.branch, short(&started.base.commit.0));
@@ -107,7 +116,7 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
         }
         Event::AttemptLost { id, .. } => {
             format!(
-                "{} was lost with codeteam's own process and is started again",
+                "{} was under way when codeteam stopped, and is started again",
                 who(run, id)
             )
         }
@@ -198,7 +207,11 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
             if refused.is_empty() {
                 return None;
             }
-            format!("{} was refused: {}", who(run, id), refused.join(", "))
+            format!(
+                "the sandbox refused a connection to {} (for {} or its set-up)",
+                refused.join(", "),
+                who(run, id)
+            )
         }
         Event::ContextPacked { id, packed } => {
             format!("{}: {}", who(run, id), packed.words()?)
@@ -319,6 +332,10 @@ pub fn place(event: &Event) -> Option<&FramePath> {
 
 /// What a run is doing, in one line.
 pub fn headline(run: &Run) -> String {
+    one_line(&summarize(run))
+}
+
+fn summarize(run: &Run) -> String {
     if let Some(outcome) = &run.outcome {
         return match outcome {
             Outcome::Failed(why) | Outcome::Aborted(why) => first_line(why).to_owned(),
@@ -485,6 +502,29 @@ pub fn spent(spent: &budget::Budget) -> String {
     }
 }
 
+/// What a run has cost. A session's client does not say what it spends, so that is unknown.
+pub fn money_spent(run: &Run) -> String {
+    let known = spent(&run.budget);
+    match (run.began_in, run.budget.money_microusd) {
+        (Hands::Workers, _) => known,
+        (Hands::Session, 0) => {
+            "at an unknown price (a session does not tell what it spends)".to_owned()
+        }
+        (Hands::Session, _) => format!("{known} for workers, and for the session an unknown price"),
+    }
+}
+
+/// How many tokens a run has used, as far as anybody told.
+pub fn tokens_spent(run: &Run) -> String {
+    match (run.began_in, run.budget.tokens) {
+        (Hands::Workers, tokens) => format!("{tokens} tokens"),
+        (Hands::Session, 0) => "an unknown number of tokens".to_owned(),
+        (Hands::Session, tokens) => {
+            format!("{tokens} tokens for workers, and for the session an unknown number")
+        }
+    }
+}
+
 /// Millionths of a dollar for people.
 pub fn money(microusd: u64) -> String {
     format!(
@@ -638,8 +678,13 @@ fn judged(passed: bool, results: &[CheckResult], not_run: &[&str]) -> String {
             spared => format!("check failed: {failed} (not run: {})", spared.join(", ")),
         };
     }
-    let said = match &named(&|r| r.class != Class::Honesty)[..] {
-        [] => "no checks are configured".to_owned(),
+    let is_own = |class: Class| matches!(class, Class::Honesty | Class::Proof);
+    let said = match &named(&|r| !is_own(r.class))[..] {
+        [] if results.is_empty() => "there was nothing to check".to_owned(),
+        [] => {
+            let rules = plural(results.len(), "1 rule", "all", "rules");
+            format!("{rules} of codeteam's own passed; no checks are configured")
+        }
         [one] => format!("check passed: {one}"),
         all => format!("all {} checks passed", all.len()),
     };

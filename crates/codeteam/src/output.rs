@@ -6,6 +6,8 @@ use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use codeteam_context::redact::Redactor;
+use codeteam_core::quoted::{acts, escape_json};
+use codeteam_engine::engine::RemovedSecrets;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -93,10 +95,6 @@ pub(crate) fn cut(text: &str, room: usize) -> String {
 /// written by others. The colours of [`Style`] stay.
 pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     const OWN: [&str; 7] = ["0", "1", "2", "31", "32", "33", "36"];
-    let acts = |c: char| {
-        let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        (c.is_control() && !matches!(c, '\n' | '\t')) || turns
-    };
     if !text.contains(acts) {
         return Cow::Borrowed(text);
     }
@@ -153,7 +151,7 @@ pub(crate) fn out_line(text: &str) -> Result<(), Problem> {
 pub(crate) fn json(value: &impl Serialize) -> Result<(), Problem> {
     let text = serde_json::to_string(value)
         .map_err(|e| Problem::internal("a result cannot be written as JSON").caused_by(&e))?;
-    out_bytes(format!("{text}\n").as_bytes())
+    out_bytes(format!("{}\n", escape_json(text)).as_bytes())
 }
 
 /// Takes secrets out of every text of a value.
@@ -181,6 +179,13 @@ pub(crate) fn tell(text: &str) {
 /// Says something to the person. If standard error is gone there is nobody to tell.
 pub(crate) fn say(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", harmless(text));
+}
+
+/// Says which secrets were taken out of what the person said, if any were.
+pub(crate) fn note_removed(removed: &RemovedSecrets) {
+    if let Some(notice) = removed.notice() {
+        tell(&format!("{}: {notice}", Style::detect().yellow("note")));
+    }
 }
 
 /// Reads a whole number of a command line.

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use codeteam_core::effect::Waiting;
 use codeteam_core::ids::{AttemptId, FramePath, Time};
+use codeteam_core::quoted::{hanging, visible};
 use codeteam_core::submission::Submission;
 use codeteam_core::{Effect, Event, Run};
 use codeteam_engine::driver::Observer;
@@ -141,15 +142,17 @@ impl Observer for Progress {
 
     fn line(&self, id: &AttemptId, line: &str) {
         if self.streams {
-            self.say(&self.style.dim(&format!("  {}", line.trim_end())));
+            let text = hanging(line, 2);
+            self.say(&self.style.dim(&format!("  {text}")));
         } else if let Some(live) = &self.live {
             live.said(id, line);
         } else if self.detail >= Detail::Verbose {
-            let who = format!("{:<12}   {}", id.frame.name(), id.step);
-            say(&format!(
-                "         {} {line}",
-                self.style.dim(&format!("{who} |"))
-            ));
+            let who = format!("{:<12}   {} |", id.frame.name(), id.step);
+            let who = self.style.dim(&who);
+            // Every line says whose it is, so that none is taken for one of codeteam's own.
+            for line in visible(line).lines() {
+                say(&format!("         {who} {line}"));
+            }
         }
     }
 

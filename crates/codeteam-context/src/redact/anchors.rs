@@ -22,6 +22,18 @@ pub(super) enum Anchor {
     Bearer,
     /// A private key begins.
     Pem,
+    /// The password of a `.netrc` follows.
+    Netrc,
+    /// The port in a line of `.pgpass`.
+    PgPass,
+    /// A login in base64 follows.
+    Auth,
+    /// A call of `curl`.
+    Curl,
+    /// The middle of a Terraform token.
+    Terraform,
+    /// The end of a New Relic key.
+    NewRelic,
     /// A secret that is known exactly.
     Known(Shared),
 }
@@ -50,6 +62,18 @@ fn own() -> Vec<(&'static str, Anchor)> {
         (":aa", Anchor::Bot),
         ("authorization", Anchor::Authorization),
         ("bearer", Anchor::Bearer),
+        ("password ", Anchor::Netrc),
+        ("password\t", Anchor::Netrc),
+        (":5432:", Anchor::PgPass),
+        (":5433:", Anchor::PgPass),
+        (":6432:", Anchor::PgPass),
+        (":*:", Anchor::PgPass),
+        ("\"auth", Anchor::Auth),
+        ("auth:", Anchor::Auth),
+        ("auth=", Anchor::Auth),
+        ("curl", Anchor::Curl),
+        (".atlasv1.", Anchor::Terraform),
+        ("nral", Anchor::NewRelic),
     ];
     literals.extend(assignment::NAMES.map(|(literal, name)| (literal, Anchor::Name(name))));
     for (which, start) in formats::starts() {

@@ -10,7 +10,8 @@ use std::ops::Range;
 use crate::redact::line::{Rank, Span};
 use crate::redact::value;
 
-use self::read::{Style, Value};
+pub(super) use self::read::Style;
+use self::read::Value;
 
 /// What a name says its value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,8 +151,9 @@ pub(super) fn find(line: &str, keyword: Range<usize>, name: Name) -> Option<Span
     let rule = rule(&line[whole], text, name);
     let secret = match name {
         _ if rule == "aws secret key" || rule == "azure key" => !value::is_placeholder(text),
-        Name::Password => is_password(text, &value),
-        Name::Secret | Name::Key | Name::Token => is_secret(text, &value, name),
+        Name::Password => is_password(text, value.style),
+        Name::Secret => is_secret(text, &value, name) || is_short_secret(text, value.style),
+        Name::Key | Name::Token => is_secret(text, &value, name),
     };
     secret.then_some(Span {
         start: value.range.start,
@@ -208,28 +210,44 @@ fn rule(name: &str, value: &str, kind: Name) -> &'static str {
 }
 
 /// Whether a value can be a password: no words alone, and no code.
-fn is_password(text: &str, value: &Value) -> bool {
+pub(super) fn is_password(text: &str, style: Style) -> bool {
     let has = |class: fn(&u8) -> bool| text.as_bytes().iter().any(class);
     let digits = has(u8::is_ascii_digit);
     let marks = has(|byte| b"!@#$%^&*?+=~|".contains(byte));
+    let scrambled = value::is_scrambled(text);
     text.chars().count() >= SHORTEST_PASSWORD
         && has(u8::is_ascii_alphabetic)
-        && (digits || marks)
+        && (digits || marks || scrambled)
         && value::entropy(text) >= 2.5
         && !value::is_placeholder(text)
         && !value::is_reference(text)
-        && match value.style {
+        && match style {
             Style::Quoted => !text.starts_with(['#', '.', '@', ':', '^', '=', '*', '?']),
-            Style::Setting => digits || marks && !text.starts_with(['*', '&', '@', '!', '?', '|']),
-            Style::Bare => digits && !value::is_identifier(text) && value::is_random(text),
+            Style::Setting => {
+                digits || scrambled || marks && !text.starts_with(['*', '&', '@', '!', '?', '|'])
+            }
+            Style::Bare => {
+                scrambled || digits && !value::is_identifier(text) && value::is_random(text)
+            }
         }
+}
+
+/// Whether a secret that is shorter than those of providers stands where settings do: what somebody
+/// thought of, or a short one that was drawn by lot.
+fn is_short_secret(text: &str, style: Style) -> bool {
+    style != Style::Bare
+        && text.bytes().all(|byte| byte.is_ascii_graphic())
+        && text.bytes().any(|byte| byte.is_ascii_digit())
+        && value::is_random(text)
+        && !value::is_identifier(text)
+        && is_password(text, style)
 }
 
 /// Whether a value can have been drawn by lot.
 fn is_secret(text: &str, value: &Value, name: Name) -> bool {
     text.len() >= SHORTEST_SECRET
         && value::entropy(text) >= LEAST_ENTROPY
-        && value::is_random(text)
+        && (value::is_random(text) || value::is_scrambled(text))
         && !value::is_placeholder(text)
         && !value::is_reference(text)
         && !(name == Name::Token && value::is_uuid(text))

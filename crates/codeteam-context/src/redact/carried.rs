@@ -87,7 +87,7 @@ pub(super) fn authorization(line: &str, at: usize) -> Option<Span> {
     let text = &line[value.clone()];
     match line[at..at + scheme].to_ascii_lowercase().as_str() {
         "basic" if is_login(text) => Some(span(value.start, value.end, BASIC)),
-        "bearer" | "token" | "apikey" if is_bearer(text) => {
+        "bearer" | "token" | "apikey" | "bot" | "flyv1" if is_bearer(text) => {
             Some(span(value.start, value.end, BEARER))
         }
         _ => None,
@@ -123,7 +123,7 @@ fn word(line: &str, at: usize) -> std::ops::Range<usize> {
 
 fn is_bearer(token: &str) -> bool {
     token.len() >= SHORTEST_BEARER
-        && token.bytes().any(|byte| byte.is_ascii_digit())
+        && (token.bytes().any(|byte| byte.is_ascii_digit()) || value::is_scrambled(token))
         && value::entropy(token) >= 3.0
         && !value::is_placeholder(token)
         && !value::is_reference(token)
@@ -131,7 +131,7 @@ fn is_bearer(token: &str) -> bool {
 }
 
 /// Whether this is base64 of a user and a password, and the password one.
-fn is_login(encoded: &str) -> bool {
+pub(super) fn is_login(encoded: &str) -> bool {
     STANDARD
         .decode(encoded)
         .ok()

@@ -3,6 +3,7 @@
 //! Lengths are those that providers are known to issue, open at the upper end where they have grown
 //! before.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use base64::Engine as _;
@@ -50,6 +51,11 @@ fn random(secret: &str) -> bool {
     any(secret) && value::is_random(secret)
 }
 
+/// What follows is drawn by lot, and the start is in no word.
+fn unlike_words(secret: &str) -> bool {
+    any(secret) && !value::is_identifier(secret)
+}
+
 /// The documentation's own.
 fn is_sample(secret: &str) -> bool {
     let lower = secret.to_ascii_lowercase();
@@ -81,10 +87,23 @@ const GITLAB: [&str; 12] = [
 const SLACK: [&str; 2] = ["xox", "xapp-"];
 const STRIPE: [&str; 5] = ["sk_live_", "rk_live_", "sk_test_", "rk_test_", "whsec_"];
 const SHOPIFY: [&str; 4] = ["shpat_", "shpca_", "shppa_", "shpss_"];
-const WEBHOOKS: [&str; 2] = ["hooks.slack.com", "discord.com/api/webhooks/"];
+const SLACK_HOOK: [&str; 1] = ["hooks.slack.com"];
+const DOPPLER: [&str; 6] = [
+    "dp.pt.",
+    "dp.st.",
+    "dp.ct.",
+    "dp.sa.",
+    "dp.scim.",
+    "dp.audit.",
+];
+const FLY: [&str; 5] = ["fo1_", "fm1_", "fm1a_", "fm1r_", "fm2_"];
+const FIGMA: [&str; 6] = ["figd_", "figu_", "figo_", "figoh_", "figor_", "figorh_"];
+const NEW_RELIC: [&str; 4] = ["nrak-", "nrjs-", "nrii-", "nriq-"];
+const SQUARE: [&str; 3] = ["sq0atp-", "sq0csp-", "sq0idp-"];
+const MAILGUN: [&str; 2] = ["key-", "pubkey-"];
 const SENTRY: [&str; 2] = ["sntrys_", "sntryu_"];
 
-static FORMATS: [Format; 48] = [
+static FORMATS: [Format; 55] = [
     format(
         "anthropic key",
         &["sk-"],
@@ -162,14 +181,20 @@ static FORMATS: [Format; 48] = [
     ),
     format(
         "webhook",
-        &WEBHOOKS,
+        &SLACK_HOOK,
+        r"hooks\.slack\.com\\*/services\\*/(T[A-Z0-9]{8,12}\\*/B[A-Z0-9]{8,12}\\*/[A-Za-z0-9]{20,})",
+        any,
+    ),
+    format(
+        "webhook",
+        &SLACK_HOOK,
         r"hooks\.slack\.com\\?/(?:services|workflows|triggers)\\?/([A-Za-z0-9+_-]+(?:\\?/[A-Za-z0-9+_-]+){2,3})",
         random,
     ),
     format(
         "webhook",
-        &WEBHOOKS,
-        r"discord\.com/api/webhooks/([0-9]{17,20}/[A-Za-z0-9_-]{60,})",
+        &["webhooks"],
+        r"webhooks\\*/([0-9]{17,20}\\*/[A-Za-z0-9_-]{60,})",
         any,
     ),
     format(
@@ -185,18 +210,13 @@ static FORMATS: [Format; 48] = [
         r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{30,}",
         any,
     ),
-    format(
-        "npm token",
-        &["npm_"],
-        r"npm_[A-Za-z0-9]{36}(?-u:\b)",
-        random,
-    ),
+    format("npm token", &["npm_"], r"npm_[A-Za-z0-9]{36}(?-u:\b)", any),
     format("pypi token", &["pypi-"], r"pypi-[A-Za-z0-9_-]{50,}", any),
     format(
         "cargo token",
         &["cio"],
         r"cio[A-Za-z0-9]{32}(?-u:\b)",
-        random,
+        unlike_words,
     ),
     format(
         "hugging face token",
@@ -284,9 +304,45 @@ static FORMATS: [Format; 48] = [
     format("pulumi token", &["pul-"], r"pul-[a-f0-9]{40}(?-u:\b)", any),
     format(
         "doppler token",
-        &["dp.pt."],
-        r"dp\.pt\.[A-Za-z0-9]{40,}",
+        &DOPPLER,
+        r"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]{2,35}\.)?[A-Za-z0-9]{40,}",
         any,
+    ),
+    format(
+        "fly token",
+        &FLY,
+        r"(?:fo1|fm1[ar]?|fm2)_[A-Za-z0-9+/=_-]{40,}",
+        any,
+    ),
+    format(
+        "figma token",
+        &FIGMA,
+        r"fig(?:[duo]|oh|orh?)_[A-Za-z0-9_-]{36,}",
+        any,
+    ),
+    format(
+        "new relic key",
+        &NEW_RELIC,
+        r"(?:NRAK-[A-Z0-9]{27}|NRJS-[a-f0-9]{19}|NRI[IQ]-[A-Za-z0-9_-]{32})(?-u:\b)",
+        any,
+    ),
+    format(
+        "mailgun key",
+        &MAILGUN,
+        r"(?:pub)?key-[a-f0-9]{32}(?-u:\b)",
+        any,
+    ),
+    format(
+        "square token",
+        &SQUARE,
+        r"sq0(?:atp|idp)-[A-Za-z0-9_-]{22}|sq0csp-[A-Za-z0-9_-]{43}",
+        any,
+    ),
+    format(
+        "square token",
+        &["eaaa"],
+        r"EAAA[A-Za-z0-9_-]{60}(?-u:\b)",
+        random,
     ),
     format(
         "planetscale token",
@@ -327,7 +383,8 @@ pub(super) fn starts() -> impl Iterator<Item = (usize, &'static str)> {
 
 /// The names of all formats.
 pub(super) fn rules() -> impl Iterator<Item = &'static str> {
-    FORMATS.iter().map(|format| format.rule).chain([BOT])
+    let formats = FORMATS.iter().map(|format| format.rule);
+    formats.chain([BOT, TERRAFORM])
 }
 
 /// The secret that begins at `at`, if it has one of these formats.
@@ -374,6 +431,54 @@ pub(super) fn bot(line: &str, at: usize) -> Option<Span> {
         start,
         end,
         rule: BOT,
+        rank: Rank::Format,
+    })
+}
+
+const TERRAFORM: &str = "terraform token";
+
+/// A token of Terraform Cloud, the middle of which is at `middle`: 14 characters before, 60 or more
+/// behind.
+pub(super) fn terraform(line: &str, middle: Range<usize>) -> Option<Span> {
+    const LEAD: usize = 14;
+    let bytes = line.as_bytes();
+    let start = middle.start.checked_sub(LEAD)?;
+    let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_-".contains(byte);
+    let length = bytes[middle.end..]
+        .iter()
+        .take(256)
+        .take_while(is_part)
+        .count();
+    let end = middle.end + length;
+    let fits = bytes[start..middle.start]
+        .iter()
+        .all(u8::is_ascii_alphanumeric)
+        && is_start(bytes, start)
+        && length >= 60;
+    (fits && any(&line[start..end])).then_some(Span {
+        start,
+        end,
+        rule: TERRAFORM,
+        rank: Rank::Format,
+    })
+}
+
+/// A licence key of New Relic, which ends at `end` with `NRAL`: 36 hexadecimal digits before, or
+/// fewer behind the name of a region.
+pub(super) fn new_relic(line: &str, end: usize) -> Option<Span> {
+    const LENGTH: usize = 40;
+    let bytes = line.as_bytes();
+    let start = end.checked_sub(LENGTH)?;
+    let key = line.get(start..end)?;
+    let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let fits = key.ends_with("NRAL")
+        && key.bytes().take(LENGTH - 4).all(is_part)
+        && is_start(bytes, start)
+        && !bytes.get(end).is_some_and(u8::is_ascii_alphanumeric);
+    (fits && random(key)).then_some(Span {
+        start,
+        end,
+        rule: "new relic key",
         rank: Rank::Format,
     })
 }

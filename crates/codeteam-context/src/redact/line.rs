@@ -9,7 +9,7 @@ use crate::redact::anchors::Anchor;
 use crate::redact::literals::Found;
 use crate::redact::pem::{self, Block};
 use crate::redact::surroundings::escape_around;
-use crate::redact::{Hits, Redactor, assignment, carried, formats, known};
+use crate::redact::{Hits, Redactor, assignment, carried, formats, known, logins};
 
 /// A part of a line that has to go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,6 +96,12 @@ impl Redactor {
             Anchor::Url => carried::url(line, end),
             Anchor::Authorization => carried::authorization(line, end),
             Anchor::Bearer => carried::bearer(line, start, end),
+            Anchor::Netrc => logins::netrc(line, start..end),
+            Anchor::PgPass => logins::pgpass(line, start..end),
+            Anchor::Auth => logins::auth(line, end),
+            Anchor::Curl => logins::curl(line, end),
+            Anchor::Terraform => formats::terraform(line, start..end),
+            Anchor::NewRelic => formats::new_relic(line, end),
             Anchor::Pem => pem::find(line, start).map(|(span, block)| {
                 begun = block;
                 span
@@ -164,6 +170,7 @@ fn is_rule(name: &str) -> bool {
     name == known::RULE
         || name == pem::RULE
         || carried::RULES.contains(&name)
+        || logins::RULES.contains(&name)
         || assignment::RULES.contains(&name)
         || formats::rules().any(|rule| rule == name)
 }

@@ -37,6 +37,30 @@ pub(super) fn is_random(value: &str) -> bool {
         || (cased && bytes.len() >= 24 && longest_word(bytes) <= 4)
 }
 
+/// Whether letters of both cases stand in an order that no words have: drawn by lot, with or without a
+/// digit among them. Names in programs have few capitals, and vowels between their consonants.
+pub(super) fn is_scrambled(value: &str) -> bool {
+    const SHORTEST: usize = 12;
+    let bytes = value.as_bytes();
+    let has_case = |pair: &[u8]| pair.iter().all(u8::is_ascii_alphabetic);
+    let turns = |pair: &&[u8]| {
+        has_case(pair) && pair[0].is_ascii_uppercase() != pair[1].is_ascii_uppercase()
+    };
+    let turns = bytes.windows(2).filter(turns).count();
+    let humps = bytes
+        .iter()
+        .filter(|byte| byte.is_ascii_uppercase())
+        .count();
+    let is_consonant =
+        |byte: &u8| byte.is_ascii_alphabetic() && !b"aeiouy".contains(&byte.to_ascii_lowercase());
+    let consonants = bytes.chunk_by(|a, b| is_consonant(a) && is_consonant(b));
+    let hard = consonants.map(<[u8]>::len).max().unwrap_or(0) >= 5;
+    let many = humps * 3 > bytes.len() + 2;
+    bytes.len() >= SHORTEST
+        && longest_word(bytes) <= 8
+        && (many && turns * 4 >= bytes.len() || hard && humps >= 3 && turns * 3 >= bytes.len())
+}
+
 /// The longest run of letters of one case.
 fn longest_word(bytes: &[u8]) -> usize {
     let same = |a: &u8, b: &u8| {

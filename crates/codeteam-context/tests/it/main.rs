@@ -6,6 +6,7 @@ mod corpus;
 mod hostile;
 mod imports;
 mod map;
+mod misses;
 mod properties;
 mod redactor;
 mod tokens;

@@ -102,6 +102,20 @@ const PIECES: &[&str] = &[
     "SG.",
     "1234567:AA",
     "sig=",
+    "machine a login b password ",
+    "password\t",
+    "h:5432:d:u:",
+    "*:*:*:u:",
+    "\"auth\": \"",
+    "\\\"auth\\\": \\\"",
+    "_auth=",
+    "Y2k6a1Y5d3EyTHI3eA==",
+    "curl -u ada:",
+    "curl --user \"ada:",
+    ".atlasv1.",
+    "NRAL",
+    "key-",
+    "webhooks/",
 ];
 
 /// Exact secrets, among them some that are hard on JSON and on redacting twice.

@@ -308,8 +308,37 @@ impl Decider {
         self.receive(id, submission, report, None);
         let (frame, step) = (id.frame.clone(), id.step.clone());
         self.emit(Event::LoopDetected { frame, step, round });
-        let why = format!("the same change as in round {round} was submitted again");
+        let why = format!(
+            "the same change as in round {round} was submitted again{}",
+            self.still_against(id)
+        );
         self.exhausted(&id.frame, &why);
+    }
+
+    /// Who rejected the change that an attempt has submitted again, and why; empty if nobody did.
+    fn still_against(&self, id: &AttemptId) -> String {
+        const REASONS: usize = 3;
+        let frame = self.run.frames.get(&id.frame);
+        let rejected = frame.and_then(|frame| {
+            let patch = &frame.change.as_ref()?.patch;
+            let mut rejections = frame.record.rejections.iter().rev();
+            rejections.find(|rejection| rejection.patch.as_ref() == Some(patch))
+        });
+        let Some(rejection) = rejected else {
+            return String::new();
+        };
+        let reasons: Vec<&str> = rejection
+            .why
+            .iter()
+            .take(REASONS)
+            .map(String::as_str)
+            .collect();
+        let reasons = match reasons.join("; ") {
+            reasons if reasons.is_empty() => reasons,
+            reasons => format!(": {reasons}"),
+        };
+        let who = rejection.by.as_deref().unwrap_or(rejection.step.as_str());
+        format!(", which `{who}` rejected{reasons}")
     }
 
     fn refuse(&mut self, id: &AttemptId, stage: Stage, message: String, report: &WorkerReport) {

@@ -185,7 +185,13 @@ impl Decider {
             });
             self.next(&id.frame);
         } else {
-            self.effect_failed(id, output);
+            // What a command says last is why it failed; what it says first is what it did before.
+            let last = output.lines().rfind(|line| !line.trim().is_empty());
+            let why = match last {
+                Some(last) if last.trim() != output.trim() => format!("{}\n{output}", last.trim()),
+                _ => output.to_owned(),
+            };
+            self.effect_failed(id, &why);
         }
     }
 }

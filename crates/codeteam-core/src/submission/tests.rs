@@ -56,10 +56,7 @@ fn a_planner_asks_or_gives_a_plan() {
     let unknown = refused(talking, json!({"plan": plan, "quest": []}));
     assert!(unknown.contains("`quest`"), "{unknown}");
     let late = json!({"questions": ["Which?"]});
-    assert_eq!(
-        refused(form(Kind::Planner), late),
-        "nobody can be asked now: give the plan"
-    );
+    assert_eq!(refused(form(Kind::Planner), late), super::ASKED_AGAIN);
 }
 
 #[test]

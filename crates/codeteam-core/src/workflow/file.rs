@@ -200,7 +200,8 @@ pub(crate) struct FileStep {
     pub(super) join: Option<Join>,
     /// Whether several roles work side by side (`true`) or one after the other.
     pub(super) parallel: Option<bool>,
-    /// Checks of the orchestrator: a list, the name of one, or `project` for the project's own.
+    /// Checks of the orchestrator: a list, the name of one, or the project's own: `project` for all of them,
+    /// `project_commands` for its commands, `project_rules` for everything but them.
     pub(super) gate: Option<Placed<Either<Vec<Either<FileCheck>>>>>,
     /// `orchestrator_gate` runs `command`; `human_gate` asks a person.
     #[serde(rename = "type", alias = "gate_type")]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use codeteam_core::frame::{Frame, Item, Tip};
 use codeteam_core::ids::FramePath;
-use codeteam_core::views::{Seven, Twelve, seven, twelve};
+use codeteam_core::views::{Seven, Twelve, seven, team_state, twelve};
 use codeteam_core::{Event, Run, apply};
 use expect_test::expect;
 
@@ -51,6 +51,19 @@ fn careful() -> Start {
     let settings = &mut start.compiled.workflow.settings;
     settings.insert("careful".to_owned(), true);
     start
+}
+
+#[test]
+fn a_run_that_has_ended_says_how() {
+    let state = |start: &Start, script: &str| {
+        let seen = watch(start, script, |run| team_state(run).as_str().to_owned());
+        seen.lines().last().unwrap().to_owned()
+    };
+    let done = format!("{CAREFUL}\nrun/one commit goes");
+    assert_eq!(state(&careful(), &done), "PLAN_COMPLETE");
+    assert_eq!(state(&careful(), "abort"), "IDLE");
+    let blocked = r#"run plan says {"blocked":"no"}"#;
+    assert_eq!(state(&careful(), blocked), "HALTED_FOR_ERROR");
 }
 
 #[test]

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use codeteam_core::plan::Plan;
 
-use crate::report::one_line;
+use crate::report::{one_line, passage};
 
 pub(super) fn text(plan: &Plan) -> String {
     let mut out = format!("# Acceptance Criteria: {}\n", one_line(&plan.plan_id));
     if !plan.description.trim().is_empty() {
-        let _ = write!(out, "\n{}\n", plan.description.trim());
+        let _ = write!(out, "\n{}\n", passage(&plan.description));
     }
     for task in &plan.tasks {
         let headline = one_line(task.headline());
@@ -20,7 +20,7 @@ pub(super) fn text(plan: &Plan) -> String {
         };
         let description = task.description.trim();
         if !description.is_empty() && one_line(description) != headline {
-            let _ = write!(out, "\n{description}\n");
+            let _ = write!(out, "\n{}\n", passage(description));
         }
         out.push('\n');
         if task.acceptance.is_empty() {

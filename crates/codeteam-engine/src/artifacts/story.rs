@@ -6,12 +6,13 @@ use codeteam_core::findings::Finding;
 use codeteam_core::frame::Outputs;
 use codeteam_core::ids::AttemptId;
 use codeteam_core::submission::{Choice, Submission};
+use codeteam_core::workflow::StepKind;
 use codeteam_core::{Event, Run};
 
 use super::reports::update;
 use super::{Error, folder, is_analyst};
 use crate::engine::Engine;
-use crate::report::text::{block, one_line, point, quote, visible};
+use crate::report::text::{block, body, one_line, passage, point, quote};
 use crate::tell;
 
 pub(super) fn write(engine: &Engine, run: &Run, events: &[Event]) -> Result<(), Error> {
@@ -19,7 +20,7 @@ pub(super) fn write(engine: &Engine, run: &Run, events: &[Event]) -> Result<(), 
     for event in events {
         match event {
             Event::RunStarted(started) => {
-                let text = format!("# Task\n\n{}\n", started.goal);
+                let text = format!("# Task\n\n{}\n", passage(&started.goal));
                 update(engine, &root.join("task.md"), &text)?;
             }
             Event::SubmissionReceived {
@@ -78,7 +79,7 @@ pub(super) fn write(engine: &Engine, run: &Run, events: &[Event]) -> Result<(), 
 }
 
 fn required(engine: &Engine, run: &Run, requirements: &str) -> Result<(), Error> {
-    let text = format!("# Requirements\n\n{}\n", visible(requirements));
+    let text = format!("# Requirements\n\n{}\n", body(requirements));
     let file = folder(engine, run).join("requirements.md");
     update(engine, &file, &text)
 }
@@ -97,7 +98,7 @@ fn submitted(
             let frame = run.frames.get(&id.frame);
             let whole = frame.and_then(|frame| frame.outputs.whole_design());
             let design = whole.as_ref().unwrap_or(design);
-            let mut text = format!("# Design\n\n{}\n", visible(&design.design));
+            let mut text = format!("# Design\n\n{}\n", body(&design.design));
             list(&mut text, "Patterns", &design.patterns);
             list(&mut text, "Warnings", &design.warnings);
             update(engine, &root.join("design.md"), &text)
@@ -155,10 +156,9 @@ fn name(run: &Run, id: &AttemptId, what: &str) -> String {
     let frame = run.frames.get(&id.frame);
     let made = frame.filter(|frame| frame.change.is_some());
     let round = made.map_or(id.generation, |frame| frame.record.made);
-    let slot = if id.slot > 0 {
-        format!("_{}", id.slot + 1)
-    } else {
-        String::new()
+    let slot = match instance(run, id) {
+        0 => String::new(),
+        before => format!("_{}", before + 1),
     };
     let task = match run.frames.get(&id.frame) {
         Some(frame) if !frame.path.is_root() => format!("{}_", frame.path.name()),
@@ -166,6 +166,16 @@ fn name(run: &Run, id: &AttemptId, what: &str) -> String {
         _ => String::new(),
     };
     format!("iterations/{task}{round:02}_{what}{slot}.md")
+}
+
+/// How many instances of the same role come before an attempt's in its step.
+fn instance(run: &Run, id: &AttemptId) -> usize {
+    let Some(StepKind::Role(step)) = run.step(&id.step).map(|step| &step.kind) else {
+        return id.slot as usize;
+    };
+    let role = step.slots.get(id.slot as usize);
+    let before = step.slots.iter().take(id.slot as usize);
+    before.filter(|other| Some(*other) == role).count()
 }
 
 fn list<T: AsRef<str>>(text: &mut String, title: &str, items: &[T]) {

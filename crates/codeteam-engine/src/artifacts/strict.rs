@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use codeteam_core::ids::{AttemptId, StepId, Time};
 use codeteam_core::plan::Plan;
+use codeteam_core::quoted::escape_json;
 use codeteam_core::role::Kind;
 use codeteam_core::submission::{Choice, Submission, strict};
 use codeteam_core::workflow::StepKind;
@@ -164,7 +165,7 @@ fn line(run: &Run, at: Time, event: &Event) -> Option<String> {
     let seconds = i64::try_from(at.0 / 1_000).unwrap_or(0);
     let ts = jiff::Timestamp::from_second(seconds).unwrap_or_default();
     let entry = json!({ "ts": ts.to_string(), "role": role, "type": kind, "data": data });
-    Some(format!("{entry}\n"))
+    Some(format!("{}\n", escape_json(entry.to_string())))
 }
 
 /// Who did what.
@@ -200,6 +201,19 @@ fn entry(run: &Run, event: &Event) -> Option<(&'static str, &'static str, Value)
             let passed = verdict.verdict == Choice::Approve;
             let data = json!({ "task_id": id.frame.name(), "passed": passed });
             Some((who(run, &id.step, id.slot), "test_result", data))
+        }
+        // What a tester reports is in the log by its report; nobody reports the rest.
+        Event::GateJudged {
+            id,
+            step,
+            passed: false,
+            results,
+            ..
+        } if run.step(step).is_some_and(|step| step.on_fail.is_none()) => {
+            let failed = results.iter().filter(|result| !result.passed);
+            let failed: Vec<String> = failed.map(|r| format!("`{}`", r.name)).collect();
+            let reason = format!("{} did not pass", failed.join(", "));
+            Some((ORCHESTRATOR, "error", error(id, &reason)))
         }
         Event::AttemptFailed { id, facts, .. } => Some((
             who(run, &id.step, id.slot),

@@ -7,6 +7,7 @@ use codeteam_core::event::{Delivered, Outcome};
 use codeteam_core::frame::{Frame, FrameChange};
 use codeteam_core::hands::Hands;
 use codeteam_core::ids::FramePath;
+use codeteam_core::quoted::{one_line, visible};
 use codeteam_core::submission::{Choice, Submission, Verdict};
 use codeteam_core::{Event, Run};
 
@@ -14,18 +15,17 @@ use super::story::finding;
 use super::{Error, folder, is_analyst, replace};
 use crate::engine::Engine;
 use crate::git::Oid;
+use crate::report::{body, passage};
 use crate::tell;
 
 pub(super) fn write(engine: &Engine, run: &Run) -> Result<(), Error> {
-    replace(
-        &folder(engine, run).join("summary.md"),
-        text(engine, run).as_bytes(),
-    )
+    let text = visible(&text(engine, run));
+    replace(&folder(engine, run).join("summary.md"), text.as_bytes())
 }
 
 fn text(engine: &Engine, run: &Run) -> String {
     let story = Story::of(engine, run);
-    let mut out = format!("# Run Summary\n\n## Task\n{}\n\n", run.goal);
+    let mut out = format!("# Run Summary\n\n## Task\n{}\n\n", passage(&run.goal));
     let result = match &run.outcome {
         Some(Outcome::Completed) if !story.accepted.is_empty() => {
             format!("✅ SUCCESS — {}", story.accepted.join("; "))
@@ -44,12 +44,17 @@ fn text(engine: &Engine, run: &Run) -> String {
     if let Some((root, analyst)) = root.zip(story.analyst.as_deref()) {
         let known = root.outputs.known_requirements();
         if !known.is_empty() {
-            let _ = writeln!(out, "## Requirements{}\n{known}\n", from(Some(analyst)));
+            let _ = writeln!(
+                out,
+                "## Requirements{}\n{}\n",
+                from(Some(analyst)),
+                body(&known)
+            );
         }
     }
     if let Some(design) = root.and_then(|f| f.outputs.whole_design()) {
         let whose = from(story.designer.as_deref());
-        let _ = writeln!(out, "## Design{whose}\n{}\n", design.design);
+        let _ = writeln!(out, "## Design{whose}\n{}\n", body(&design.design));
     }
     tasks(&mut out, run);
     story.iterations(&mut out, run.plan.is_some());
@@ -62,8 +67,12 @@ fn text(engine: &Engine, run: &Run) -> String {
     let cost = &run.budget;
     let _ = writeln!(out, "## Cost\n");
     let _ = writeln!(out, "- Attempts: {}", cost.attempts);
-    let _ = writeln!(out, "- Tokens: {}", cost.tokens);
-    let _ = writeln!(out, "- Money: {}", tell::spent(cost));
+    let tokens = match run.began_in {
+        Hands::Workers => cost.tokens.to_string(),
+        Hands::Session => tell::tokens_spent(run),
+    };
+    let _ = writeln!(out, "- Tokens: {tokens}");
+    let _ = writeln!(out, "- Money: {}", tell::money_spent(run));
     let _ = writeln!(out, "\n## Git\n\n- **Branch:** `{}`", run.branch);
     let _ = writeln!(out, "- **Commits:** {}", story.on_branch(engine, run));
     match &run.delivered {
@@ -196,6 +205,34 @@ impl Story {
                 let outcome = if *passed { "✅ Passed" } else { "❌ Failed" };
                 self.row(run, &id.frame, true, step.to_string(), outcome.to_owned());
             }
+            Event::Answered {
+                frame,
+                question,
+                answer,
+                note,
+                by,
+                rejects,
+                ..
+            } => {
+                let round = run.frames.get(frame).map(Frame::iterations);
+                self.rows.push(Row {
+                    place: frame.name().to_owned(),
+                    round: round.filter(|round| *round > 0 && !is_analyst(run, question)),
+                    who: by.clone(),
+                    outcome: decision(answer, note, *rejects),
+                });
+            }
+            Event::Accepted {
+                frame, by, note, ..
+            } => {
+                let round = run.frames.get(frame).map(Frame::iterations);
+                self.rows.push(Row {
+                    place: frame.name().to_owned(),
+                    round,
+                    who: by.clone(),
+                    outcome: decision("accepted as it is", note, false),
+                });
+            }
             Event::FrameEnded { frame, .. } => {
                 // Minor findings of what was integrated are left for later, and said so.
                 if let Some(frame) = run.frames.get(frame) {
@@ -244,7 +281,12 @@ impl Story {
                 let _ = write!(out, "| {} ", row.place);
             }
             let round = row.round.map_or("-".to_owned(), |round| round.to_string());
-            let _ = writeln!(out, "| {round} | {} | {} |", row.who, cell(&row.outcome));
+            let _ = writeln!(
+                out,
+                "| {round} | {} | {} |",
+                cell(&row.who),
+                cell(&row.outcome)
+            );
         }
         out.push('\n');
         if !has_tasks {
@@ -312,6 +354,16 @@ fn verdict(verdict: &Verdict) -> String {
     }
 }
 
+/// What a person decided, in a few words.
+fn decision(answer: &str, note: &str, rejects: bool) -> String {
+    let note = match tell::first_line(note) {
+        "" => String::new(),
+        note => format!(" — {note}"),
+    };
+    let mark = if rejects { "❌ Decided" } else { "Decided" };
+    format!("{mark}: {}{note}", tell::first_line(answer))
+}
+
 /// The files that a diff makes or deletes.
 fn marked(diff: &[u8]) -> Vec<(String, &'static str)> {
     let (mut found, mut path) = (Vec::new(), None);
@@ -358,5 +410,10 @@ fn section(out: &mut String, title: &str, lines: impl Iterator<Item = String>) {
 
 /// A text that cannot break a table.
 fn cell(text: &str) -> String {
-    text.replace('|', "\\|").replace('\n', " ")
+    let text = if text.starts_with(' ') {
+        format!(" {}", one_line(text))
+    } else {
+        one_line(text)
+    };
+    text.replace('|', "\\|")
 }

@@ -17,6 +17,7 @@ use codeteam_core::role::{Contract, Kind, Role};
 use codeteam_core::schedule::Status;
 use codeteam_core::workflow::{Check, CheckKind, Compiled, Delivery, Step, StepKind};
 
+use super::secrets::{RemovedSecrets, SecretFilter};
 use super::{Error, MAX_TASKS, Request};
 use crate::artifacts;
 use crate::config::{Config, GitMode, Origins};
@@ -46,6 +47,8 @@ pub struct Project {
 /// A request with everything it names found and checked.
 pub struct Prepared {
     pub(super) goal: String,
+    /// What was taken out of the goal and the plan.
+    pub(super) removed: RemovedSecrets,
     pub(super) compiled: Compiled,
     pub(super) plan: Option<Plan>,
     pub(super) base: Tip,
@@ -109,6 +112,11 @@ impl Prepared {
             }
         }
         found
+    }
+
+    /// The secrets that were in the goal and the plan, and are no longer.
+    pub fn removed_secrets(&self) -> &RemovedSecrets {
+        &self.removed
     }
 
     /// The scripts that roles would be played from.
@@ -211,12 +219,22 @@ impl Project {
         let layout = self.layout(&compiled)?;
         let said = layout.as_ref().and_then(|layout| layout.goal.as_deref());
         let goal = Some(request.goal.trim()).filter(|goal| !goal.is_empty());
-        let goal = goal.or(said).unwrap_or_default().trim();
+        let (plan, earlier) = request.plan.clone().unzip();
+        let mut plan = plan.or_else(|| layout.as_ref()?.plan.clone());
+        // The run's id, its branch and its folders are named after the goal.
+        let redactor = self.redactor()?;
+        let mut filter = SecretFilter::new(&redactor);
+        if let Some(plan) = &mut plan {
+            filter.plan(plan);
+        }
+        let planned = plan.as_ref().and_then(Plan::goal);
+        let goal = goal.or(said).or(planned.as_deref()).unwrap_or_default();
+        let mut goal = goal.trim().to_owned();
         if goal.is_empty() {
             return Err(Error::EmptyGoal);
         }
-        let (plan, earlier) = request.plan.clone().unzip();
-        let plan = plan.or_else(|| layout.as_ref()?.plan.clone());
+        filter.text(&mut goal);
+        let removed = filter.removed;
         let earlier = earlier
             .unwrap_or_default()
             .into_iter()
@@ -255,7 +273,8 @@ impl Project {
             GitMode::None => workflow.deliver(Delivery::Patch),
         }
         Ok(Prepared {
-            goal: goal.to_owned(),
+            goal,
+            removed,
             identity,
             message: match git.message() {
                 // Unless something is configured, the commits of a session tell whose they are.

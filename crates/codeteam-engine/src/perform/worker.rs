@@ -3,6 +3,7 @@
 mod attached;
 mod edits;
 mod files;
+mod output;
 mod usable;
 mod watch;
 
@@ -27,6 +28,7 @@ use codeteam_sandbox::{Access, Entry, policy};
 pub(super) use self::files::retold;
 use self::files::{Files, Transcript, failed, lock};
 pub(crate) use self::files::{replayed, spent};
+use self::output::OutputFilter;
 use self::watch::Watch;
 use super::reach::Reach;
 use super::{Context, Error, Job, caches, frame_change, now, oid, setup, view};
@@ -183,19 +185,19 @@ impl<'a> Errand<'a> {
     fn run(&self, reach: &Reach, fold: &mut dyn Fold) -> Result<(Exit, Option<Facts>), Error> {
         let spec = self.command(self.program(reach)?, reach)?;
         let (assignment, context) = (&self.assignment, self.context);
-        let redactor = &context.engine.redactor;
-        let mut redact = [redactor.lines(), redactor.lines()];
+        let mut output = OutputFilter::new(&context.engine.redactor);
         // Where the worktree is means nothing to a person.
         let tree = format!("{}/", self.workspace.tree_dir().display());
         let mut watch = Watch::begin(self.job, assignment, context);
         let cancel = watch.cancel.clone();
         let mut sink = |line: Line<'_>| {
-            let kept = redact[line.stream as usize].line(&line.text).text;
-            lock(&self.transcript).line(line.stream, &kept);
-            let told = fold.line(&line);
+            let line = output.filter(line);
+            lock(&self.transcript).line(line.event.stream, &line.kept);
+            let told = fold.line(&line.event);
             for shown in told.iter().filter_map(Told::shown) {
                 let shown = shown.replace(&tree, "");
-                (context.lines)(&self.job.id, &redactor.redact(&shown).text);
+                let shown = output.filter_shown(line.event.stream, &shown);
+                (context.lines)(&self.job.id, &shown);
             }
             // What it says last, it says itself.
             if !told.contains(&Told::Final) {

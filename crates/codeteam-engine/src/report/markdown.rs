@@ -146,10 +146,16 @@ impl Report {
         let run = &self.run;
         let by_command = review.accept.is_some() && review.reject.is_some();
         if by_command && !matches!(self.subject, Subject::Plan(_)) {
-            out.push_str(
+            let sends = if review.reverts {
+                "Reverts changes and sends"
+            } else {
+                "Keeps the changes and sends"
+            };
+            let _ = writeln!(
+                out,
                 "- `/accept_changes` - Commits the current changes, ignoring any FAIL reports.\n\
-                 - `/reject_changes [Your feedback here]` - Reverts changes and sends the report back \
-                 to the Coder with your additional feedback.\n",
+                 - `/reject_changes [Your feedback here]` - {sends} the report back to the Coder with your \
+                 additional feedback.",
             );
             let _ = writeln!(
                 out,

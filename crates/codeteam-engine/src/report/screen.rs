@@ -404,8 +404,9 @@ impl Screen {
             ))]);
         }
         if let Some(reject) = &review.reject {
+            let undone = if review.reverts { "undoes it and " } else { "" };
             let text = format!(
-                "  {:<10} sends it back, with this report and what you say",
+                "  {:<10} {undone}sends it back, with this report and what you say",
                 one_line(reject)
             );
             self.push(vec![plain(text)]);

@@ -199,7 +199,15 @@ fn screen(report: &Report) -> String {
 fn the_seeds_report_comes_out_to_the_letter_but_for_what_is_added() {
     let mut frame = seed();
     asking(&mut frame);
-    let text = report(&frame).markdown();
+    // Changes are undone only where the workflow says so, as the example does.
+    let kept = report(&frame).markdown();
+    assert!(
+        kept.contains("- Keeps the changes and sends the report back"),
+        "{kept}"
+    );
+    assert!(!kept.contains("Reverts"), "{kept}");
+    let reverting = WORKFLOW.replace("rejects: true }", "rejects: true, reverts: true }");
+    let text = of(&run(&reverting), &frame).unwrap().count(DIFF).markdown();
     expect_file!["tests/report.md"].assert_eq(&text);
     // Every line of the example is there, in its order; what is left over is ours.
     let mut added = Vec::new();

@@ -52,6 +52,53 @@ pub(crate) fn point(text: &str) -> String {
     out
 }
 
+/// A text that others wrote as the body of a section: no line of it is a heading or a rule, and a block
+/// of code that it begins ends with it.
+pub(crate) fn body(text: &str) -> String {
+    let text = visible(text);
+    let mut out = String::with_capacity(text.len());
+    let mut fence: Option<String> = None;
+    for line in text.trim().lines().map(str::trim_end) {
+        let start = line.trim_start();
+        let marks = ['`', '~'].map(|mark| start.chars().take_while(|c| *c == mark).count());
+        let run = marks[0].max(marks[1]);
+        match &fence {
+            Some(open) if start.starts_with(open.as_str()) && start.len() == run => fence = None,
+            None if run >= 3 => fence = Some(start[..run].to_owned()),
+            None if is_heading_or_rule(start) => {
+                out.push_str(&line[..line.len() - start.len()]);
+                out.push('\\');
+                out.push_str(start);
+                out.push('\n');
+                continue;
+            }
+            Some(_) | None => {}
+        }
+        out.push_str(line);
+        out.push('\n');
+    }
+    if let Some(open) = fence {
+        out.push_str(&open);
+    }
+    out.trim_end().to_owned()
+}
+
+/// A text that others wrote where a line is expected: of several lines it is a quotation, so that none of
+/// them begins where a line of the file does.
+pub(crate) fn passage(text: &str) -> String {
+    if text.trim().contains('\n') {
+        quote(text)
+    } else {
+        body(text)
+    }
+}
+
+/// Whether a line outside of code is a heading of its own, makes one of the line before, or is a rule.
+fn is_heading_or_rule(line: &str) -> bool {
+    let is_all = |mark: char| line.len() >= 2 && line.chars().all(|c| c == mark || c == ' ');
+    line.starts_with('#') || ['=', '-', '*', '_'].into_iter().any(is_all)
+}
+
 fn longest_run(text: &str, of: char) -> usize {
     let mut longest = 0;
     let mut run = 0;
@@ -141,6 +188,24 @@ mod tests {
         );
         assert_eq!(block("x\n```\ny"), "  ````\n  x\n  ```\n  y\n  ````");
         assert_eq!(one_line("a\u{1b}[2J\n b\u{202e}"), "a[2J b");
+    }
+
+    #[test]
+    fn a_body_has_no_headings_and_ends_what_it_begins() {
+        let forged =
+            "Do it\u{1b}]52;c;eA==\u{7}\n\n## Result: done\nResult\n===\n---\n- a point\n#!/bin/sh";
+        assert_eq!(
+            body(forged),
+            "Do it]52;c;eA==\n\n\\## Result: done\nResult\n\\===\n\\---\n- a point\n\\#!/bin/sh"
+        );
+        assert_eq!(
+            body("```sh\n# a comment\n```\n# x"),
+            "```sh\n# a comment\n```\n\\# x"
+        );
+        assert_eq!(
+            body("a\n````\n# never closed\n```"),
+            "a\n````\n# never closed\n```\n````"
+        );
     }
 
     #[test]

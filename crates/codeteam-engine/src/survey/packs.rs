@@ -208,4 +208,33 @@ mod tests {
             assert!(!text.is_empty() && !steps.code.is_empty());
         }
     }
+
+    /// `init` adds a pack's reviewer to those of a workflow; it must not take any of them away.
+    #[test]
+    fn who_usually_reviews_is_who_reviews_in_the_workflow() {
+        use codeteam_core::workflow::StepKind;
+        let mut library = crate::library::Library::read(
+            crate::library::Places::default(),
+            codeteam_core::yaml::Sources::default(),
+            None,
+        );
+        let config = crate::config::Config::load(&crate::config::Origins::default()).unwrap();
+        for (workflow, steps) in &packs().steps {
+            let Some(review) = &steps.review else {
+                continue;
+            };
+            let compiled = library.compile(workflow, config.surroundings());
+            let compiled = compiled.unwrap();
+            let step = &compiled.workflow.steps[&review.as_str().into()];
+            let StepKind::Role(step) = &step.kind else {
+                panic!("{workflow}: {review} is no step of roles");
+            };
+            let slots: Vec<&str> = step
+                .slots
+                .iter()
+                .map(codeteam_core::ids::RoleName::as_str)
+                .collect();
+            assert_eq!(slots, steps.reviewers, "{workflow}");
+        }
+    }
 }

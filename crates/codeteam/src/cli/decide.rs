@@ -10,7 +10,7 @@ use codeteam_core::hands::Hands;
 use codeteam_core::ids::{FramePath, RunId, StepId, TaskId};
 use codeteam_core::input::Decision;
 use codeteam_engine::engine::Engine;
-use codeteam_engine::{driver, session};
+use codeteam_engine::{driver, session, tell};
 use std::sync::Arc;
 
 use crate::cli::drive::Answering;
@@ -152,7 +152,7 @@ fn by_meaning(
         .ok_or_else(|| {
             Problem::user(format!(
                 "`{verb}` does not say enough here: {}",
-                question.text
+                tell::first_line(&question.text)
             ))
             .hint(format!(
                 "`codeteam answer {id} …` with one of: {}",
@@ -267,7 +267,8 @@ pub(crate) fn answer(args: &AnswerArgs, scene: &Scene) -> Result<Exit, Problem> 
     if !question.answers.is_empty() && !question.answers.contains(&args.answer) {
         return Err(Problem::user(format!(
             "`{}` is not an answer to: {}",
-            args.answer, question.text
+            args.answer,
+            tell::first_line(&question.text)
         ))
         .hint(format!("one of: {}", offered(question))));
     }
@@ -301,9 +302,10 @@ pub(crate) fn abort(args: &AbortArgs, scene: &Scene) -> Result<Exit, Problem> {
     if engine.load(&id)?.is_terminal() {
         return Err(Problem::user(format!("{id} has ended already")));
     }
-    let decision = Decision::Abort {
+    let mut decision = Decision::Abort {
         reason: args.message.clone(),
     };
+    filter(scene, &engine, &mut decision);
     engine.post(&id, &decision, &scene.env.user)?;
     if driven(&engine, &id)? {
         return told(scene, &id, &decision, None);
@@ -352,12 +354,13 @@ pub(crate) fn retry(args: &RetryArgs, scene: &Scene) -> Result<Exit, Problem> {
         return Err(Problem::user(format!("nothing of {id} has failed"))
             .hint(format!("`codeteam status {id}` shows where it stands")));
     }
-    let decision = Decision::Retry {
+    let mut decision = Decision::Retry {
         frame,
         note: args.message.clone(),
         plan: resume::plan_by_hand(&engine, &run)?,
         checks: resume::checks_by_hand(&engine, &run),
     };
+    filter(scene, &engine, &mut decision);
     engine.post(&id, &decision, &scene.env.user)?;
     if driven(&engine, &id)? {
         return told(scene, &id, &decision, None);
@@ -413,13 +416,23 @@ pub(crate) fn post(
     id: &RunId,
     decision: &Decision,
 ) -> Result<Exit, Problem> {
-    engine.post(id, decision, &scene.env.user)?;
+    let mut decision = decision.clone();
+    filter(scene, engine, &mut decision);
+    engine.post(id, &decision, &scene.env.user)?;
     let go_on = if driven(engine, id)? {
         None
     } else {
         Some(go_on(&engine.load(id)?))
     };
-    told(scene, id, decision, go_on.as_deref())
+    told(scene, id, &decision, go_on.as_deref())
+}
+
+/// Takes secrets out of a decision, and says so.
+fn filter(scene: &Scene, engine: &Engine, decision: &mut Decision) {
+    let removed = engine.filter_decision(decision);
+    if scene.detail >= Detail::Normal {
+        output::note_removed(&removed);
+    }
 }
 
 /// What became of a decision that was written down, and how to go on if nobody drives the run.

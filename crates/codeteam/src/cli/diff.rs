@@ -1,9 +1,11 @@
 //! `codeteam diff`: the diff of a run, or of one of its tasks.
 
 use std::collections::BTreeSet;
+use std::io::IsTerminal as _;
 
 use codeteam_core::Run;
 use codeteam_core::ids::{Commit, FramePath, TaskId};
+use codeteam_core::quoted::spell_out;
 use codeteam_engine::Engine;
 use codeteam_engine::git::Oid;
 
@@ -42,6 +44,9 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         for file in files {
             output::out_line(&file)?;
         }
+    } else if std::io::stdout().is_terminal() {
+        // For eyes: what a file does to a terminal is spelt out, and not done.
+        output::out(&spell_out(&String::from_utf8_lossy(&text)))?;
     } else {
         // To the byte: it is a patch, and files need not be UTF-8.
         output::out_bytes(&text)?;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use codeteam_core::event::{Delivered, Outcome};
 use codeteam_core::frame::{Frame, Question};
 use codeteam_core::ids::RunId;
+use codeteam_core::quoted::{hanging, one_line};
 use codeteam_core::schedule::Status;
 use codeteam_core::{Run, budget, rollup};
 use codeteam_engine::Engine;
@@ -226,6 +227,7 @@ pub(crate) fn value(run: &Run) -> serde_json::Value {
         "goal": run.goal,
         "status": rollup::status(run).as_str(),
         "state": codeteam_core::views::seven(run).as_str(),
+        "team_state": codeteam_core::views::team_state(run).as_str(),
         "headline": tell::headline(run),
         "workflow": run.workflow.name,
         "branch": run.branch,
@@ -259,7 +261,11 @@ fn done(scene: &Scene, engine: &Engine, run: &Run) {
     let Calls { codeteam, git } = &scene.calls;
     let style = Style::detect();
     say("");
-    say(&format!("{} {}", style.green("done:"), run.goal));
+    say(&format!(
+        "{} {}",
+        style.green("done:"),
+        hanging(&run.goal, 6)
+    ));
     let cost = &run.budget;
     let tasks = tell::tasks(run)
         .map(|t| format!("{t}; "))
@@ -267,7 +273,7 @@ fn done(scene: &Scene, engine: &Engine, run: &Run) {
     output::tell(&format!(
         "  {tasks}{}, {}",
         tell::attempts(cost),
-        tell::spent(cost)
+        tell::money_spent(run)
     ));
     if run.tip == run.base {
         say("  nothing was committed");
@@ -441,7 +447,7 @@ fn failures(run: &Run) {
     });
     let failed: Vec<_> = failed.collect();
     for (id, why) in failed.iter().take(SHOWN) {
-        let why = tell::first_line(why.unwrap_or_default());
+        let why = one_line(tell::first_line(why.unwrap_or_default()));
         output::tell(format!("  {:<6}  {why}", id.as_str()).trim_end());
     }
     if failed.len() > SHOWN {
@@ -455,10 +461,10 @@ pub(crate) fn ask(style: Style, run: &Run, question: &Question) {
     output::tell(&format!(
         "{} {place}: {}",
         style.bold("a person must decide:"),
-        question.text
+        hanging(&question.text, 2)
     ));
     for point in &question.points {
-        output::tell(&format!("  - {}", point.trim().replace('\n', "\n    ")));
+        output::tell(&format!("  - {}", hanging(point.trim(), 4)));
     }
     let several = open_questions(run).len() > 1;
     let which = if several {

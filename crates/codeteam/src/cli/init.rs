@@ -75,6 +75,13 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         layout::fit(&mut survey);
     }
     let mut notes = Vec::new();
+    if root.join(".team").is_dir() {
+        notes.push(
+            "`.team/` is not read: copy its `config.yaml` to `.codeteam/config.yml` and its `agents/` to \
+             `.codeteam/agents/`; `codeteam config validate` then says what to change"
+                .to_owned(),
+        );
+    }
     let mut proposed = files::propose(&root, &survey, args.layout, schema::files(), &mut notes)?;
     if args.layout.is_some() {
         layout::propose(&root, &survey, &mut proposed)?;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use codeteam_core::Run;
 use codeteam_core::event::{Outcome, Sandbox};
 use codeteam_core::ids::RunId;
+use codeteam_core::quoted::hanging;
 use codeteam_core::role::Kind;
 use codeteam_core::workflow::StepKind;
 use codeteam_engine::Engine;
@@ -125,7 +126,7 @@ fn task(args: &Args, scene: &Scene) -> Result<(Arc<Engine>, Task), Problem> {
         let engine = scene.open(project)?;
         let run = open_run(&engine, named)?;
         if scene.detail >= Detail::Normal {
-            say(&format!("{}: {}", run.plan_id, run.goal));
+            say(&format!("{}: {}", run.plan_id, hanging(&run.goal, 2)));
         }
         let inputs = super::resume::edited_plan(scene, &engine, &run)?;
         return Ok((
@@ -148,10 +149,17 @@ fn task(args: &Args, scene: &Scene) -> Result<(Arc<Engine>, Task), Problem> {
     };
     let prepared = project.prepare(&request)?;
     run::check_scripts(&prepared)?;
+    if scene.detail >= Detail::Normal {
+        output::note_removed(prepared.removed_secrets());
+    }
     let engine = scene.open(project)?;
     let started = engine.plan_run(prepared, now())?;
     if scene.detail >= Detail::Normal {
-        say(&format!("{}: {}", started.plan_id, started.goal));
+        say(&format!(
+            "{}: {}",
+            started.plan_id,
+            hanging(&started.goal, 2)
+        ));
     }
     Ok((engine, Task::Start(Box::new(started))))
 }
@@ -213,7 +221,8 @@ fn accepted(scene: &Scene, engine: &Engine, run: &Run) {
         let path = path.strip_prefix(engine.repo.top_level()).unwrap_or(&path);
         say(&format!("  plan    {}", path.display()));
     }
-    say(&format!("  go on   {} run {plan}", scene.calls.codeteam));
+    say("  nothing is coded yet");
+    say(&format!("  code    {} run {plan}", scene.calls.codeteam));
 }
 
 /// The closing words of one that has not.

@@ -346,6 +346,9 @@ fn start(mut args: Args, scene: &Scene, answers: Option<Source>) -> Result<Exit,
         restricted,
     })?;
     check_scripts(&prepared)?;
+    if scene.detail >= Detail::Normal {
+        output::note_removed(prepared.removed_secrets());
+    }
     let engine = scene.open(project)?;
     let policy = args.baseline.map(BaselineArg::policy);
     let (failures, network) = match baseline::examine(scene, &engine, &prepared, policy)? {
@@ -610,7 +613,8 @@ pub(crate) fn warn(scene: &Scene, engine: &Engine, started: &RunStarted) -> Resu
     }
     if engine.is_unchecked(started) {
         note(
-            "no checks are configured (`verification.commands` in `.codeteam/config.yml`), so only reviewers judge",
+            "no checks are configured (`verification.commands` in `.codeteam/config.yml`), so codeteam's own rules \
+             and reviewers judge alone",
         );
     }
     for said in workers::uncounted(&engine.config, started) {

@@ -2,6 +2,7 @@
 
 use codeteam_core::findings::Finding;
 use codeteam_core::frame::Stage;
+use codeteam_core::quoted::one_line;
 use codeteam_core::{Run, due, rollup, views};
 use codeteam_engine::engine::Engine;
 use codeteam_engine::tell;
@@ -40,7 +41,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
 /// Where a run stands: status, tasks, questions, waits.
 pub(crate) fn tasks(engine: &Engine, run: &Run) -> Result<(), Problem> {
     out_line(&format!("run       {}", run.id))?;
-    out_line(&format!("goal      {}", tell::first_line(&run.goal)))?;
+    out_line(&format!("goal      {}", one_line(&run.goal)))?;
     out_line(&format!(
         "status    {}: {}",
         status::word(engine, run)?,
@@ -52,6 +53,9 @@ pub(crate) fn tasks(engine: &Engine, run: &Run) -> Result<(), Problem> {
             tell::edited_config(&run.edited_config)
         ))?;
     }
+    if run.is_terminal() {
+        out_line(&format!("state     {}", views::team_state(run).as_str()))?;
+    }
     for (phase, status) in rollup::phases(run) {
         out_line(&format!("phase     {phase}: {}", status.as_str()))?;
     }
@@ -59,13 +63,13 @@ pub(crate) fn tasks(engine: &Engine, run: &Run) -> Result<(), Problem> {
         let record = run.tasks.get(&task.id).cloned().unwrap_or_default();
         let why = record
             .why
-            .map(|w| format!(" ({})", tell::first_line(&w)))
+            .map(|w| format!(" ({})", one_line(tell::first_line(&w))))
             .unwrap_or_default();
         let line = format!(
             "  {:<10} {}  {}{why}",
             record.status.as_str(),
             task.id,
-            task.headline()
+            one_line(task.headline())
         );
         out_line(&line)?;
     }
@@ -95,10 +99,29 @@ pub(crate) fn tasks(engine: &Engine, run: &Run) -> Result<(), Problem> {
 /// One finding in a line.
 fn found(place: &str, finding: &Finding) -> String {
     let report = &finding.report;
-    let file = report.file.as_deref().unwrap_or("-");
+    let file = report.file.as_deref().map_or("-".to_owned(), one_line);
     let stands = format!("{:?} {:?}", report.severity, finding.state).to_lowercase();
     let id = &finding.id;
-    format!("finding   {place} {id} {stands} {file}: {}", report.title)
+    format!("finding   {place} {id} {stands} {file}: {}", one_line(&report.title))
+}
+
+/// What a feedback says beyond its first line, as far as it is worth a look here: a check names the
+/// files and the lines it is about.
+fn details_of(feedback: &str) -> Vec<String> {
+    const SHOWN: usize = 4;
+    let lines = feedback
+        .lines()
+        .map(one_line)
+        .filter(|line| !line.is_empty());
+    let lines: Vec<String> = lines.skip(1).collect();
+    let mut shown: Vec<String> = lines.iter().take(SHOWN).cloned().collect();
+    if lines.len() > SHOWN {
+        shown.push(format!(
+            "and {} more lines (`codeteam report`)",
+            lines.len() - SHOWN
+        ));
+    }
+    shown
 }
 
 fn details(run: &Run) -> Result<(), Problem> {
@@ -112,22 +135,23 @@ fn details(run: &Run) -> Result<(), Problem> {
             out_line(&found(frame.path.name(), finding))?;
         }
         for feedback in &frame.feedback {
-            // What a check found stands below its name.
-            let lines: Vec<&str> = feedback.text.lines().take(2).map(str::trim).collect();
             out_line(&format!(
                 "feedback  {} from {}: {}",
                 frame.path.name(),
                 feedback.from,
-                lines.join(": ")
+                one_line(tell::first_line(&feedback.text))
             ))?;
+            for detail in details_of(&feedback.text) {
+                out_line(&format!("            {detail}"))?;
+            }
         }
     }
     let cost = &run.budget;
     out_line(&format!(
-        "cost      {}, {} tokens, {}",
+        "cost      {}, {}, {}",
         tell::attempts(cost),
-        cost.tokens,
-        tell::spent(cost)
+        tell::tokens_spent(run),
+        tell::money_spent(run)
     ))?;
     out_line(&format!("workflow  {}", run.workflow.name))?;
     out_line(&format!(

@@ -3,6 +3,7 @@
 use codeteam_core::Run;
 use codeteam_core::frame::Frame;
 use codeteam_core::ids::RunId;
+use codeteam_core::quoted::one_line;
 use codeteam_core::rollup::{self, RunStatus};
 use codeteam_core::schedule::Status;
 use codeteam_core::views::{self, Twelve};
@@ -56,12 +57,32 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         row.print()?;
     }
     if rows.iter().all(|row| row.run.is_none()) {
-        out_line(&format!(
-            "{}  nothing is under way",
-            paint(Twelve::Idle.as_str())
-        ))?;
+        let newest = runs.first().map(|row| engine.load(&RunId(row.id.clone())));
+        out_line(&at_rest(newest.transpose()?.as_ref()))?;
     }
     Ok(Exit::Done)
+}
+
+/// Where a project stands in which nothing is under way: what became of the newest run.
+fn at_rest(newest: Option<&Run>) -> String {
+    let state = newest.map_or(Twelve::Idle, views::team_state);
+    let what = match (state, newest) {
+        (Twelve::HaltedForError, Some(run)) => {
+            format!(
+                "{} failed; `codeteam retry {}` takes it up again",
+                run.id, run.id
+            )
+        }
+        (Twelve::CodingAwaitingTaskSelection, Some(run)) => {
+            let plan = run.plan.as_ref().map_or("", |plan| plan.plan_id.as_str());
+            format!(
+                "{plan} is accepted and nothing of it is coded; `codeteam run {plan}` does that"
+            )
+        }
+        (Twelve::PlanComplete, Some(run)) => format!("{} is done; nothing is under way", run.id),
+        _ => "nothing is under way".to_owned(),
+    };
+    format!("{}  {what}", paint(state.as_str()))
 }
 
 /// The word for where a run stands: what would go on, and nobody is at it, is stopped.
@@ -138,8 +159,12 @@ impl<'a> Row<'a> {
             } else {
                 question.answers.join(", ")
             };
-            let (place, text) = (question.id.frame.name(), tell::first_line(&question.text));
+            let place = question.id.frame.name();
+            let text = one_line(tell::first_line(&question.text));
             out_line(&format!("           asks ({place}): {text} [{offered}]"))?;
+            for point in &question.points {
+                out_line(&format!("             - {}", one_line(point)))?;
+            }
         }
         match (self.status, run.limit) {
             (STOPPED, _) => say(&format!("           go on: {}", decide::go_on(run))),
@@ -206,6 +231,7 @@ fn tell_of(scene: &Scene, plans: &[rebuild::Found]) -> Result<Exit, Problem> {
     }
     if plans.is_empty() {
         say("no runs yet; `codeteam run \"what you want\"` starts one");
+        out_line(&at_rest(None))?;
         return Ok(Exit::Done);
     }
     say(

@@ -164,7 +164,7 @@ impl View<'_> {
         let text = format!("The task needs the user: {}\n{suggestion}", ended(reason));
         self.of_run(Answer::new("task_escalate", text))
             .with("reason", json!(reason))
-            .always("iterations", json!(frame.map_or(0, |f| f.round)))
+            .always("iterations", json!(frame.map_or(0, Frame::iterations)))
             .with("last_feedback", json!(last))
             .with("suggestion", json!(suggestion))
             .part("Last feedback", last)

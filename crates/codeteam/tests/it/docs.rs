@@ -37,6 +37,54 @@ fn the_reference_of_commands_is_up_to_date() {
     expect_file![file].assert_eq(&format!("{}\n", lines.join("\n")));
 }
 
+/// Every row of the page on the seeds says how a feature stands, and names tests that are there.
+#[test]
+fn every_test_that_the_seeds_name_is_there() {
+    const STATES: [&str; 4] = ["there", "in part", "differently", "absent"];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = std::fs::read_to_string(root.join("docs/seeds.md")).unwrap();
+    let rows = text
+        .lines()
+        .filter(|line| line.starts_with("| ") && !line.starts_with("| feature"));
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for row in rows {
+        count += 1;
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [feature, state, shown] = cells[..] else {
+            wrong.push(format!("three columns: {row}"));
+            continue;
+        };
+        let word = state.split(':').next().unwrap_or_default();
+        let named: Vec<&str> = shown.split('`').skip(1).step_by(2).collect();
+        if !STATES.contains(&word) || (named.is_empty() && word != "absent") {
+            wrong.push(format!(
+                "a state, and a test unless it is absent: {feature}"
+            ));
+        }
+        for name in named {
+            let is_there = name.split_once("::").is_some_and(|(file, test)| {
+                let source = std::fs::read_to_string(root.join("crates").join(file));
+                source.is_ok_and(|source| is_test(&source, test))
+            });
+            if !is_there {
+                wrong.push(format!("no such test: {name}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(count > 100, "{count}");
+}
+
+/// Whether a source has a test of this name.
+fn is_test(source: &str, name: &str) -> bool {
+    let Some((before, _)) = source.split_once(&format!("fn {name}(")) else {
+        return false;
+    };
+    // Between the attribute and the name there is at most another attribute or two.
+    let attributes = before.lines().rev().take(5);
+    attributes.into_iter().any(|line| line.trim() == "#[test]")
+}
+
 /// The commands that a help names.
 fn commands(help: &str) -> Vec<&str> {
     help.lines()

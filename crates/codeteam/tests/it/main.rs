@@ -22,6 +22,7 @@ mod exits;
 mod failing;
 mod files;
 mod find;
+mod forged;
 mod hostile;
 mod init;
 mod kill;

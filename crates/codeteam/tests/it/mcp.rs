@@ -13,6 +13,7 @@ mod gate;
 mod hostile;
 mod http;
 mod install;
+mod iterations;
 mod merging;
 mod people;
 mod property;

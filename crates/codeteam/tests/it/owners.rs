@@ -95,7 +95,7 @@ fn a_dead_one_is_replaced_at_once() {
     let done = project.run(&["resume"]).expect(0);
     done.says(&[
         "taken up again where it stood",
-        "was lost with codeteam's own process",
+        "was under way when codeteam stopped",
     ]);
     is_whole(&project);
 }

@@ -89,6 +89,156 @@ plays:
     );
 }
 
+/// A change, a person who judges it, and a commit.
+const JUDGED: &str = "
+name: judged
+start: code
+steps:
+  code: { role: coder, next: judge }
+  judge:
+    person: Is it right?
+    answers: { accept: commit, reject: { next: code, rejects: true } }
+  commit: { commit: branch, next: done }
+";
+
+#[test]
+fn what_a_person_says_is_kept_without_them() {
+    let project = Project::new();
+    let [key, token, own] = secrets();
+    let script = project.script(
+        "version: 1\nplays:\n  - match: { role: coder }\n    do:\n      - write: { path: made.txt, content: \"{{round}}\" }\n      - submit: { summary: Made it }\n",
+    );
+    let workflow = project.workflow(JUDGED);
+    let mut all = String::new();
+    let mut say = |args: &[&str]| {
+        let mut command = project.codeteam(args);
+        let done = command.env("MY_SERVICE_TOKEN", &own).output().unwrap();
+        let said = [done.stdout, done.stderr].concat();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        all.push_str(&said);
+        said
+    };
+    let goal = format!("{token} pushes with {own}");
+    let said = say(&["run", &goal, "--script", &script, "--workflow", &workflow]);
+    assert!(
+        said.contains("2 secrets were taken out of what you said"),
+        "{said}"
+    );
+    assert_eq!(
+        said.matches("taken out of what you said").count(),
+        1,
+        "{said}"
+    );
+    let said = say(&["reject", "-m", &format!("use {key}")]);
+    assert!(
+        said.contains("a secret was taken out of what you said"),
+        "{said}"
+    );
+    say(&["resume"]);
+    say(&["approve", "-m", &format!("{own} is fine")]);
+    say(&["resume"]);
+    say(&["run", &goal, "--script", &script, "--workflow", &workflow]);
+    say(&["abort", "-m", &format!("{token} leaked")]);
+    say(&["log", "--json"]);
+    say(&["show", "--json"]);
+    say(&["show"]);
+    say(&["status"]);
+    all.push_str(&project.git(&["log", "--all", "--format=%D %B"]));
+    all.push_str(&project.git(&["for-each-ref"]));
+    assert!(
+        all.contains("pushes with [redacted: known secret]"),
+        "{all}"
+    );
+    for secret in secrets() {
+        // In names of branches and folders, too.
+        for form in [secret.clone(), secret.to_lowercase().replace('_', "-")] {
+            assert!(!all.contains(&form), "{form} in {all}");
+        }
+        assert_eq!(
+            with(&project.path(".codeteam"), &secret),
+            Vec::<String>::new()
+        );
+    }
+}
+
+#[test]
+fn a_plan_is_kept_without_them() {
+    let project = Project::new();
+    let [_, token, _] = secrets();
+    let script = project.script(
+        "version: 1\nplays:\n  - match: { role: executor }\n    do:\n      - write: { path: made.txt, content: x }\n      - submit: { summary: Made it }\n",
+    );
+    // No description: the goal is what its tasks say.
+    let plan =
+        format!("tasks:\n  - {{ id: a, title: 'Use {token}', acceptance: ['{token} works'] }}\n");
+    let plan = project.beside("plan.yml", &plan);
+    let args = [
+        "run",
+        "--plan",
+        &plan,
+        "--workflow",
+        "solo",
+        "--script",
+        &script,
+    ];
+    let done = project.run(&args).expect(0);
+    let done = done.says(&[
+        "2 secrets were taken out",
+        "done: Use [redacted: github token]",
+    ]);
+    done.lacks(&[&token]);
+    assert_eq!(
+        with(&project.path(".codeteam"), &token),
+        Vec::<String>::new()
+    );
+    let commits = project.git(&["log", "--all", "--format=%B"]);
+    assert!(!commits.contains(&token), "{commits}");
+}
+
+#[test]
+fn a_private_key_that_a_worker_prints_line_by_line_is_neither_shown_nor_kept() {
+    let project = Project::new();
+    let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj";
+    let key = [
+        "-----BEGIN OPENSSH PRIVATE",
+        " KEY-----\n",
+        body,
+        "\n",
+        body,
+    ]
+    .concat();
+    project.write(
+        "key.txt",
+        &format!("{key}\n-----END OPENSSH PRIVATE KEY-----\n"),
+    );
+    project.commit("a key");
+    let script = project.script(
+        r#"
+version: 1
+plays:
+  - match: { role: coder, attempt: 1 }
+    do: [ { run: "cat key.txt" }, { run: "cat key.txt >&2" }, { exit: 1 } ]
+  - match: { role: coder }
+    do: [ { write: { path: made.txt, content: x } }, { submit: { summary: Made it } } ]
+  - match: { role: reviewer }
+    do: [ { submit: { verdict: approve, reason: Good } } ]
+"#,
+    );
+    let workflow = project.workflow(ONE);
+    let args = [
+        "-v",
+        "run",
+        "x",
+        "--script",
+        &script,
+        "--workflow",
+        &workflow,
+    ];
+    let done = project.run(&args).expect(0);
+    done.says(&["[redacted: private key]"]).lacks(&[body]);
+    assert_eq!(with(&project.path(".codeteam"), body), Vec::<String>::new());
+}
+
 #[test]
 fn what_is_allowed_stays() {
     let project = Project::new();

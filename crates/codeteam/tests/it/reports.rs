@@ -282,7 +282,56 @@ fn the_command_shows_what_waits_for_a_decision() {
     }
     judged.decide(&["approve"], 0);
     let status = judged.project.run(&["status"]).expect(0).stdout;
-    assert!(status.contains("IDLE"), "{status}");
+    assert!(status.contains("PLAN_COMPLETE"), "{status}");
+    assert!(!status.contains("IDLE"), "{status}");
+}
+
+#[test]
+fn the_state_of_the_orchestrator_is_said_when_nothing_is_under_way() {
+    let project = Project::new();
+    let state = |wanted: &str| {
+        let status = project.run(&["status"]).expect(0).stdout;
+        assert!(
+            status.starts_with(wanted) || status.contains(&format!("\n{wanted}")),
+            "{status}"
+        );
+    };
+    state("IDLE");
+    let change = "- match: { role: executor }\n    do: [ { write: { path: a.txt, content: CONTENT } }, { submit: { summary: Done } } ]";
+    let scripted = |content: &str| {
+        let text = format!(
+            "version: 1\nplays:\n  {}\n",
+            change.replace("CONTENT", content)
+        );
+        project.script(&text)
+    };
+    let plan = project.beside("plan.yml", "tasks: [ { id: a, title: Write a.txt } ]\n");
+    let run = |script: &str| {
+        project.run(&[
+            "run",
+            "--plan",
+            &plan,
+            "--workflow",
+            "solo",
+            "--script",
+            script,
+        ])
+    };
+    run(&scripted("x")).expect(0);
+    state("PLAN_COMPLETE");
+    let shown = project.run(&["show"]).expect(0).stdout;
+    assert!(shown.contains("state     PLAN_COMPLETE"), "{shown}");
+    project.write("tests/never.sh", "exit 1\n");
+    project.commit("a test that fails");
+    // The same change again: what rejects it is said with it.
+    run(&scripted("y"))
+        .expect(1)
+        .says(&["was submitted again, which `verify` rejected: the check `tests` failed"]);
+    state("HALTED_FOR_ERROR");
+    let shown = project.run(&["show"]).expect(0).stdout;
+    assert!(shown.contains("state     HALTED_FOR_ERROR"), "{shown}");
+    let value = project.json(&["show", "--json"]);
+    assert_eq!(value["team_state"], "HALTED_FOR_ERROR");
 }
 
 #[test]

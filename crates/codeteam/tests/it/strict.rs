@@ -196,6 +196,32 @@ fn what_passes_between_them_is_logged() {
 }
 
 #[test]
+fn what_codeteam_finds_wrong_is_not_told_as_a_test() {
+    let project = project();
+    let code = r#"{"edits":[{"path":"src/stats.py","content":"def get_user_stats(data):\n    raise NotImplementedError\n"}]}"#;
+    let done = start(&project, &[("CODE", code)]).expect(1);
+    // The tests pass, the tester says so, and the task ends all the same, by its own name.
+    let (_, input) = told(&project, "report", "T1");
+    assert_eq!(
+        input,
+        r#"{"task_id":"T1","pytest_exit_code":0,"pytest_output":"checked\n"}"#
+    );
+    done.says(&[
+        "tester approves: checked",
+        "check failed: stubs",
+        "`rules` rejected it",
+    ])
+    .lacks(&["the tests failed", "the tests did not end with 0"]);
+    let log = &left(&run_folder(&project))[0].1;
+    let last = log.lines().last().unwrap();
+    assert!(
+        last.contains(r#""role":"orchestrator","type":"error""#),
+        "{log}"
+    );
+    assert!(last.contains("`stubs` did not pass"), "{log}");
+}
+
+#[test]
 fn the_first_failing_test_halts_the_run_for_a_person() {
     let project = project();
     let bad = CODE.replace("return {}", "return None");

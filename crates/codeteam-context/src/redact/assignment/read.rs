@@ -19,7 +19,7 @@ pub(super) struct Value {
 
 /// How a value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Style {
+pub(in crate::redact) enum Style {
     /// As a string.
     Quoted,
     /// Without quotes where settings are: an environment file, YAML, an option, a header, a query.

@@ -138,13 +138,26 @@ fn task(place: &str, component: &Component, names: &Names<'_>) -> Result<plan::T
     }
     Ok(plan::Task {
         id: TaskId(component.id.clone()),
-        title: component.title.clone(),
+        title: title(component),
         description: component.description.clone(),
         dependencies,
         files: component.files.clone(),
         acceptance: Vec::new(),
         phase: None,
     })
+}
+
+/// What a component is called: without a title and a description its id says it, not the interfaces that
+/// are told to every component of its phase.
+fn title(component: &Component) -> String {
+    let is_named = [&component.title, &component.description]
+        .iter()
+        .any(|text| !text.trim().is_empty());
+    if is_named {
+        component.title.clone()
+    } else {
+        component.id.clone()
+    }
 }
 
 fn more_dependencies(

@@ -139,6 +139,23 @@ fn what_a_phase_relies_on_is_told_to_each_of_its_tasks() {
 }
 
 #[test]
+fn a_component_without_words_is_called_by_its_id_and_not_by_its_interfaces() {
+    let mut answer = example(form(Kind::Planner));
+    answer["phases"][0]["interfaces"] =
+        json!([{"name": "login", "type": "openapi", "definition": "/login: {}"}]);
+    answer["phases"][0]["components"] = json!([{"id": "user_model", "files": ["a.py"]}]);
+    answer["phases"][1]["components"][0]["depends_on"] = json!([]);
+    answer["dependencies"] = json!([]);
+    let plan = planned(&answer);
+    assert_eq!(plan.tasks[0].headline(), "user_model");
+    assert!(
+        plan.tasks[0]
+            .description
+            .starts_with("Keep to these interfaces.")
+    );
+}
+
+#[test]
 fn a_dependency_on_nothing_is_named_by_its_place() {
     let mut answer = example(form(Kind::Planner));
     answer["phases"][1]["components"][0]["depends_on"] = json!(["user_model", "backend.login"]);

@@ -7,6 +7,9 @@ use crate::ids::StepId;
 use crate::retry;
 use crate::yaml::{Either, Fault, Placed, meant, nearest};
 
+/// What the project itself checks: all of it, its commands, or everything but them.
+const PROJECT_GATES: [&str; 3] = ["project", "project_commands", "project_rules"];
+
 impl Compiler<'_> {
     pub(super) fn retry(
         &mut self,
@@ -52,18 +55,30 @@ impl Compiler<'_> {
         gate: &Placed<Either<Vec<Either<FileCheck>>>>,
     ) -> Option<StepKind> {
         let raw = match &gate.value {
-            Either::Word(name) if name == "project" => {
-                let checks = self.surroundings.checks.clone();
+            Either::Word(name) if PROJECT_GATES.contains(&name.as_str()) => {
+                let is_command = |check: &Check| matches!(check.what, CheckKind::Command(_));
+                let checks = self
+                    .surroundings
+                    .checks
+                    .iter()
+                    .filter(|check| match name.as_str() {
+                        "project_commands" => is_command(check),
+                        "project_rules" => !is_command(check),
+                        _ => true,
+                    });
+                let checks = checks.cloned().collect();
                 return Some(StepKind::Gate { checks });
             }
             Either::Word(name) => {
                 let Some(check) = self.named_check(name) else {
                     let known = self.checks.keys().map(String::as_str);
                     let own = self.surroundings.checks.iter().map(|c| c.name.as_str());
-                    let hint = nearest(name, known.chain(own).chain(["project"]));
+                    let hint = nearest(name, known.chain(own).chain(PROJECT_GATES));
                     let hint = hint.map(|word| format!("did you mean `{word}`?"));
                     let hint = hint.unwrap_or_else(|| {
-                        "a list of checks, the name of one in `checks`, or `project`".to_owned()
+                        "a list of checks, the name of one in `checks`, `project`, `project_commands` or \
+                         `project_rules`"
+                            .to_owned()
                     });
                     let fault = Fault::at(gate.place, format!("`{name}` is no gate"));
                     self.faults.push(fault.hint(hint));

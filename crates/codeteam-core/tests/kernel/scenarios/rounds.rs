@@ -101,7 +101,7 @@ fn the_same_change_again_is_a_loop() {
         > run/one code writes a.rs=1
           run/one:code.2.0.1#3 answered, tree README.md=0,a.rs=1
           run/one repeats round 1
-          run/one:code.2.0.1#4 asks: This does not get anywhere: the same change as in round 1 was submitted again. Go on, or give it up? [continue, skip, fail]
+          run/one:code.2.0.1#4 asks: This does not get anywhere: the same change as in round 1 was submitted again, which `test` rejected: the check `unit` failed. Go on, or give it up? [continue, skip, fail]
         > person run/one continue
           run/one:code.2.0.1#4 answered: continue
           run/one at code.3 (answered)
@@ -164,7 +164,7 @@ fn exhausted_fails_where_nobody_is_to_be_asked() {
         > run/one code writes a.rs=1
           run/one:code.2.0.1#3 answered, tree README.md=0,a.rs=1
           run/one repeats round 1
-          run/one ended: failed: the same change as in round 1 was submitted again
+          run/one ended: failed: the same change as in round 1 was submitted again, which `test` rejected: the check `unit` failed
           run ended: failed: `one` was given up
           the run ended: failed: `one` was given up
     "#]]

@@ -49,7 +49,7 @@ fn a_planner_asks_until_it_is_told_to_plan() {
           run at plan.3 (answered)
           run:plan.3.0.1#5 started: planner on claude
         > run plan says {"questions":["Really?"]}
-          run:plan.3.0.1#5 failed: validation → retry_with_feedback: nobody can be asked now: give the plan
+          run:plan.3.0.1#5 failed: validation → retry_with_feedback: it asked more questions, but the plan was wanted: nobody answers questions now, so give the plan with what is known
           run:plan.3.0.2 queued
           run:plan.3.0.2#6 started: planner on claude
         > run plan says {"plan":{"tasks":[{"id":"one","files":["a.rs"]}]}}
@@ -107,7 +107,7 @@ fn a_planner_that_insists_on_asking_is_heard_and_one_that_fails_ends_nothing() {
           run at plan.2 (answered)
           run:plan.2.0.1#3 started: planner on claude
         > run plan says {"questions":["Really?"]}
-          run:plan.2.0.1#3 failed: validation → retry_with_feedback: nobody can be asked now: give the plan
+          run:plan.2.0.1#3 failed: validation → retry_with_feedback: it asked more questions, but the plan was wanted: nobody answers questions now, so give the plan with what is known
           run:plan.2.0.2 queued
           run:plan.2.0.2#4 started: planner on claude
         > run plan says {"questions":["Really?"]}
@@ -453,7 +453,7 @@ fn what_gets_nowhere_is_for_a_person_to_judge() {
           run/one:code.5.0.1#12 answered, tree README.md=0,a.rs=4
           run/one repeats round 5
           run/one at judge.2 (failed)
-          run/one:judge.2.0.1#13 asks: Is this change as you want it? This does not get anywhere: the same change as in round 5 was submitted again. [accept, reject, afresh, edit]
+          run/one:judge.2.0.1#13 asks: Is this change as you want it? This does not get anywhere: the same change as in round 5 was submitted again, which `review` rejected: no test. [accept, reject, afresh, edit]
         > person run/one accept
           run/one:judge.2.0.1#13 answered: accept, over review
           run/one at describe.1 (answered)

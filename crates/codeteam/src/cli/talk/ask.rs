@@ -192,6 +192,9 @@ impl Asked {
     /// What a line means.
     pub(super) fn take(&self, line: &str) -> Taken {
         let line = line.trim();
+        if let Some(act) = self.key(line) {
+            return Taken::Command(act, String::new());
+        }
         let Some(rest) = line.strip_prefix('/') else {
             return self.text(line);
         };
@@ -214,6 +217,19 @@ impl Asked {
             format!("there is no `/{name}`; `/help` lists what there is")
         } else {
             format!("there is no `/{name}`; did you mean {}?", named(&near))
+        })
+    }
+
+    /// What a key does where it comes as a line: from a file or a pipe.
+    fn key(&self, line: &str) -> Option<Act> {
+        let key = self
+            .keys
+            .iter()
+            .find(|key| line.len() == 1 && line.starts_with(**key))?;
+        Some(match key {
+            'd' => Act::Diff,
+            'r' => Act::Report,
+            _ => Act::Help,
         })
     }
 
@@ -442,6 +458,17 @@ mod tests {
             ..answer("ship", Target::Done, false)
         };
         assert!(!takes(&edits));
+    }
+
+    #[test]
+    fn a_key_may_come_as_a_line() {
+        let mut asked = judging();
+        let other = asked.take("d");
+        asked.keys = vec!['d', 'r', '?'];
+        for (key, act) in [("d", Act::Diff), (" r ", Act::Report), ("?", Act::Help)] {
+            assert_eq!(asked.take(key), Taken::Command(act, String::new()));
+        }
+        assert_eq!(judging().take("d"), other, "only where keys are offered");
     }
 
     #[test]

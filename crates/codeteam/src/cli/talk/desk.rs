@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use codeteam_core::frame::Question;
 use codeteam_core::ids::{AttemptId, Time};
+use codeteam_core::quoted::{hanging, one_line};
 use codeteam_core::submission::{Choice, Submission};
 use codeteam_core::{Effect, Event, Run};
 use codeteam_engine::driver::Observer;
@@ -239,12 +240,12 @@ fn feedback(verdict: &codeteam_core::submission::Verdict) -> String {
         Choice::Approve => "The plan is fine",
         Choice::Reject => "The plan should be changed",
     };
-    let mut text = format!("{word}: {}", verdict.reason.trim());
+    let mut text = format!("{word}: {}", hanging(verdict.reason.trim(), 4));
     for finding in &verdict.findings {
         let severity = format!("{:?}", finding.severity).to_lowercase();
-        let _ = write!(text, "\n  - {} ({severity})", finding.title);
-        for line in finding.detail.trim().lines() {
-            let _ = write!(text, "\n    {line}");
+        let _ = write!(text, "\n  - {} ({severity})", one_line(&finding.title));
+        if !finding.detail.trim().is_empty() {
+            let _ = write!(text, "\n    {}", hanging(finding.detail.trim(), 4));
         }
     }
     text

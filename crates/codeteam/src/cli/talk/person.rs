@@ -388,7 +388,12 @@ impl Person<'_> {
 
     fn post(&self, decision: &Decision) -> Result<(), Problem> {
         let by = &self.scene.env.user;
-        self.engine.post(&self.run, decision, by)?;
+        let mut decision = decision.clone();
+        if let Some(notice) = self.engine.filter_decision(&mut decision).notice() {
+            let note = self.style.yellow("note");
+            self.screen.say(&format!("{note}: {notice}"));
+        }
+        self.engine.post(&self.run, &decision, by)?;
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use codeteam_core::Run;
 use codeteam_core::frame::{Frame, Judged, Question, QuestionKind};
 use codeteam_core::ids::TaskId;
 use codeteam_core::plan::Plan;
+use codeteam_core::quoted::{hanging, spell_out};
 use codeteam_engine::{Engine, report, tell};
 
 use super::ask::{Asked, Text};
@@ -20,14 +21,14 @@ pub(super) fn question(style: Style, run: &Run, question: &Question, asked: &Ask
         _ if question.id.frame.is_root() => String::new(),
         _ => format!("{}: ", question.id.frame.name()),
     };
-    text.push_str(&style.bold(&format!("{who}{}", question.text.trim())));
+    text.push_str(&style.bold(&format!("{who}{}", hanging(question.text.trim(), 2))));
     for (n, point) in question.points.iter().enumerate() {
         let point = point.trim();
         // Only what a role asks is asked one by one.
         let _ = if question.kind == QuestionKind::Analyst {
-            write!(text, "\n  {}. {}", n + 1, point.replace('\n', "\n     "))
+            write!(text, "\n  {}. {}", n + 1, hanging(point, 5))
         } else {
-            write!(text, "\n  {}", point.replace('\n', "\n  "))
+            write!(text, "\n  {}", hanging(point, 2))
         };
     }
     let hint = hint(question, asked);
@@ -62,7 +63,7 @@ fn hint(question: &Question, asked: &Asked) -> String {
 pub(super) fn plan(style: Style, plan: &Plan) -> String {
     let mut text = style.bold(&format!("Plan {}", plan.plan_id));
     if !plan.description.trim().is_empty() {
-        let _ = write!(text, ": {}", plan.description.trim());
+        let _ = write!(text, ": {}", hanging(plan.description.trim(), 2));
     }
     for task in &plan.tasks {
         let _ = write!(
@@ -73,7 +74,7 @@ pub(super) fn plan(style: Style, plan: &Plan) -> String {
         );
         let rest = task.description.trim();
         if !rest.is_empty() && rest != task.headline() {
-            let _ = write!(text, "\n    {}", rest.replace('\n', "\n    "));
+            let _ = write!(text, "\n    {}", hanging(rest, 4));
         }
         let list = |text: &mut String, word: &str, items: &[String]| {
             if !items.is_empty() {
@@ -85,7 +86,7 @@ pub(super) fn plan(style: Style, plan: &Plan) -> String {
         list(&mut text, "files", &task.files);
         for (n, point) in task.acceptance.iter().enumerate() {
             let word = if n == 0 { "done if" } else { "" };
-            let point = point.trim().replace('\n', "\n            ");
+            let point = hanging(point.trim(), 12);
             let _ = write!(text, "\n    {word:<7} {point}");
         }
     }
@@ -154,7 +155,7 @@ pub(super) fn failing(frame: &Frame) -> usize {
 /// A patch with its colours.
 pub(super) fn diff(style: Style, patch: &[u8]) -> String {
     let text = String::from_utf8_lossy(patch);
-    let text = crate::output::harmless(&text);
+    let text = spell_out(&text);
     let mut shown = String::with_capacity(text.len());
     for line in text.lines() {
         let line = match line.as_bytes().first() {

@@ -115,7 +115,7 @@ impl View<'_> {
         self.of_run(Answer::new("task_complete", text))
             .always("success", json!(true))
             .with("summary", json!(summary))
-            .always("iterations", json!(root.map_or(0, |f| f.round)))
+            .always("iterations", json!(root.map_or(0, Frame::iterations)))
             .always("files_changed", json!(files))
             .always("requirements", json!(requirements))
             .always("design", json!(whole))

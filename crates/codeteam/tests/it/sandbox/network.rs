@@ -91,7 +91,10 @@ fn a_host_that_is_not_configured_is_refused_and_the_log_says_so() {
             .all(|host| host["denied"] == 1 && host["allowed"].is_null())
     );
     let log = logged(&project);
-    let line = log.stdout.lines().find(|line| line.contains("was refused"));
+    let line = log
+        .stdout
+        .lines()
+        .find(|line| line.contains("refused a connection"));
     assert!(line.unwrap().contains("example.org:443"), "{}", log.stdout);
 }
 
@@ -116,7 +119,7 @@ fn a_configured_host_is_reached_and_counted() {
         (&asked[0]["sent"], &asked[0]["received"]),
         (&6.into(), &8.into())
     );
-    assert!(!logged(&project).stdout.contains("was refused"));
+    assert!(!logged(&project).stdout.contains("refused a connection"));
 }
 
 #[test]
