@@ -120,6 +120,8 @@ pub enum Trouble {
     Length,
     /// Its API could not be reached, or broke off.
     Unreachable,
+    /// What codeteam itself does on this machine failed: a worktree, git, a sandbox, a file.
+    Machine,
 }
 
 /// Where the trouble was noticed.
@@ -183,6 +185,7 @@ fn by_trouble(trouble: Trouble) -> (Category, Action) {
             (Category::Cli, Action::Escalate)
         }
         Trouble::Unreachable => (Category::Network, Action::RetrySame),
+        Trouble::Machine => (Category::Resource, Action::RetrySame),
         Trouble::Refusal => (Category::Logic, Action::Escalate),
         Trouble::Turns => (Category::Logic, Action::RetryWithFeedback),
         Trouble::Cost | Trouble::Billing | Trouble::Length => {

@@ -136,6 +136,7 @@ impl Decider {
             Integrated::Committed { tree, .. } if *tree != frame.tree => {
                 self.effect_failed(
                     id,
+                    None,
                     "the commit holds another tree than the one that was judged",
                 );
             }
@@ -183,7 +184,7 @@ impl Decider {
             });
             self.next(&id.frame);
         } else {
-            self.effect_failed(id, output);
+            self.effect_failed(id, None, output);
         }
     }
 }

@@ -532,3 +532,20 @@ fn checks_that_cannot_run_are_nobodys_fault_but_codeteams() {
           run/one:test.2.0.1#4 started: the checks of `test`
     "#]].assert_eq(&transcript);
 }
+
+#[test]
+fn what_the_machine_is_to_blame_for_uses_up_tries() {
+    let transcript = play(
+        &one_task(),
+        r#"run/one code stumbles "the worktree is gone"
+           wait 2300
+           run/one code writes a.rs=1
+           run/one test stumbles "its sandbox was killed"
+           wait 2300
+           run/one test stumbles "its sandbox was killed"
+           wait 4500
+           run/one test stumbles "its sandbox was killed"
+           person run/one continue"#,
+    );
+    expect![[r#""#]].assert_eq(&transcript);
+}
