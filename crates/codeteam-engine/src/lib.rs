@@ -34,6 +34,7 @@ pub mod store;
 pub mod survey;
 pub mod tell;
 pub mod verify;
+mod walk;
 pub mod workers;
 pub mod workspace;
 

@@ -39,7 +39,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     for note in &pruned.notes {
         say(note);
     }
-    if pruned.removed.is_empty() && pruned.left.is_empty() {
+    if pruned.removed.is_empty() && pruned.left.is_empty() && pruned.bytes == 0 {
         say("nothing to remove");
     } else {
         let megabytes = pruned.bytes / (1 << 20);

@@ -24,6 +24,7 @@ mod find;
 mod hostile;
 mod init;
 mod kill;
+mod leftovers;
 mod licences;
 mod live;
 mod map;
