@@ -75,7 +75,12 @@ impl Decider {
             Input::Integrated { id, outcome, .. } => self.integrated(id, outcome),
             Input::Published { id, ok, output, .. } => self.published(id, *ok, output),
             Input::Delivered { id, outcome, .. } => self.delivered(id, outcome),
-            Input::EffectFailed { id, message, .. } => self.effect_failed(id, message),
+            Input::EffectFailed {
+                id,
+                trouble,
+                message,
+                ..
+            } => self.effect_failed(id, *trouble, message),
             Input::NetworkUsed { id, hosts, .. } => self.emit(Event::NetworkUsed {
                 id: id.clone(),
                 hosts: hosts.clone(),

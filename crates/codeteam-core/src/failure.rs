@@ -135,6 +135,8 @@ pub enum Trouble {
     Unreachable,
     /// What answered is not a model API, or one that cannot do what is needed.
     Protocol,
+    /// What codeteam itself does on this machine failed: a worktree, git, a sandbox, a file.
+    Machine,
 }
 
 /// Where the trouble was noticed.
@@ -198,6 +200,7 @@ fn by_trouble(trouble: Trouble) -> (Category, Action) {
             (Category::Cli, Action::Escalate)
         }
         Trouble::Unreachable => (Category::Network, Action::WaitOut),
+        Trouble::Machine => (Category::Resource, Action::RetrySame),
         Trouble::Refusal => (Category::Logic, Action::Escalate),
         Trouble::Protocol => (Category::Cli, Action::Escalate),
         Trouble::Turns | Trouble::Loop => (Category::Logic, Action::RetryWithFeedback),

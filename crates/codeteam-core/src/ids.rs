@@ -192,12 +192,15 @@ pub fn fnv(text: &str) -> u64 {
     })
 }
 
-/// Whether `text` may name a task, phase, step or role: it becomes part of ids, branch names and
-/// paths, so it must not carry separators or surprise a shell.
+/// Whether `text` may name a task, phase, step or role: it becomes part of ids, references of git and
+/// paths, so it must not carry separators, surprise a shell or be what git refuses.
 pub fn is_plain(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= 80
         && !text.starts_with(['-', '.'])
+        && !text.ends_with('.')
+        && !text.contains("..")
+        && !text.to_ascii_lowercase().ends_with(".lock")
         && text
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
@@ -218,7 +221,9 @@ mod tests {
 
     #[test]
     fn names_that_could_escape_are_not_plain() {
-        for bad in ["", "../x", "a/b", "-rf", ".git", "a b", "a\n", "ü"] {
+        for bad in [
+            "", "../x", "a/b", "-rf", ".git", "a b", "a\n", "ü", "x.lock", "x.LOCK", "a..b", "x.",
+        ] {
             assert!(!is_plain(bad), "{bad:?}");
         }
         assert!(is_plain("task-001") && is_plain("P1T5-PH1.C1") && is_plain("user_model"));

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget::{Limits, Usage};
 use crate::context::Packed;
 use crate::event::{CheckResult, Delivered, Reached, RunStarted, Unsubmitted};
-use crate::failure::Facts;
+use crate::failure::{Facts, Trouble};
 use crate::frame::{FrameChange, Tip};
 use crate::hands::Hands;
 use crate::ids::{Account, AttemptId, BodyId, Commit, FramePath, StepId, TaskId, Time, Tree};
@@ -74,6 +74,8 @@ pub enum Input {
     EffectFailed {
         at: Time,
         id: AttemptId,
+        /// What kind of trouble it is, if that is known.
+        trouble: Option<Trouble>,
         message: String,
     },
     /// A confined command has used its network, or tried to.

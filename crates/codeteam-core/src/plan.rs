@@ -117,7 +117,10 @@ pub enum Error {
         limit: usize,
     },
     /// The name cannot be part of a path or a branch.
-    #[error("`{0}` cannot be an id: use letters, digits, `-`, `_` and `.`, at most 80 of them")]
+    #[error(
+        "`{0}` cannot be an id: use letters, digits, `-`, `_` and single `.`, at most 80 of \
+         them, and neither `.` nor `.lock` at the end"
+    )]
     BadId(String),
     /// Two tasks or phases share a name.
     #[error("the id `{0}` is used twice")]

@@ -52,6 +52,7 @@ fn measure(path: &Path, tests: &[String], shown: Option<&str>) -> Result<(), Fai
         path: "/usr/local/bin:/usr/bin:/bin".into(),
         home: None,
         xdg_config_home: None,
+        codeteam: None,
     };
     let repo = Repo::find(&Git::new(environment)?, path)?;
     let tip = repo.resolve("HEAD")?;

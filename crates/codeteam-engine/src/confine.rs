@@ -13,6 +13,7 @@ pub use codeteam_sandbox::{Profile, shim};
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -280,11 +281,12 @@ struct Held {
 }
 
 impl Hold for Held {
-    fn started(&mut self) -> io::Result<()> {
+    fn started(&mut self, ended: Option<BorrowedFd<'_>>) -> io::Result<()> {
         let (Some(lifeline), Some(network)) = (&self.lifeline, &self.network) else {
             return Ok(());
         };
-        let listeners = lifeline.listeners(1 + network.endpoints.len(), START)?;
+        let count = 1 + network.endpoints.len();
+        let listeners = lifeline.listeners_before(count, START, ended)?;
         self.serving = network.serve(listeners)?;
         Ok(())
     }

@@ -253,6 +253,10 @@ impl<'a> Driver<'a> {
     fn take_up(&mut self) -> Result<(), Error> {
         let (engine, observer) = (Arc::clone(&self.engine), Arc::clone(&self.observer));
         let id = RunId(self.lease.run.clone());
+        // What its log says has happened is not ahead, even if the clock was set back.
+        if let Some(row) = engine.store.run(id.as_str())? {
+            perform::not_before(Time(u64::try_from(row.updated_at).unwrap_or(0)));
+        }
         // Only with the lease is nobody else writing.
         self.run = engine
             .load(&id)

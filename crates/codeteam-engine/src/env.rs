@@ -17,6 +17,8 @@ use crate::logins::keys::Keys;
 /// What codeteam takes from its environment.
 #[derive(Clone, Debug)]
 pub struct Env {
+    /// codeteam's own program, if that is what runs here.
+    pub codeteam: Option<PathBuf>,
     /// Where programs are looked for.
     pub path: OsString,
     /// The user's home.
@@ -132,7 +134,10 @@ impl Env {
             said.or_else(|| home.as_ref().map(|home| home.join(default)))
         };
         let text = |name: &str| variable(name).map(|value| value.to_string_lossy().into_owned());
+        let own = std::env::current_exe().ok();
         Self {
+            // Tests are other programs.
+            codeteam: own.filter(|path| path.file_name().is_some_and(|name| name == "codeteam")),
             path: variable("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into()),
             state_home: below_home("XDG_STATE_HOME", ".local/state"),
             config_home: below_home("XDG_CONFIG_HOME", ".config"),

@@ -8,13 +8,16 @@
 //!
 //! [`Repo`] is the user's repository. [`PrivateDir`] is a git directory that
 //! only codeteam writes, with which it looks at work trees that workers write.
-//! Nothing here retries, sleeps or decides policy.
+//! Nothing here decides policy. Every call has a deadline and ends with the
+//! [`Patience`](crate::process) of its thread, and only a confined call that
+//! somebody killed is launched again.
 
 mod checkout;
 mod command;
 mod commits;
 mod diff;
 mod error;
+mod filters;
 mod history;
 mod index;
 mod init;
@@ -24,6 +27,7 @@ mod private;
 mod push;
 mod refs;
 mod repo;
+mod verified;
 
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -34,6 +38,7 @@ pub use command::{Environment, Git, NEEDED};
 pub use commits::{CommitInfo, Identity, Signature};
 pub use diff::{Change, Changed, Diff};
 pub use error::Error;
+pub use filters::FilteredFile;
 pub use index::IndexEntry;
 pub use merge::{Merged, MergedInto, Strategy};
 pub use objects::{ObjectFormat, Oid, Reader, TreeFile};
@@ -41,3 +46,5 @@ pub use private::{Placed, PrivateDir, Scope};
 pub use push::Remote;
 pub use refs::{Expected, reference};
 pub use repo::{Head, Repo};
+
+pub use crate::walk::{Repairs, SpecialFile, SpecialKind};

@@ -144,7 +144,8 @@ pub fn take_back(
         Ok(found) => found,
         Err(
             error @ (workspace::Error::NestedRepositories { .. }
-            | workspace::Error::Unrecordable { .. }),
+            | workspace::Error::Unrecordable { .. }
+            | workspace::Error::Filtered { .. }),
         ) => return Ok(Back::Refused(error.to_string())),
         Err(error) => return Err(error.into()),
     };

@@ -35,6 +35,7 @@ pub mod survey;
 pub mod tell;
 pub mod trust;
 pub mod verify;
+mod walk;
 pub mod workers;
 pub mod workspace;
 

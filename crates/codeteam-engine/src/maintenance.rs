@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use codeteam_core::Run;
@@ -11,12 +12,13 @@ use codeteam_core::workflow::Class;
 use serde::Serialize;
 
 use crate::config::{Config, Origins};
-use crate::driver::housekeeping::{close, workspaces_in};
+use crate::driver::housekeeping::{close, unescape, workspaces_in, worktree_refs};
 use crate::engine::{Engine, Error, project_library};
 use crate::env::Env;
 use crate::git::{Oid, Repo};
 use crate::perform::{SetupCache, clear_attempts, clear_leftovers, with_causes};
 use crate::store::{self, Owner, Store};
+use crate::walk::{self, Visitor, WalkEntry};
 use crate::workers::look::Looked;
 use crate::workspace;
 
@@ -54,20 +56,28 @@ pub fn prune(engine: &Engine, dry_run: bool) -> Result<Pruned, Error> {
         let id = RunId(row.id);
         let root = engine.workspaces_of(&id);
         let names = workspaces_in(&root);
-        if names.is_empty() && !engine.attempts_of(&id).exists() {
+        if !root.exists() {
             continue;
         }
-        let run = engine.load(&id)?;
-        if let Some(why) = still_needed(engine, &run)? {
+        let loaded = engine.load(&id);
+        let needed = match &loaded {
+            Ok(run) => still_needed(engine, run)?.map(str::to_owned),
+            Err(error) => Some(with_causes(error)),
+        };
+        let (Ok(run), None) = (loaded, &needed) else {
+            let why = needed.unwrap_or_default();
             let left = names.iter().map(|name| format!("{id}/{name}"));
-            pruned.left.extend(left.map(|name| (name, why.to_owned())));
+            pruned.left.extend(left.map(|name| (name, why.clone())));
             continue;
-        }
+        };
         for name in names {
             pruned.remove(engine, &run, name, dry_run);
         }
-        if !dry_run && workspaces_in(&root).is_empty() {
+        pruned.bytes += size(&root.join(workspace::TRASH));
+        if !dry_run {
             workspace::empty_trash(&root)?;
+        }
+        if !dry_run && workspaces_in(&root).is_empty() {
             // Only attempts' files are left, of a run that has ended.
             clear_attempts(engine, &id, &mut |note| pruned.notes.push(note.to_owned()));
             let _ = fs::remove_dir_all(root.join(".caches"));
@@ -121,19 +131,34 @@ impl Pruned {
     }
 }
 
-/// The bytes of a file, or of everything in a folder; links are not followed.
+/// The bytes of a file, or of everything in a folder; links are not followed, and what cannot be
+/// looked into counts for nothing.
 pub(crate) fn size(path: &Path) -> u64 {
-    let Ok(metadata) = fs::symlink_metadata(path) else {
-        return 0;
-    };
-    if !metadata.is_dir() {
-        return metadata.len();
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => {
+            let mut sum = SizeSum(0);
+            let _ = walk::walk(path, &mut sum);
+            sum.0
+        }
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
     }
-    let entries = fs::read_dir(path)
-        .into_iter()
-        .flatten()
-        .filter_map(Result::ok);
-    entries.map(|entry| size(&entry.path())).sum()
+}
+
+struct SizeSum(u64);
+
+impl Visitor for SizeSum {
+    fn visit(&mut self, entry: &WalkEntry<'_>) -> io::Result<()> {
+        let bytes = entry.stat().ok().map(|stat| stat.st_size);
+        self.0 += bytes
+            .and_then(|bytes| u64::try_from(bytes).ok())
+            .unwrap_or(0);
+        Ok(())
+    }
+
+    fn unreadable(&mut self, _: &Path, _: io::Error) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// What was kept of a worktree.
@@ -155,12 +180,12 @@ impl Kept {
 
 /// What was kept of a run's worktrees.
 pub fn snapshots(engine: &Engine, run: &RunId) -> Result<Vec<Kept>, Error> {
-    let prefix = format!("refs/codeteam/{run}/worktree/");
+    let prefix = worktree_refs(run);
     let found = engine.repo.refs_under(&prefix)?;
     Ok(found
         .into_iter()
         .map(|(reference, commit)| Kept {
-            name: reference.trim_start_matches(&prefix).to_owned(),
+            name: unescape(reference.trim_start_matches(&prefix)),
             reference,
             commit,
         })
@@ -321,7 +346,7 @@ pub fn examine(repo: &Repo, env: &Env) -> Vec<Check> {
     checks.push(match Store::open_existing(&folder.join("state.db")) {
         Err(error) => Check::bad("log", with_causes(&error), away),
         Ok(None) => Check::good("log", "none yet".to_owned()),
-        Ok(Some(store)) => match store.runs() {
+        Ok(Some(store)) => match store.verify().and_then(|()| store.runs()) {
             Ok(runs) => Check::good("log", format!("{} runs", runs.len())),
             Err(error @ store::Error::Damaged { .. }) => {
                 Check::bad("log", with_causes(&error), away)

@@ -7,6 +7,7 @@
 mod baseline;
 mod caches;
 mod checks;
+mod clock;
 mod deliver;
 mod halt;
 mod homes;
@@ -19,6 +20,8 @@ mod view;
 mod worker;
 
 pub use self::baseline::{BaseTrial, RedCheck, Watching, clear_leftovers, try_base};
+pub(crate) use self::clock::not_before;
+pub use self::clock::now;
 pub use self::halt::Halt;
 pub(crate) use self::homes::{clear as clear_attempts, recover as recover_logins};
 pub use self::integrate::trailer;
@@ -35,9 +38,10 @@ use std::sync::Arc;
 
 use codeteam_core::assignment::{Assignment, assignment};
 use codeteam_core::event::{BaselineFailure, Basis, Sandbox};
+use codeteam_core::failure::Trouble;
 use codeteam_core::frame::{Frame, FrameChange, Item, SlotState, Tip};
 use codeteam_core::hands::Hands;
-use codeteam_core::ids::{AttemptId, BodyId, PatchId, RunId, Time, Tree};
+use codeteam_core::ids::{AttemptId, BodyId, PatchId, RunId, Tree};
 use codeteam_core::input::Input;
 use codeteam_core::message;
 use codeteam_core::role::Kind;
@@ -52,7 +56,7 @@ use crate::artifacts;
 use crate::bodies;
 use crate::engine::Engine;
 use crate::git;
-use crate::process::Cancel;
+use crate::process::{self, Cancel, Patience};
 use crate::workspace;
 
 /// Something due, with everything needed to do it.
@@ -307,6 +311,27 @@ pub enum Error {
     NotAnObject(String),
 }
 
+impl Error {
+    /// Whether it comes from what codeteam itself does on this machine (worktrees, git, processes,
+    /// files) and not from what it was told to do: the next try may well succeed.
+    fn is_of_the_machine(&self) -> bool {
+        match self {
+            Self::Artifacts(_)
+            | Self::Git(_)
+            | Self::Workspace(_)
+            | Self::Bodies(_)
+            | Self::Io { .. }
+            | Self::Tree(_)
+            | Self::Panicked => true,
+            Self::Process(error) => !matches!(
+                error,
+                process::Error::NotFound { .. } | process::Error::NotExecutable { .. }
+            ),
+            _ => false,
+        }
+    }
+}
+
 /// The job of an effect, if there is anything to be performed.
 pub fn job(run: &Run, effect: &Effect) -> Option<Job> {
     let id = effect.attempt()?.clone();
@@ -464,6 +489,8 @@ fn title(goal: &str) -> String {
 /// Performs a job to its end. Whatever happens becomes an input, unless codeteam itself is stopped:
 /// then nothing came of it, and it is to be done again.
 pub fn perform(job: &Job, context: &Context<'_>) -> Result<Input, Halt> {
+    // Git and walks through folders end with the job.
+    let _obeys = Patience::obey(&context.cancel);
     let done = match &job.what {
         What::Work(assignment) => worker::work(job, assignment, context),
         What::Take(taken) => take::take(job, taken, context),
@@ -501,16 +528,11 @@ pub fn perform(job: &Job, context: &Context<'_>) -> Result<Input, Halt> {
             None => Ok(Input::EffectFailed {
                 at: now(),
                 id: job.id.clone(),
+                trouble: error.is_of_the_machine().then_some(Trouble::Machine),
                 message: with_causes(&error),
             }),
         },
     }
-}
-
-/// The time on the wall.
-pub fn now() -> Time {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    Time(since.map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX)))
 }
 
 /// An error with everything that led to it, in one line.

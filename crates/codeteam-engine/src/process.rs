@@ -13,6 +13,7 @@
 
 mod ansi;
 mod ask;
+mod brief;
 mod cancel;
 mod descriptors;
 mod disk;
@@ -22,6 +23,7 @@ mod lines;
 mod mark;
 mod network;
 mod own;
+mod patience;
 mod streams;
 mod supervise;
 
@@ -36,6 +38,7 @@ use std::time::Duration;
 
 pub use ansi::plain;
 pub use ask::{Asked, ask};
+pub(crate) use brief::{BriefCommand, BriefError, BriefOutput};
 pub use cancel::Cancel;
 pub(crate) use descriptors::allow_many as allow_many_files;
 pub use disk::Disk;
@@ -46,6 +49,7 @@ pub(crate) use mark::own as own_mark;
 pub use mark::{MARK, sweep};
 pub use network::{Account, Network, RefusedHost};
 pub use own::own;
+pub(crate) use patience::{Impatience, Patience};
 pub use supervise::run;
 
 /// Why a command could not be run to its end. A command that fails, is killed
@@ -88,6 +92,19 @@ pub enum Error {
     Unmarked {
         /// The program as it was asked for.
         program: PathBuf,
+    },
+    /// Something kills the sandbox before the command is started, again and again.
+    #[error(
+        "the sandbox of `{}` was killed {launches} times (signal {signal}) before it was ready, and \
+         not by codeteam", program.display()
+    )]
+    Lost {
+        /// The program as it was asked for.
+        program: PathBuf,
+        /// How often it was launched.
+        launches: u32,
+        /// What killed it the last time.
+        signal: i32,
     },
     /// The sandbox could not be set up for this command.
     #[error("could not confine `{}`: {reason}", program.display())]
@@ -189,6 +206,8 @@ impl Line<'_> {
 pub struct Exit {
     /// The way it ended.
     pub status: Status,
+    /// Whether somebody else killed the sandbox it ran in, so that its end says nothing of it.
+    pub lost: bool,
     /// Everything it wrote to standard output, delivered or not.
     pub stdout_bytes: u64,
     /// Everything it wrote to standard error, delivered or not.

@@ -31,13 +31,17 @@ pub struct Found {
     pub accepted: bool,
     /// The runs that have worked on it, the newest last.
     pub runs: Vec<String>,
-    /// Where each task stands. A commit that carries a task's trailer shows that it is complete,
-    /// whatever the file says; one on another branch than `branch` does not count.
+    /// Where each task stands. A commit that carries a task's trailer, and that the report of its run
+    /// names, shows that it is complete, whatever the plan's file says; one on another branch than
+    /// `branch` does not count.
     pub statuses: BTreeMap<TaskId, Status>,
     /// The newest report of each task that was judged.
     pub reports: BTreeMap<TaskId, Reported>,
     /// The branch with its commits, if the checkout does not have them already.
     pub branch: Option<(String, Oid)>,
+    /// Commits that say of themselves that they complete a task, where no report of their run names
+    /// them: they do not count.
+    pub claims: Vec<Claim>,
     /// What could not be read, if anything.
     pub problem: Option<String>,
 }
@@ -71,6 +75,15 @@ impl Found {
             Twelve::PlanningAwaitingReview
         }
     }
+}
+
+/// A commit that says that it completes a task, and that nothing else speaks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The task.
+    pub task: TaskId,
+    /// The commit.
+    pub commit: Oid,
 }
 
 /// A report found in files.
@@ -147,10 +160,12 @@ struct Commits {
     branches: Vec<(String, Oid, Vec<Known>)>,
 }
 
-/// A commit of codeteam's: its run and its task.
+/// A commit that says of itself that it is codeteam's: its run and its task. Anybody can write that.
 struct Known {
     run: String,
     task: String,
+    commit: Oid,
+    tree: Oid,
 }
 
 impl Commits {
@@ -177,10 +192,10 @@ impl Commits {
 
     /// The branch that has most of a plan's tasks; of equals the one that sorts last, which is the
     /// newest run's.
-    fn branch(&self, plan: &Plan, runs: &[String]) -> Option<&(String, Oid, Vec<Known>)> {
+    fn branch(&self, plan: &Plan, proof: &Proof<'_>) -> Option<&(String, Oid, Vec<Known>)> {
         let tasks = |known: &[Known]| {
             let tasks = plan.tasks.iter();
-            tasks.filter(|t| has(known, runs, &t.id)).count()
+            tasks.filter(|t| proof.completes(known, &t.id)).count()
         };
         let branches = self.branches.iter().filter(|(.., known)| tasks(known) > 0);
         branches.max_by_key(|(name, _, known)| (tasks(known), name))
@@ -193,16 +208,56 @@ fn known(commits: &[CommitInfo]) -> Vec<Known> {
         Some(Known {
             run: commit.trailer(trailer::RUN)?.to_owned(),
             task: commit.trailer(trailer::TASK)?.to_owned(),
+            commit: commit.oid.clone(),
+            tree: commit.tree.clone(),
         })
     });
     known.collect()
 }
 
-/// Whether a task of a plan is among commits. Other plans have tasks of the same name.
-fn has(known: &[Known], runs: &[String], task: &TaskId) -> bool {
-    known
-        .iter()
-        .any(|k| k.task == task.0 && runs.contains(&k.run))
+/// What speaks for a commit beside itself: the report of its run.
+struct Proof<'a> {
+    repo: &'a Repo,
+    runs: &'a [String],
+}
+
+impl Proof<'_> {
+    /// The commits that say that they complete a task of the plan. Other plans have tasks of the same
+    /// name.
+    fn claims<'k>(&self, known: &'k [Known], task: &TaskId) -> impl Iterator<Item = &'k Known> {
+        let (task, runs) = (task.0.clone(), self.runs.to_vec());
+        known
+            .iter()
+            .filter(move |k| k.task == task && runs.contains(&k.run))
+    }
+
+    /// Whether a task of the plan is among commits, and the report of its run names the commit, or
+    /// passes the very tree that it holds.
+    fn completes(&self, known: &[Known], task: &TaskId) -> bool {
+        self.claims(known, task)
+            .any(|claim| self.is_reported(claim))
+    }
+
+    fn is_reported(&self, claim: &Known) -> bool {
+        let Some(report) = report_of(self.repo, &claim.run, &claim.task) else {
+            return false;
+        };
+        let says = |what: &str, id: &Oid| {
+            let line = format!("- **{what}:** `{id}`");
+            report.text.lines().any(|found| found == line)
+        };
+        let passed = report.result == "PASS" && says("Tree", &claim.tree);
+        passed || says("Commit", &claim.commit)
+    }
+}
+
+/// What a run has reported of a task.
+fn report_of(repo: &Repo, run: &str, task: &str) -> Option<Reported> {
+    let is_plain = codeteam_core::ids::is_plain;
+    (is_plain(run) && is_plain(task)).then_some(())?;
+    let runs = repo.top_level().join(".codeteam/runs");
+    let name = format!("{task}.md");
+    report(repo, &runs.join(run).join("reports").join(name))
 }
 
 fn found(repo: &Repo, path: &Path, commits: &Commits) -> Found {
@@ -214,6 +269,7 @@ fn found(repo: &Repo, path: &Path, commits: &Commits) -> Found {
         statuses: BTreeMap::new(),
         reports: BTreeMap::new(),
         branch: None,
+        claims: Vec::new(),
         problem: None,
     };
     let text = match artifacts::read_plan(repo, path) {
@@ -240,12 +296,16 @@ fn found(repo: &Repo, path: &Path, commits: &Commits) -> Found {
             return found;
         }
     }
-    let branch = commits.branch(&found.plan, &found.runs);
+    let proof = Proof {
+        repo,
+        runs: &found.runs,
+    };
+    let branch = commits.branch(&found.plan, &proof);
     found.branch = branch.map(|(name, tip, _)| (name.clone(), tip.clone()));
     let chosen = branch.map_or(&[][..], |(.., known)| known.as_slice());
     for task in &found.plan.tasks {
         let status = found.statuses.entry(task.id.clone()).or_default();
-        let is_in = |known: &[Known]| has(known, &found.runs, &task.id);
+        let is_in = |known: &[Known]| proof.completes(known, &task.id);
         let elsewhere = commits.branches.iter().any(|(.., known)| is_in(known));
         if is_in(chosen) || is_in(&commits.here) {
             *status = Status::Completed;
@@ -253,16 +313,22 @@ fn found(repo: &Repo, path: &Path, commits: &Commits) -> Found {
             // Nobody works on it now; or it is done where the work does not go on.
             *status = Status::Pending;
         }
-        let runs = found.runs.iter().rev();
-        let mut reports = runs.filter_map(|run| {
-            let runs = repo.top_level().join(".codeteam/runs");
-            let name = format!("{}.md", task.id);
-            codeteam_core::ids::is_plain(run)
-                .then(|| report(repo, &runs.join(run).join("reports").join(name)))
-                .flatten()
-        });
-        let newest = reports.next().map(|report| (task.id.clone(), report));
-        found.reports.extend(newest);
+        if *status != Status::Completed {
+            let everywhere = commits.branches.iter().map(|(.., known)| known.as_slice());
+            let claims = everywhere
+                .chain([commits.here.as_slice()])
+                .flat_map(|known| proof.claims(known, &task.id))
+                .filter(|claim| !proof.is_reported(claim));
+            found.claims.extend(claims.map(|claim| Claim {
+                task: task.id.clone(),
+                commit: claim.commit.clone(),
+            }));
+        }
+        let mut reports = proof.runs.iter().rev();
+        let newest = reports.find_map(|run| report_of(repo, run, task.id.as_str()));
+        found
+            .reports
+            .extend(newest.map(|report| (task.id.clone(), report)));
     }
     found
 }

@@ -203,6 +203,12 @@ impl Store {
         self.shared.readers.with(read::runs)
     }
 
+    /// Reads all of the database, and fails with [`Error::Damaged`] if something in it is not as it was
+    /// written. Takes as long as reading the file.
+    pub fn verify(&self) -> Result<(), Error> {
+        self.shared.readers.with(read::verify)
+    }
+
     /// One run.
     pub fn run(&self, id: &str) -> Result<Option<RunRow>, Error> {
         self.shared.readers.with(|conn| read::run(conn, id))

@@ -24,6 +24,7 @@ mod error;
 mod files;
 mod git_dir;
 mod lock;
+mod repair;
 mod setup;
 mod snapshot;
 mod state;
@@ -33,14 +34,17 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 pub use error::Error;
+pub(crate) use error::must_be_filtered;
 pub(crate) use files::remove_tree;
+pub(crate) use snapshot::TRASH;
 pub use snapshot::{Removed, Snapshot, empty_trash, restore};
 
 use crate::git::{
-    self, Changed, Diff, IndexEntry, Oid, Placed, PrivateDir, Reader, Repo, Scope, TreeFile,
+    self, Changed, Diff, IndexEntry, Merged, Oid, Placed, PrivateDir, Reader, Repairs, Repo, Scope,
+    TreeFile,
 };
 use crate::process::Launcher;
 use state::State;
@@ -54,6 +58,8 @@ pub struct Workspace {
     directory: PathBuf,
     collector: PrivateDir,
     borrowed: Vec<PathBuf>,
+    /// What had to be put right in the work tree, until somebody asks. Clones share it.
+    repairs: Arc<Mutex<Repairs>>,
 }
 
 /// What [`Workspace::prepare`] found.
@@ -120,13 +126,18 @@ impl Workspace {
             name: name.to_owned(),
             directory,
             borrowed: Vec::new(),
+            repairs: Arc::default(),
         })
     }
 
-    /// The same, whose work tree is only touched by confined processes.
-    pub fn confined(mut self, launcher: &Arc<dyn Launcher>) -> Result<Workspace, Error> {
+    /// The same, whose work tree is only touched by confined processes, which carry `mark`.
+    pub fn confined(
+        mut self,
+        launcher: &Arc<dyn Launcher>,
+        mark: &str,
+    ) -> Result<Workspace, Error> {
         let objects = self.borrowed_dirs()?;
-        self.collector = self.collector.confined(Arc::clone(launcher), objects);
+        self.collector = self.collector.confined(Arc::clone(launcher), objects, mark);
         Ok(self)
     }
 
@@ -238,7 +249,23 @@ impl Workspace {
             self.collector.examine(&tree, base)?;
         }
         self.refuse_repositories(&diff)?;
+        self.refuse_filtered(base, &tree, &diff)?;
         Ok((tree, diff))
+    }
+
+    /// Refuses files that git must put through a filter and that have not been, as they were just
+    /// collected.
+    fn refuse_filtered(&self, base: &Oid, tree: &Oid, diff: &Diff) -> Result<(), Error> {
+        let is_attributes = |path: &Path| path.ends_with(".gitattributes");
+        let has_attributes = self.entries()?.iter().any(|e| is_attributes(&e.path))
+            || diff.files.iter().any(|file| is_attributes(&file.path));
+        let files = self
+            .repo
+            .unfiltered(&self.collector, base, tree, diff, has_attributes)?;
+        if files.is_empty() {
+            return Ok(());
+        }
+        Err(Error::Filtered { files })
     }
 
     /// Refuses what makes or changes a folder that git would take for a repository, as it was just
@@ -354,15 +381,17 @@ impl Workspace {
     }
 
     /// Makes the objects of a tree again from the commit it is based on and the
-    /// patch that leads to it: for a workspace that was lost with all it held.
+    /// patch that leads to it: for a workspace that was lost with all it held,
+    /// or one whose objects were those of the user's repository and are gone
+    /// from there. The work tree stays as it is, if there is one.
     pub fn remake(&self, base: &Oid, base_tree: &Oid, patch: &[u8]) -> Result<Oid, Error> {
-        self.prepare(base_tree, base, Ignored::Keep)?;
+        if self.is_missing() {
+            self.prepare(base_tree, base, Ignored::Keep)?;
+        }
         let locked = self.lock()?;
-        locked.collector.load_index(base_tree)?;
-        locked.collector.apply_to_index(patch)?;
-        let tree = locked.collector.write_tree()?;
-        locked.collector.load_index(base_tree)?;
-        Ok(tree)
+        // The user's repository may have moved since.
+        locked.write_collector()?;
+        Ok(locked.collector.tree_by_patch(base_tree, patch)?)
     }
 
     /// Writes a tree into another directory, which must not exist or be empty,
@@ -401,14 +430,31 @@ impl Workspace {
         })?;
         // The index now is the work tree, so that git can move from one to the
         // other; should that fail, starting from nothing cannot.
-        if found.is_none() || self.collector.checkout(tree).is_err() {
+        let moved = match found {
+            None => false,
+            Some(_) => self.move_to(tree, ignored)?,
+        };
+        if !moved {
             self.build(tree)?;
-        } else if ignored == Ignored::Remove {
-            self.sweep()?;
-        } else {
-            self.collector.remove_untracked()?;
         }
         Ok(Prepared::Rebuilt { found_tree: found })
+    }
+
+    /// Makes the work tree, which is as the index has it, be `tree`. Whether that could be done.
+    fn move_to(&self, tree: &Oid, ignored: Ignored) -> Result<bool, Error> {
+        let moved = self.mending(|| {
+            self.collector.checkout(tree)?;
+            match ignored {
+                Ignored::Remove => Ok(()),
+                Ignored::Keep => self.collector.remove_untracked(),
+            }
+        });
+        match moved {
+            Ok(()) if ignored == Ignored::Remove => self.sweep().map(|()| true),
+            Ok(()) => Ok(true),
+            Err(error @ git::Error::Cancelled { .. }) => Err(error.into()),
+            Err(_) => Ok(false),
+        }
     }
 
     fn rebuild(&self, tree: &Oid, found: Option<&Oid>) -> Result<(), Error> {
@@ -434,19 +480,14 @@ impl Workspace {
     /// names objects which are gone, is made again from the tree that was
     /// prepared: without one, a tracked file that is also ignored would be lost.
     fn record(&self, before: &Oid, scope: Scope) -> Result<Oid, Error> {
-        let included = self.included()?;
-        let attempt = || {
-            self.collector.add_all(scope, &included)?;
-            self.collector.write_tree()
-        };
         if self.collector.index()?.is_some() {
-            match attempt() {
-                Err(git::Error::Failed { .. }) => {}
-                recorded => return Ok(recorded?),
+            match self.record_mending(scope) {
+                Err(Error::Git(git::Error::Failed { .. })) => {}
+                recorded => return recorded,
             }
         }
         self.reload_index(before)?;
-        Ok(attempt()?)
+        self.record_mending(scope)
     }
 
     fn reload_index(&self, before: &Oid) -> Result<(), Error> {
@@ -523,6 +564,12 @@ impl Workspace {
     /// The tree that the work tree was last prepared as.
     pub fn prepared_tree(&self) -> Result<Oid, Error> {
         self.ready()
+    }
+
+    /// Merges two trees that came from `base` into one among the workspace's own objects. Each may
+    /// be a commit. One process.
+    pub fn merge_trees(&self, base: &Oid, ours: &Oid, theirs: &Oid) -> Result<Merged, Error> {
+        Ok(self.lock()?.collector.merge_trees(base, ours, theirs)?)
     }
 
     fn ready(&self) -> Result<Oid, Error> {

@@ -44,6 +44,15 @@ impl Shim {
         }
     }
 
+    /// The arguments with which the shim becomes a program, whose name and
+    /// arguments follow them, that does not outlive this process.
+    pub fn guard(&self) -> Vec<String> {
+        let mut args = self.entry.clone();
+        args.push(spec::GUARD.to_owned());
+        args.push(std::process::id().to_string());
+        args
+    }
+
     #[expect(
         clippy::disallowed_methods,
         reason = "only it can say of which build it is"

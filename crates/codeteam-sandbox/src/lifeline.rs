@@ -16,7 +16,7 @@
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::net::TcpListener;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,10 +52,22 @@ impl Lifeline {
     /// If the shim fails there is an error at once, provided that nobody here
     /// still holds its standard input: drop the `Command` it was given to.
     pub fn listeners(&self, count: usize, timeout: Duration) -> io::Result<Vec<TcpListener>> {
+        self.listeners_before(count, timeout, None)
+    }
+
+    /// The same, which also fails as soon as `ended` can be read: a descriptor
+    /// of the shim's process. If that is killed at the wrong moment, a child of
+    /// it goes on holding the other end.
+    pub fn listeners_before(
+        &self,
+        count: usize,
+        timeout: Duration,
+        ended: Option<BorrowedFd<'_>>,
+    ) -> io::Result<Vec<TcpListener>> {
         if count == 0 {
             return Ok(Vec::new());
         }
-        self.wait(timeout)?;
+        self.wait(timeout, ended)?;
         let listeners = self.receive(count)?;
         if listeners.len() == count {
             return Ok(listeners);
@@ -76,16 +88,21 @@ impl Lifeline {
         self.heard.load(Ordering::Relaxed) || matches!(peek(&mut [0]), Ok((1, _)))
     }
 
-    fn wait(&self, timeout: Duration) -> io::Result<()> {
+    fn wait(&self, timeout: Duration, ended: Option<BorrowedFd<'_>>) -> io::Result<()> {
         let deadline = Instant::now() + timeout;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let left = Timespec::try_from(left).ok();
-            let mut watched = [PollFd::new(&self.held, PollFlags::IN)];
+            let mut watched = vec![PollFd::new(&self.held, PollFlags::IN)];
+            watched.extend(ended.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
             match poll(&mut watched, left.as_ref()) {
                 Ok(0) => {
                     let late = "the sandbox did not serve its ports in time";
                     return Err(io::Error::new(io::ErrorKind::TimedOut, late));
+                }
+                Ok(_) if watched[0].revents().is_empty() => {
+                    let gone = "the sandbox was ended before it served its ports";
+                    return Err(io::Error::new(io::ErrorKind::UnexpectedEof, gone));
                 }
                 Ok(_) => return Ok(()),
                 Err(Errno::INTR) => {}

@@ -1,6 +1,6 @@
 //! The program that is executed in place of a confined command.
 //!
-//! It runs twice, both times single-minded:
+//! It has three uses, single-minded in each:
 //!
 //! - **outside**, started by the orchestrator: reads what it was told,
 //!   opens what bubblewrap is given by file descriptor, sets limits and becomes
@@ -12,6 +12,9 @@
 //!   kernel then kills everything else inside. Being the first process, it
 //!   cannot be stopped or killed from inside.
 //!
+//! - **as a guard**, for a program that is not confined: it becomes that program,
+//!   which ends with the process that started it.
+//!
 //! For a container it does not become the engine but waits for it, outside, and
 //! inside it is given by the shim outside what bubblewrap would have handed on.
 //!
@@ -21,6 +24,7 @@
 //! the parent ends.
 
 mod contained;
+mod guard;
 mod inner;
 mod keeper;
 mod outer;
@@ -33,7 +37,7 @@ use std::path::PathBuf;
 use std::process::{ExitCode, exit};
 
 use crate::container::options;
-use crate::spec::{CHECK, CONTAINED, INNER, OUTER};
+use crate::spec::{CHECK, CONTAINED, GUARD, INNER, OUTER};
 
 /// The name of this code, which changes with it.
 pub const BUILD: &str = env!("CODETEAM_SANDBOX_BUILD");
@@ -146,6 +150,10 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Result<Infallible, Erro
         let ports = next()?;
         let program = next()?;
         inner::run(&processes, &ports, &program, args)
+    } else if role == GUARD {
+        let parent = next()?;
+        let program = next()?;
+        guard::run(&parent, &program, args)
     } else if role == CONTAINED {
         contained::run()
     } else if role == CHECK {

@@ -83,4 +83,5 @@ pub(crate) fn room(spec: &Path) -> PathBuf {
 pub(crate) const CHECK: &str = "check";
 pub(crate) const OUTER: &str = "outer";
 pub(crate) const INNER: &str = "inner";
+pub(crate) const GUARD: &str = "guard";
 pub(crate) const CONTAINED: &str = "contained";

@@ -415,8 +415,9 @@ impl From<git::Error> for Problem {
             git::Error::Dirty { .. } => problem.hint("commit or stash them, then try again"),
             git::Error::InTheWay { .. } => problem.hint("move or commit them, then try again"),
             git::Error::RefLocked { .. } => problem.hint(
-                "wait for the other git process; if there is none, the lock file was left by one that died",
+                "wait for the other git process; if none is running, move the lock file away, then try again",
             ),
+            git::Error::Blocked { .. } => problem.hint("then try again; nothing was changed"),
             _ => problem,
         }
     }

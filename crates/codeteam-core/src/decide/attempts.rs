@@ -12,6 +12,7 @@ use crate::ids::{AttemptId, FramePath, StepId, WorkerName};
 use crate::input::{WorkerEnd, WorkerReport};
 use crate::message::{self, Matter};
 use crate::plan::{Phase, Plan, Task};
+use crate::retry;
 use crate::role::{Kind, Role};
 use crate::schedule::Status;
 use crate::session;
@@ -437,6 +438,7 @@ impl Decider {
     fn stand_in(&mut self, id: &AttemptId, facts: &Facts, why: &str) {
         let worker = match facts.trouble {
             _ if facts.stage == Stage::Blocked => None,
+            Some(Trouble::Machine) => None,
             // It was too long before anybody was told it.
             Some(Trouble::Length) if facts.stage == Stage::Spawn => None,
             _ => self.replaceable(id),
@@ -555,15 +557,21 @@ impl Decider {
     }
 
     /// An effect could not be performed at all. That is codeteam's own trouble; with a worker it is
-    /// treated like the worker's, and everything else is given up: whoever performs it has tried
-    /// what can be tried.
-    pub(super) fn effect_failed(&mut self, id: &AttemptId, message: &str) {
+    /// treated like the worker's. Everything else is tried again if the machine is to blame, and
+    /// given up otherwise.
+    pub(super) fn effect_failed(
+        &mut self,
+        id: &AttemptId,
+        trouble: Option<Trouble>,
+        message: &str,
+    ) {
         let Some((_, work)) = self.running(id) else {
             return self.stale(id, Usage::default());
         };
         let work = work.clone();
         let facts = Facts {
             stage: Stage::Spawn,
+            trouble,
             message: message.to_owned(),
             ..Facts::default()
         };
@@ -591,6 +599,21 @@ impl Decider {
             transcript: None,
             session: None,
         });
+        let policy = retry::Policy::default();
+        let is_published = work == Work::Publish;
+        if trouble == Some(Trouble::Machine) && !is_published && id.attempt < policy.max_attempts {
+            let next = AttemptId {
+                attempt: id.attempt + 1,
+                fence: 0,
+                ..id.clone()
+            };
+            let until = self.at.plus(policy.delay_ms(&next));
+            return self.emit(Event::AttemptPaused {
+                id: next,
+                until,
+                why: Pause::Backoff,
+            });
+        }
         if work == Work::Deliver {
             // The work is done and stays where it is; a person can fetch it from there.
             let why = message.to_owned();

@@ -138,6 +138,7 @@ impl Decider {
             Integrated::Committed { tree, .. } if *tree != frame.tree => {
                 self.effect_failed(
                     id,
+                    None,
                     "the commit holds another tree than the one that was judged",
                 );
             }
@@ -191,7 +192,7 @@ impl Decider {
                 Some(last) if last.trim() != output.trim() => format!("{}\n{output}", last.trim()),
                 _ => output.to_owned(),
             };
-            self.effect_failed(id, &why);
+            self.effect_failed(id, None, &why);
         }
     }
 }

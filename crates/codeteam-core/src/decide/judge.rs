@@ -166,7 +166,8 @@ impl Decider {
         };
         if *tree != frame.tree {
             // Whatever was judged, it is not what would be integrated.
-            return self.effect_failed(id, "the checks ran on another tree than the frame's");
+            let why = "the checks ran on another tree than the frame's";
+            return self.effect_failed(id, None, why);
         }
         let step = step.clone();
         let expected = match self.run.step(&step).map(|s| &s.kind) {

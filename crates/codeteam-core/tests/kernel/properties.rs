@@ -65,6 +65,7 @@ fn some_input(world: &World, luck: &mut Luck) -> Input {
         6 => Input::EffectFailed {
             at,
             id,
+            trouble: None,
             message: "gone".to_owned(),
         },
         7 => Input::Decided {

@@ -12,6 +12,7 @@
 //! run/one test passes               a gate passes, or `fails "why"`, or passes and `notes b.rs`
 //! run/one commit goes               git, or the host, does what is due
 //! run/one commit breaks "why"       it cannot be done at all
+//! run/one commit stumbles "why"     the same, and the machine is to blame
 //! person run/one yes note: why      a person answers; `stale` before the answer names an old one
 //! person run/one edit writes a=1    a person answers with a change of their own
 //! reply run/one yes                 a session answers in a person's name
@@ -282,9 +283,10 @@ fn perform(world: &mut World, effect: &Effect, done: &str) -> Input {
     let (verb, rest) = done.split_once(' ').unwrap_or((done, ""));
     let rest = rest.trim_matches('"');
     match (effect, verb) {
-        (_, "breaks") => Input::EffectFailed {
+        (_, "breaks" | "stumbles") => Input::EffectFailed {
             at,
             id,
+            trouble: (verb == "stumbles").then_some(Trouble::Machine),
             message: rest.to_owned(),
         },
         (Effect::RunGate { step, .. }, "passes") => world.judged(&id, step, None),

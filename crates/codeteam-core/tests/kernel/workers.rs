@@ -2,7 +2,7 @@
 
 use codeteam_core::assignment::{Assignment, assignment};
 use codeteam_core::budget::Usage;
-use codeteam_core::failure::{Facts, Quota, Stage};
+use codeteam_core::failure::{Facts, Quota, Stage, Trouble};
 use codeteam_core::frame::{Question, QuestionKind};
 use codeteam_core::ids::AttemptId;
 use codeteam_core::input::{Decision, WorkerEnd, WorkerReport};
@@ -45,7 +45,13 @@ pub(crate) fn perform(world: &mut World, luck: &mut Luck, effect: &Effect, troub
     let (at, id) = (world.now, effect.attempt().unwrap().clone());
     if luck.percent(trouble / 8) {
         let message = "the disk is gone".to_owned();
-        return Input::EffectFailed { at, id, message };
+        let trouble = luck.percent(50).then_some(Trouble::Machine);
+        return Input::EffectFailed {
+            at,
+            id,
+            trouble,
+            message,
+        };
     }
     match effect {
         Effect::StartWorker { .. } => work(world, luck, &id, trouble),

@@ -93,6 +93,7 @@ impl Clone {
             path: env.path,
             home: None,
             xdg_config_home: None,
+            codeteam: None,
         })?;
         let (repo, head) = Repo::discover(&git, folder)?;
         let commits = repo.history(&head.commit, None, 100_000)?;

@@ -53,6 +53,7 @@ fn folded(name: Name, folder: &Path, case: &str) -> String {
     }
     let exit = Exit {
         status: Status::Exited(code),
+        lost: false,
         stdout_bytes: 0,
         stderr_bytes: 0,
         dropped_bytes: 0,
@@ -154,6 +155,7 @@ fn heard(name: Name, lines: &[(&str, bool)]) -> WorkerEnd {
     }
     fold.finish(&Exit {
         status: Status::Exited(0),
+        lost: false,
         stdout_bytes: 0,
         stderr_bytes: 0,
         dropped_bytes: 0,
@@ -306,6 +308,7 @@ fn what_tools_complain_about_is_no_limit() {
         });
         let exit = Exit {
             status: Status::Exited(1),
+            lost: false,
             stdout_bytes: 0,
             stderr_bytes: 0,
             dropped_bytes: 0,

@@ -17,6 +17,7 @@ use crate::engine::Engine;
 use crate::git::{Oid, Signature};
 use crate::hand;
 use crate::perform::{self, now, with_causes, workspace_name};
+use crate::process::Patience;
 use crate::workspace::{self, Removed, Snapshot, Workspace};
 
 /// A frame that ended and whose worktree may go; `base` is what a branch has of it.
@@ -53,8 +54,14 @@ impl Driver<'_> {
             let (engine, run) = (Arc::clone(&self.engine), self.run.id.clone());
             let sandbox = self.run.sandbox;
             let observer = Arc::clone(&self.observer);
+            let interrupt = self.options.interrupt.clone();
             let close = move || {
+                let _obeys = Patience::obey(&interrupt);
                 if let Err(error) = close_frame(&engine, &run, &frame, &base, sandbox) {
+                    if interrupt.is_cancelled() {
+                        // It is found again when the run is resumed or pruned.
+                        return;
+                    }
                     let why = with_causes(&error);
                     observer.warn(&format!(
                         "the worktree of `{frame}` was left in place: {why}"
@@ -102,6 +109,7 @@ impl Driver<'_> {
             .map(workspace_name)
             .collect();
         let root = self.engine.workspaces_of(&self.run.id);
+        let _obeys = Patience::obey(&self.options.interrupt);
         let mut names = workspaces_in(&root);
         let edited = names.iter();
         let edited = edited.filter(|name| is_edited(&self.engine, &self.run.id, name));
@@ -127,11 +135,12 @@ impl Driver<'_> {
             }
         }
         let mut warn = |message: &str| self.observer.warn(message);
+        // Nothing is being removed any more.
+        let _ = workspace::empty_trash(&root);
         if kept.is_empty() {
             // Nothing in these folders is needed once the run has ended.
             perform::clear_attempts(&self.engine, &self.run.id, &mut warn);
             let _ = std::fs::remove_dir_all(root.join(".caches"));
-            let _ = std::fs::remove_dir(root.join(".trash"));
             let _ = std::fs::remove_dir(&root);
         } else {
             perform::recover_logins(&self.engine, &self.run.id, &mut warn);
@@ -213,7 +222,7 @@ pub(crate) fn close(
         workspace.remove()?;
         return Ok(None);
     }
-    let reference = format!("refs/codeteam/{run}/worktree/{name}");
+    let reference = format!("{}{}", worktree_refs(run), escape(name));
     let (Some(parent), Some(tree)) = (
         Oid::parse(known.commit.as_str()),
         Oid::parse(known.tree.as_str()),
@@ -236,6 +245,27 @@ pub(crate) fn close(
     Ok(matches!(removed, Removed::Kept { .. }).then_some(reference))
 }
 
+/// Where what a run's worktrees held is kept.
+pub(crate) fn worktree_refs(run: &RunId) -> String {
+    format!("refs/codeteam/{run}/worktree/")
+}
+
+/// A worktree's name as git takes it for part of a reference: plans that were accepted earlier may
+/// have tasks such as `x.lock`.
+fn escape(name: &str) -> String {
+    let mut escaped = name.replace("..", ".%2e");
+    if escaped.ends_with('.') || escaped.to_ascii_lowercase().ends_with(".lock") {
+        let dot = escaped.rfind('.').unwrap_or(0);
+        escaped.replace_range(dot..=dot, "%2e");
+    }
+    escaped
+}
+
+/// The name again.
+pub(crate) fn unescape(name: &str) -> String {
+    name.replace("%2e", ".")
+}
+
 /// The names of the workspaces in a run's folder.
 pub(crate) fn workspaces_in(root: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(root) else {
@@ -249,4 +279,28 @@ pub(crate) fn workspaces_in(root: &Path) -> Vec<String> {
         .collect();
     names.sort();
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_of_a_worktree_can_be_kept_and_found_again() {
+        for name in [
+            "run+x.lock",
+            "run+a..b",
+            "run+x.",
+            "run+a...",
+            "run+T1@gate",
+        ] {
+            let escaped = escape(name);
+            let is_bad = escaped.contains("..") || escaped.ends_with('.');
+            let is_lock = escaped
+                .rsplit_once('.')
+                .is_some_and(|(_, end)| end == "lock");
+            assert!(!is_bad && !is_lock, "{escaped}");
+            assert_eq!(unescape(&escaped), name);
+        }
+    }
 }

@@ -65,7 +65,8 @@ impl Engine {
         match sandbox {
             Sandbox::None => Ok(workspace),
             Sandbox::Bubblewrap | Sandbox::Container => {
-                workspace.confined(&self.launcher(sandbox)?)
+                let mark = format!("{}/git", self.mark_of(run));
+                workspace.confined(&self.launcher(sandbox)?, &mark)
             }
         }
     }

@@ -600,6 +600,7 @@ fn git(env: &Env) -> Result<Git, git::Error> {
         path: env.path.clone(),
         home: env.home.clone().map(OsString::from),
         xdg_config_home: env.config_home.clone().map(OsString::from),
+        codeteam: env.codeteam.clone(),
     })
 }
 

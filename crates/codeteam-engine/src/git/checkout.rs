@@ -23,13 +23,43 @@ const UNDER_WAY: &[&str] = &[
     "sequencer",
 ];
 
+/// How often the checkout is looked at if it changes meanwhile.
+const SNAPSHOTS: usize = 3;
+
 impl Repo {
     /// The tree that the checkout would be if everything in it were committed: untracked files too,
     /// what is ignored and codeteam's own directory not. An index named like `scratch` is made for it;
-    /// the user's is only read. Two processes.
+    /// the user's is only read. Three processes; six if
+    /// something is new.
     ///
-    /// The user's configuration applies: what they ignore is ignored, and their filters clean.
+    /// The user's configuration applies: what they ignore is ignored, and their filters clean. What is
+    /// new is compared with what lies in the checkout, so that nothing is brought in from outside:
+    /// see `verified`.
     pub fn snapshot(&self, scratch: &Path) -> Result<Oid, Error> {
+        let mut foreign = None;
+        for _ in 0..SNAPSHOTS {
+            let tree = self.snapshot_once(scratch)?;
+            match self.foreign_file(&self.committed_tree()?, &tree)? {
+                None => return Ok(tree),
+                // Most likely it was edited in between.
+                Some(path) => foreign = Some(path),
+            }
+        }
+        Err(Error::Unsettled {
+            path: foreign.unwrap_or_default(),
+        })
+    }
+
+    /// The tree that is checked out; the empty one if there is no commit.
+    fn committed_tree(&self) -> Result<Oid, Error> {
+        match self.head() {
+            Ok(head) => Ok(head.tree),
+            Err(Error::NoCommits { .. }) => Ok(self.format.empty_tree()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn snapshot_once(&self, scratch: &Path) -> Result<Oid, Error> {
         forget_dead(scratch);
         let scratch = &unshared(scratch);
         let failed = |operation| {

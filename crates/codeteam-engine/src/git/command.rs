@@ -22,13 +22,37 @@ use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use codeteam_sandbox::Shim;
 
 use super::{Error, ObjectFormat};
-use crate::process::{self, CommandSpec, Hold, Launcher, Profile, Spawned, View};
+use crate::confine;
+use crate::process::{
+    self, BriefCommand, BriefError, BriefOutput, CommandSpec, Impatience, Launcher, MARK, Patience,
+    Profile, Spawned, View,
+};
+use crate::walk::{self, SpecialFile};
 
 /// The oldest git that has `--attr-source` (2.41), the newest thing used here.
 pub const NEEDED: &str = "2.41";
+
+/// How long any call may take. Whoever knows better narrows the thread's [`Patience`].
+const LONGEST: Duration = Duration::from_mins(10);
+
+/// What changes the user's checkout.
+const CHANGES: &[&str] = &[
+    "merge",
+    "reset",
+    "read-tree",
+    "update-index",
+    "init",
+    "commit",
+];
+
+/// How often a confined call is launched if something kills it or its sandbox.
+const LAUNCHES: u32 = 3;
 
 /// A search path and a home that hold nothing.
 const NOWHERE: &str = "/nonexistent";
@@ -88,6 +112,8 @@ pub struct Environment {
     pub home: Option<OsString>,
     /// `XDG_CONFIG_HOME`, for the user's configuration.
     pub xdg_config_home: Option<OsString>,
+    /// codeteam's own program, by way of which git does not outlive it.
+    pub codeteam: Option<PathBuf>,
 }
 
 /// The `git` program, found once.
@@ -98,6 +124,8 @@ pub struct Git(Arc<Inner>);
 struct Inner {
     program: PathBuf,
     environment: Environment,
+    /// Found when it is first needed.
+    guard: OnceLock<Option<Shim>>,
 }
 
 /// Whose configuration a call sees; see the module's documentation.
@@ -126,18 +154,13 @@ pub(super) struct Call {
 struct Confined {
     launcher: Arc<dyn Launcher>,
     view: View,
+    mark: String,
 }
 
 impl std::fmt::Debug for Confined {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.view.fmt(f)
     }
-}
-
-/// A git process, with what holds it to life if it is confined.
-struct Started {
-    child: Child,
-    hold: Option<Box<dyn Hold>>,
 }
 
 /// A git process that answers what it is asked, for as long as this is kept.
@@ -252,9 +275,19 @@ impl Call {
         self
     }
 
-    /// Runs it confined. It ends with codeteam then, so that it need not hold anything.
-    pub(super) fn confined(mut self, launcher: Arc<dyn Launcher>, view: View) -> Call {
-        self.confined = Some(Confined { launcher, view });
+    /// Runs it confined. It ends with codeteam then, so that it need not hold anything; what a
+    /// killed sandbox leaves is found by its mark.
+    pub(super) fn confined(
+        mut self,
+        launcher: Arc<dyn Launcher>,
+        view: View,
+        mark: String,
+    ) -> Call {
+        self.confined = Some(Confined {
+            launcher,
+            view,
+            mark,
+        });
         self
     }
 
@@ -299,6 +332,44 @@ impl Call {
             source,
         }
     }
+
+    /// Why a call has no output.
+    fn ended(&self, error: BriefError, blocking: Option<SpecialFile>) -> Error {
+        let argv = self.argv();
+        match (error, blocking) {
+            (_, Some(file)) => Error::Blocked { argv, file },
+            (BriefError::Impatient(Impatience::Cancelled), None) => Error::Cancelled { argv },
+            (BriefError::Impatient(Impatience::TimedOut) | BriefError::Stuck, None) => {
+                Error::TimedOut { argv }
+            }
+            (BriefError::Io(source), None) => Error::Spawn { argv, source },
+        }
+    }
+
+    /// Whether the call changes files or the index of the user's own checkout. Such a call is not
+    /// broken off half-way because a run is aborted or codeteam is killed.
+    fn changes_checkout(&self) -> bool {
+        let command = self.args.first();
+        let changes = command.is_some_and(|name| CHANGES.iter().any(|known| name == known));
+        self.kind == Kind::Checkout && changes
+    }
+
+    /// Waits for the end of a call that was started. If it is slow, the work tree is searched for
+    /// files that git would wait for: a pipe in the place of a `.gitignore` never ends.
+    fn finish(&self, command: BriefCommand) -> Result<BriefOutput, Error> {
+        let mut patience = Patience::current().at_most(LONGEST);
+        if self.changes_checkout() {
+            patience = patience.without_cancel();
+        }
+        let mut blocking = None;
+        let mut look = || {
+            let top = self.work_tree.as_deref();
+            blocking = top.and_then(|top| walk::find_blocking(top).ok().flatten());
+            blocking.is_some()
+        };
+        let finished = command.finish(&patience, &mut look);
+        finished.map_err(|error| self.ended(error, blocking))
+    }
 }
 
 impl Git {
@@ -312,11 +383,24 @@ impl Git {
             Some(program) => Ok(Git(Arc::new(Inner {
                 program,
                 environment,
+                guard: OnceLock::new(),
             }))),
             None => Err(Error::Missing {
                 path: PathBuf::from(environment.path),
             }),
         }
+    }
+
+    /// Whether the user keeps attributes for all repositories, at the usual place.
+    pub(super) fn has_attributes(&self) -> bool {
+        let Environment {
+            home,
+            xdg_config_home,
+            ..
+        } = &self.0.environment;
+        let below_home = home.as_ref().map(|home| Path::new(home).join(".config"));
+        let config = xdg_config_home.as_ref().map(PathBuf::from).or(below_home);
+        config.is_some_and(|config| config.join("git/attributes").exists())
     }
 
     /// Runs a call that must succeed, and returns what it printed.
@@ -330,9 +414,26 @@ impl Git {
     }
 
     /// Runs a call whose exit status is part of its answer.
+    ///
+    /// A confined call whose sandbox was killed is launched again: all of them can be repeated, and
+    /// nothing of the work tree is to blame.
     pub(super) fn attempt(&self, call: &Call) -> Result<Output, Error> {
-        let started = self.spawn(call, None)?;
-        collect(started).map_err(call.spawn_error())
+        for _ in 1..LAUNCHES {
+            let output = call.finish(self.spawn(call, None)?)?;
+            if !call.is_lost(&output) {
+                return call.output(output);
+            }
+            call.forget_lock();
+        }
+        let output = call.finish(self.spawn(call, None)?)?;
+        if call.is_lost(&output) {
+            return Err(Error::Lost {
+                argv: call.argv(),
+                launches: LAUNCHES,
+                status: output.status,
+            });
+        }
+        call.output(output)
     }
 
     /// Starts a call that answers while it is asked.
@@ -371,15 +472,19 @@ impl Git {
     /// Runs two calls, the first one's output being the second one's input.
     pub(super) fn pipe(&self, from: &Call, to: &Call) -> Result<(), Error> {
         let mut source = self.spawn(from, None)?;
-        let between = source
-            .child
-            .stdout
-            .take()
-            .map_or_else(Stdio::null, Stdio::from);
+        let between = source.take_stdout().map_or_else(Stdio::null, Stdio::from);
         // If the reader cannot start, the writer ends by itself: its pipe is gone.
-        let sink = self.spawn(to, Some(between));
-        let sent = collect(source).map_err(from.spawn_error())?;
-        let received = collect(sink?).map_err(to.spawn_error())?;
+        let sink = self.spawn(to, Some(between))?;
+        let patience = Patience::current();
+        let (sent, received) = std::thread::scope(|scope| {
+            let receiving = scope.spawn(|| {
+                let _same = patience.enter();
+                to.finish(sink)
+            });
+            (from.finish(source), receiving.join())
+        });
+        let received = received.map_err(|_| to.unexpected("a panic of its reader"))?;
+        let (sent, received) = (from.output(sent?)?, to.output(received?)?);
         // A writer that fails makes the reader fail too; the first is the cause,
         // unless it only lost its reader.
         if !sent.status.success() && sent.status.code().is_some() {
@@ -392,40 +497,35 @@ impl Git {
         }
     }
 
-    fn spawn(&self, call: &Call, stdin: Option<Stdio>) -> Result<Started, Error> {
+    fn spawn(&self, call: &Call, stdin: Option<Stdio>) -> Result<BriefCommand, Error> {
+        let wanted = Patience::current().check();
+        wanted.map_err(|impatience| call.ended(impatience.into(), None))?;
         if let Some(confined) = &call.confined {
             return self.spawn_confined(call, confined);
         }
         let mut command = self.command(call);
+        let input = call.stdin.clone().filter(|_| stdin.is_none());
         command.stdin(match (stdin, &call.stdin, &call.held) {
             (Some(stdin), _, _) => stdin,
             (None, Some(_), _) => Stdio::piped(),
             (None, None, Some(file)) => Stdio::from(file.try_clone().map_err(call.spawn_error())?),
             (None, None, None) => Stdio::null(),
         });
-        let mut child = command.spawn().map_err(call.spawn_error())?;
-        if let (Some(mut pipe), Some(bytes)) = (child.stdin.take(), &call.stdin) {
-            // Git reads all its input before it prints, so this cannot deadlock.
-            match pipe.write_all(bytes) {
-                // Its exit status says why it stopped reading.
-                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                    return Err(call.spawn_error()(error));
-                }
-                _ => {}
-            }
-        }
-        Ok(Started { child, hold: None })
+        let child = command.spawn().map_err(call.spawn_error())?;
+        Ok(BriefCommand::new(child, None, input))
     }
 
-    fn spawn_confined(&self, call: &Call, confined: &Confined) -> Result<Started, Error> {
+    fn spawn_confined(&self, call: &Call, confined: &Confined) -> Result<BriefCommand, Error> {
         let plain = self.command(call);
         let variable =
             |(name, value): (&OsStr, Option<&OsStr>)| Some((name.to_owned(), value?.to_owned()));
+        let mut env: Vec<(OsString, OsString)> = plain.get_envs().filter_map(variable).collect();
+        env.push((MARK.into(), confined.mark.clone().into()));
         let spec = CommandSpec {
             program: plain.get_program().to_owned(),
             args: plain.get_args().map(OsStr::to_owned).collect(),
             cwd: call.directory.clone(),
-            env: plain.get_envs().filter_map(variable).collect(),
+            env,
             view: confined.view.clone(),
             disk: None,
             brief: true,
@@ -433,13 +533,23 @@ impl Git {
         let failed = |error: process::Error| call.spawn_error()(io::Error::other(error));
         let launch = confined.launcher.launch(&spec, Profile::Executor);
         let (_, _, spawned) = launch.map_err(failed)?.spawn(process::Output::Pipes);
-        let Spawned {
-            child, mut hold, ..
-        } = spawned.map_err(call.spawn_error())?;
-        if let Some(hold) = &mut hold {
-            hold.started().map_err(call.spawn_error())?;
+        let Spawned { child, hold, .. } = spawned.map_err(call.spawn_error())?;
+        let mut command = BriefCommand::new(child, hold, None);
+        command.serve().map_err(call.spawn_error())?;
+        Ok(command)
+    }
+
+    /// What a call is started by so that it ends with codeteam, even if that is killed. Only what
+    /// looks at a work tree can be made to wait for ever; everything else ends in a moment, and had
+    /// better do what it began.
+    fn guard(&self, call: &Call) -> Option<&Shim> {
+        let looks = call.kind == Kind::Checkout || call.work_tree.is_some();
+        if call.confined.is_some() || call.changes_checkout() || !looks {
+            return None;
         }
-        Ok(Started { child, hold })
+        let codeteam = self.0.environment.codeteam.as_ref();
+        let found = || codeteam.map(|codeteam| Shim::of(codeteam, confine::SHIM));
+        self.0.guard.get_or_init(found).as_ref()
     }
 
     #[expect(
@@ -450,8 +560,16 @@ impl Git {
         let Inner {
             program,
             environment,
+            ..
         } = &*self.0;
-        let mut command = Command::new(program);
+        let mut command = match self.guard(call) {
+            None => Command::new(program),
+            Some(guard) => {
+                let mut command = Command::new(&guard.program);
+                command.args(guard.guard()).arg(program);
+                command
+            }
+        };
         command.env_clear();
         command.env("LC_ALL", "C");
         command.env("GIT_TERMINAL_PROMPT", "0");
@@ -510,19 +628,38 @@ fn option(name: &str, path: Option<&Path>) -> Option<OsString> {
     })
 }
 
-fn collect(started: Started) -> io::Result<Output> {
-    let Started { child, mut hold } = started;
-    let output = child.wait_with_output()?;
-    if hold.as_mut().is_some_and(|hold| !hold.was_confined()) {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(io::Error::other(format!(
-            "could not confine git: {}",
-            said.trim()
-        )));
+impl Call {
+    /// Whether something killed the sandbox of a call, or git in it, which codeteam did not.
+    fn is_lost(&self, output: &BriefOutput) -> bool {
+        // As a shell says it, a signal is 128 more than its number.
+        let code = output.status.code();
+        let killed = code.is_none_or(|code| KILLED.contains(&code));
+        self.confined.is_some() && killed
     }
-    Ok(Output {
-        status: output.status,
-        stdout: output.stdout,
-        stderr: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-    })
+
+    /// Removes the lock of a call that was killed. Nobody else writes in a private git directory.
+    fn forget_lock(&self) {
+        if let Some(git_dir) = &self.git_dir {
+            let _ = std::fs::remove_file(git_dir.join("index.lock"));
+        }
+    }
+
+    fn output(&self, output: BriefOutput) -> Result<Output, Error> {
+        let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        if !output.was_confined {
+            return Err(Error::Unconfined {
+                argv: self.argv(),
+                status: output.status,
+                said: stderr,
+            });
+        }
+        Ok(Output {
+            status: output.status,
+            stdout: output.stdout,
+            stderr,
+        })
+    }
 }
+
+/// The codes of `SIGTERM` and `SIGKILL`.
+const KILLED: [i32; 2] = [137, 143];

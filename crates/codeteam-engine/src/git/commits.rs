@@ -1,6 +1,6 @@
 //! Making commits, and finding them again by their trailers.
 
-use super::command::Call;
+use super::command::{Call, Git};
 use super::repo::oid;
 use super::{Error, Oid, Repo};
 
@@ -87,25 +87,14 @@ impl Repo {
         message: &str,
         signature: &Signature,
     ) -> Result<Oid, Error> {
-        let mut call = self
-            .plumbing()
-            .arg("commit-tree")
-            .arg(tree)
-            .args(["-F", "-"]);
-        for parent in parents {
-            call = call.arg("-p").arg(parent);
-        }
-        let date = format!("@{} +0000", signature.seconds);
-        let Identity { name, email } = &signature.identity;
-        let call = call
-            .env("GIT_AUTHOR_NAME", name)
-            .env("GIT_AUTHOR_EMAIL", email)
-            .env("GIT_AUTHOR_DATE", &date)
-            .env("GIT_COMMITTER_NAME", name)
-            .env("GIT_COMMITTER_EMAIL", email)
-            .env("GIT_COMMITTER_DATE", &date)
-            .stdin(message.as_bytes().to_vec());
-        oid(&self.git.run(&call)?).ok_or_else(|| call.unexpected("no object id"))
+        commit_tree(
+            &self.git,
+            self.plumbing(),
+            tree,
+            parents,
+            message,
+            signature,
+        )
     }
 
     /// The commits of `tip` that `base` has not, newest first. One process.
@@ -173,6 +162,32 @@ impl Repo {
         };
         Ok(self.commits_since(base, tip)?.into_iter().find(matches))
     }
+}
+
+/// Makes a commit, with a call that says in which repository.
+pub(super) fn commit_tree(
+    git: &Git,
+    call: Call,
+    tree: &Oid,
+    parents: &[&Oid],
+    message: &str,
+    signature: &Signature,
+) -> Result<Oid, Error> {
+    let mut call = call.arg("commit-tree").arg(tree).args(["-F", "-"]);
+    for parent in parents {
+        call = call.arg("-p").arg(parent);
+    }
+    let date = format!("@{} +0000", signature.seconds);
+    let Identity { name, email } = &signature.identity;
+    let call = call
+        .env("GIT_AUTHOR_NAME", name)
+        .env("GIT_AUTHOR_EMAIL", email)
+        .env("GIT_AUTHOR_DATE", &date)
+        .env("GIT_COMMITTER_NAME", name)
+        .env("GIT_COMMITTER_EMAIL", email)
+        .env("GIT_COMMITTER_DATE", &date)
+        .stdin(message.as_bytes().to_vec());
+    oid(&git.run(&call)?).ok_or_else(|| call.unexpected("no object id"))
 }
 
 fn commit_info(fields: &[&str]) -> Option<CommitInfo> {

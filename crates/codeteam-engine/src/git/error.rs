@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::Oid;
+use crate::walk::SpecialFile;
 
 /// A failed git operation.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +41,46 @@ pub enum Error {
         status: std::process::ExitStatus,
         /// What git said, trimmed.
         stderr: String,
+    },
+    /// Git was ended, because it took longer than it may.
+    #[error("`{argv}` took too long and was ended")]
+    TimedOut {
+        /// The command, without the options every call has.
+        argv: String,
+    },
+    /// Git was ended, because nobody wants to know any more.
+    #[error("`{argv}` was cancelled")]
+    Cancelled {
+        /// The command, without the options every call has.
+        argv: String,
+    },
+    /// Git waits for a file that never ends, and was ended.
+    #[error("git cannot go on: {file}, which it would wait for without end; move it away")]
+    Blocked {
+        /// The command, without the options every call has.
+        argv: String,
+        /// The file, relative to the top of the work tree.
+        file: SpecialFile,
+    },
+    /// Something kills git, or what confines it, again and again.
+    #[error("`{argv}` or its sandbox was killed {launches} times ({status}), and not by codeteam")]
+    Lost {
+        /// The command, without the options every call has.
+        argv: String,
+        /// How often it was launched.
+        launches: u32,
+        /// How it ended the last time.
+        status: std::process::ExitStatus,
+    },
+    /// The sandbox that git was to run in did not come about.
+    #[error("could not confine `{argv}` ({status}): {}", or_silence(said))]
+    Unconfined {
+        /// The command, without the options every call has.
+        argv: String,
+        /// How the sandbox ended.
+        status: std::process::ExitStatus,
+        /// What it said.
+        said: String,
     },
     /// Git succeeded, but said something this code does not understand.
     #[error("`{argv}` printed something unexpected: {what}")]
@@ -106,10 +147,24 @@ pub enum Error {
         found: Option<Oid>,
     },
     /// Another process holds the reference's lock, or died holding it.
-    #[error("`{name}` is locked by another git process")]
+    #[error(
+        "`{name}` is locked: another git process is changing it, or was killed and has left `{}`",
+        lock.display()
+    )]
     RefLocked {
         /// The full reference name.
         name: String,
+        /// The lock file.
+        lock: PathBuf,
+    },
+    /// The checkout is not twice the same, so that nobody knows what was read.
+    #[error(
+        "`{}` is not what it was when git read it: the checkout changes while it is looked at",
+        path.display()
+    )]
+    Unsettled {
+        /// The file.
+        path: PathBuf,
     },
     /// A branch that was to be created exists already.
     #[error("the branch `{name}` exists already, at {found}")]
@@ -169,6 +224,14 @@ pub enum Error {
         /// The files in conflict.
         files: Vec<PathBuf>,
     },
+}
+
+fn or_silence(said: &str) -> &str {
+    if said.is_empty() {
+        "it did not say why"
+    } else {
+        said
+    }
 }
 
 fn or_nothing(oid: Option<&Oid>) -> &str {

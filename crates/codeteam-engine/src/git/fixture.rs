@@ -52,6 +52,7 @@ impl Fixture {
             path: search_path(),
             home: Some(self.home().into_os_string()),
             xdg_config_home: None,
+            codeteam: None,
         })
         .unwrap()
     }

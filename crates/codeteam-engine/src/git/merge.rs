@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-use super::command::{Call, Output};
+use super::command::{Call, Git, Output};
+use super::commits::commit_tree;
 use super::objects::paths;
 use super::repo::oid;
 use super::{Error, Head, Identity, Oid, Repo, Signature};
@@ -23,6 +24,24 @@ pub enum Merged {
         /// The files concerned.
         files: Vec<PathBuf>,
     },
+}
+
+impl Merged {
+    /// The merged tree, if there is no conflict.
+    pub fn tree(&self) -> Option<&Oid> {
+        match self {
+            Self::Clean { tree } => Some(tree),
+            Self::Conflict { .. } => None,
+        }
+    }
+
+    /// The files in conflict.
+    pub fn conflicts(&self) -> impl Iterator<Item = &PathBuf> {
+        match self {
+            Self::Clean { .. } => [].iter(),
+            Self::Conflict { files } => files.iter(),
+        }
+    }
 }
 
 /// How a run's branch may enter the user's branch.
@@ -54,51 +73,7 @@ impl Repo {
     ///
     /// Attributes are not looked at: a merge driver is a program.
     pub fn merge_trees(&self, base: &Oid, ours: &Oid, theirs: &Oid) -> Result<Merged, Error> {
-        let call = self.merge_call(base, ours, theirs);
-        let output = self.git.attempt(&call)?;
-        if output.status.code().is_some_and(|code| code > 1) {
-            // Before 2.45 git takes only commits here.
-            return self.merge_as_commits(base, ours, theirs);
-        }
-        merged(&call, output)
-    }
-
-    /// The same, for a git that wants commits. Four processes; the commits are
-    /// referenced by nothing, and git drops them in time.
-    pub(super) fn merge_as_commits(
-        &self,
-        base: &Oid,
-        ours: &Oid,
-        theirs: &Oid,
-    ) -> Result<Merged, Error> {
-        let signature = Signature {
-            identity: Identity::default(),
-            seconds: 0,
-        };
-        let commit = |treeish: &Oid| {
-            // `commit-tree` takes a tree only, and a commit is what is wanted.
-            match self.commit(treeish, &[], "codeteam: merge", &signature) {
-                Err(Error::Failed { .. }) => Ok(treeish.clone()),
-                made => made,
-            }
-        };
-        let call = self.merge_call(&commit(base)?, &commit(ours)?, &commit(theirs)?);
-        let output = self.git.attempt(&call)?;
-        merged(&call, output)
-    }
-
-    fn merge_call(&self, base: &Oid, ours: &Oid, theirs: &Oid) -> Call {
-        self.plumbing()
-            .args([
-                "merge-tree",
-                "--write-tree",
-                "-z",
-                "--name-only",
-                "--no-messages",
-            ])
-            .arg(format!("--merge-base={base}"))
-            .arg(ours)
-            .arg(theirs)
+        merge_trees(&self.git, &self.plumbing(), base, ours, theirs)
     }
 
     /// What would be if `target` were merged into `onto`: their trees, merged from where they
@@ -254,6 +229,69 @@ impl Repo {
             Err(error) => error,
         }
     }
+}
+
+/// Merges two trees, with a call that says in which repository the result is written.
+pub(super) fn merge_trees(
+    git: &Git,
+    call: &Call,
+    base: &Oid,
+    ours: &Oid,
+    theirs: &Oid,
+) -> Result<Merged, Error> {
+    let merge = merge_call(call, base, ours, theirs);
+    let output = git.attempt(&merge)?;
+    if output.status.code().is_some_and(|code| code > 1) {
+        // Before 2.45 git takes only commits here.
+        return merge_as_commits(git, call, base, ours, theirs);
+    }
+    merged(&merge, output)
+}
+
+/// The same, for a git that wants commits. Four processes; the commits are
+/// referenced by nothing, and git drops them in time.
+pub(super) fn merge_as_commits(
+    git: &Git,
+    call: &Call,
+    base: &Oid,
+    ours: &Oid,
+    theirs: &Oid,
+) -> Result<Merged, Error> {
+    let signature = Signature {
+        identity: Identity::default(),
+        seconds: 0,
+    };
+    let commit = |treeish: &Oid| {
+        // `commit-tree` takes a tree only, and a commit is what is wanted.
+        match commit_tree(
+            git,
+            call.clone(),
+            treeish,
+            &[],
+            "codeteam: merge",
+            &signature,
+        ) {
+            Err(Error::Failed { .. }) => Ok(treeish.clone()),
+            made => made,
+        }
+    };
+    let merge = merge_call(call, &commit(base)?, &commit(ours)?, &commit(theirs)?);
+    let output = git.attempt(&merge)?;
+    merged(&merge, output)
+}
+
+fn merge_call(call: &Call, base: &Oid, ours: &Oid, theirs: &Oid) -> Call {
+    call.clone()
+        .args([
+            "merge-tree",
+            "--write-tree",
+            "-z",
+            "--name-only",
+            "--no-messages",
+        ])
+        .arg(format!("--merge-base={base}"))
+        .arg(ours)
+        .arg(theirs)
 }
 
 /// What git's refusal to touch files means: it names them, one a line, below what they are.

@@ -190,6 +190,16 @@ impl Repo {
         }
     }
 
+    /// Fails if an object of `tree` that `base` has not (trees, or commits) is not there. One process.
+    pub fn require_whole(&self, tree: &Oid, base: &Oid) -> Result<(), Error> {
+        let call = self
+            .plumbing()
+            .args(["rev-list", "--objects", "--quiet", "--end-of-options"])
+            .arg(tree)
+            .arg(format!("^{base}^{{tree}}"));
+        self.git.run(&call).map(drop)
+    }
+
     /// What changed between two trees (or commits). One process.
     pub fn diff(&self, from: &Oid, to: &Oid) -> Result<Diff, Error> {
         diff::run(&self.git, self.plumbing(), from, to)

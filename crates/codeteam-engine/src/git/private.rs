@@ -17,8 +17,8 @@ use codeteam_sandbox::Access;
 use super::command::{Call, Git};
 use super::repo::{OWN_DIRECTORY, oid};
 use super::{
-    Changed, Diff, Error, IndexEntry, ObjectFormat, Oid, Reader, Repo, TreeFile, diff, index,
-    objects,
+    Changed, Diff, Error, IndexEntry, Merged, ObjectFormat, Oid, Reader, Repo, TreeFile, diff,
+    index, merge, objects,
 };
 use crate::process::{Launcher, View};
 
@@ -47,6 +47,7 @@ pub struct Placed {
 struct Fence {
     launcher: Arc<dyn Launcher>,
     objects: Vec<PathBuf>,
+    mark: String,
 }
 
 impl std::fmt::Debug for Fence {
@@ -172,8 +173,9 @@ impl PrivateDir {
         self.git.run(&call).map(drop)
     }
 
-    /// Puts the work tree's files into the index, but for those named. One process.
-    pub fn add_all(&self, scope: Scope, but: &[PathBuf]) -> Result<(), Error> {
+    /// Puts the work tree's files into the index, but for those named, and says what git could not
+    /// look into and left out. One process.
+    pub fn add_all(&self, scope: Scope, but: &[PathBuf]) -> Result<Option<String>, Error> {
         let mut call = self.in_tree(Access::ReadOnly).args(["add", "--all"]);
         if scope == Scope::Everything {
             call = call.arg("--ignore-errors");
@@ -188,11 +190,11 @@ impl PrivateDir {
             .args(but.iter().map(|path| excluded(path)));
         let output = self.git.attempt(&call)?;
         if output.status.success() {
-            return Ok(());
+            return Ok(left_out(&output.stderr));
         }
         let files_only = is_about_files(&output.stderr);
         if scope == Scope::Everything && output.status.code() == Some(1) && files_only {
-            return Ok(());
+            return Ok(Some(output.stderr));
         }
         Err(match nested(&output.stderr) {
             Some(path) => Error::NestedRepository { path },
@@ -203,19 +205,49 @@ impl PrivateDir {
         })
     }
 
-    /// Applies a patch, as [`Diff`] carries it, to the index alone. One process.
-    pub fn apply_to_index(&self, patch: &[u8]) -> Result<(), Error> {
-        let call = self
-            .call()
-            .args(["apply", "--cached", "--binary", "--whitespace=nowarn"])
-            .stdin(patch.to_vec());
-        self.git.run(&call).map(drop)
+    /// The tree that a patch, as [`Diff`] carries it, makes of another one. Three processes; neither
+    /// the index nor the work tree is touched.
+    pub fn tree_by_patch(&self, tree: &Oid, patch: &[u8]) -> Result<Oid, Error> {
+        let index = self.git_dir.join("index.patched");
+        let call = || self.call().env("GIT_INDEX_FILE", &index);
+        let made = self
+            .git
+            .run(&call().arg("read-tree").arg(tree))
+            .and_then(|_| {
+                let apply = call().args(["apply", "--cached", "--binary", "--whitespace=nowarn"]);
+                self.git.run(&apply.stdin(patch.to_vec()))
+            })
+            .and_then(|_| {
+                let write = call().arg("write-tree");
+                oid(&self.git.run(&write)?).ok_or_else(|| write.unexpected("no object id"))
+            });
+        let _ = std::fs::remove_file(&index);
+        made
     }
 
     /// The tree that the index is. One process.
     pub fn write_tree(&self) -> Result<Oid, Error> {
         let call = self.call().arg("write-tree");
         oid(&self.git.run(&call)?).ok_or_else(|| call.unexpected("no object id"))
+    }
+
+    /// Those of these paths of the work tree that git does not ignore. One process.
+    pub fn unignored(&self, paths: Vec<PathBuf>) -> Result<Vec<PathBuf>, Error> {
+        if paths.is_empty() {
+            return Ok(paths);
+        }
+        let call = self.in_tree(Access::ReadOnly).args(["check-ignore", "-z"]);
+        let call = call.arg("--").args(&paths);
+        let output = self.git.attempt(&call)?;
+        // 1 says that none is.
+        if !matches!(output.status.code(), Some(0 | 1)) {
+            return Err(call.failed(output));
+        }
+        let ignored = objects::paths(&output.stdout);
+        Ok(paths
+            .into_iter()
+            .filter(|path| !ignored.contains(path))
+            .collect())
     }
 
     /// Removes untracked files that are not ignored. One process.
@@ -259,6 +291,13 @@ impl PrivateDir {
     /// Reads blobs one by one. One process for all, when the first is asked for.
     pub fn reader(&self) -> Reader {
         Reader::new(&self.git, self.call())
+    }
+
+    /// Merges `ours` and `theirs`, which came from `base`, into a tree among this directory's own
+    /// objects: nothing tidies up there, while in the user's repository a tree that no reference
+    /// leads to may be gone with the next `git gc`. One process; four with an old git.
+    pub fn merge_trees(&self, base: &Oid, ours: &Oid, theirs: &Oid) -> Result<Merged, Error> {
+        merge::merge_trees(&self.git, &self.call(), base, ours, theirs)
     }
 
     /// A tree like another, but for some files: each with its mode and content, or gone. Three
@@ -441,15 +480,34 @@ impl PrivateDir {
         self
     }
 
+    /// The program.
+    pub(super) fn git(&self) -> &Git {
+        &self.git
+    }
+
+    /// A call on this directory's objects, and on those it borrows.
+    pub(super) fn objects_call(&self) -> Call {
+        self.call()
+    }
+
     fn call(&self) -> Call {
         Call::plumbing(&self.git_dir, self.format).holding(self.held.as_ref())
     }
 
     /// The same, whose processes in the work tree are confined and see, beside it and this
-    /// directory, only these objects.
+    /// directory, only these objects. They carry `mark`.
     #[must_use]
-    pub fn confined(mut self, launcher: Arc<dyn Launcher>, objects: Vec<PathBuf>) -> PrivateDir {
-        self.fence = Some(Fence { launcher, objects });
+    pub fn confined(
+        mut self,
+        launcher: Arc<dyn Launcher>,
+        objects: Vec<PathBuf>,
+        mark: &str,
+    ) -> PrivateDir {
+        self.fence = Some(Fence {
+            launcher,
+            objects,
+            mark: mark.to_owned(),
+        });
         self
     }
 
@@ -463,7 +521,12 @@ impl PrivateDir {
     /// A call on the work tree, which a worker has written.
     fn in_tree(&self, access: Access) -> Call {
         let call = self.call().work_tree(&self.work_tree);
-        let Some(Fence { launcher, objects }) = &self.fence else {
+        let Some(Fence {
+            launcher,
+            objects,
+            mark,
+        }) = &self.fence
+        else {
             return call;
         };
         let mut view = View::default();
@@ -472,7 +535,7 @@ impl PrivateDir {
         for directory in objects {
             view.show(directory.clone(), Access::ReadOnly);
         }
-        call.confined(Arc::clone(launcher), view)
+        call.confined(Arc::clone(launcher), view, mark.clone())
     }
 }
 
@@ -523,6 +586,23 @@ pub(super) fn excluded(path: &Path) -> OsString {
     let mut spec = OsString::from(":(top,exclude,literal)");
     spec.push(path);
     spec
+}
+
+/// What `git add` has passed over with a warning alone: folders that cannot be opened, because of
+/// their rights or because the way to them is too long.
+fn left_out(stderr: &str) -> Option<String> {
+    const SHOWN: usize = 200;
+    let prefix = "warning: ";
+    let lines = stderr.lines().filter_map(|line| line.strip_prefix(prefix));
+    let lines = lines.filter(|line| {
+        line.starts_with("could not open directory") || line.starts_with("unable to access")
+    });
+    let shorten = |line: &str| match line.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    };
+    let lines: Vec<String> = lines.take(5).map(shorten).collect();
+    (!lines.is_empty()).then(|| lines.join("; "))
 }
 
 /// The nested repository that `git add` stumbled over, if that was it.

@@ -5,7 +5,9 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use super::command::Output;
 use super::repo::oid;
 use super::{Error, Oid, Repo};
 
@@ -124,6 +126,15 @@ impl Repo {
         Ok(None)
     }
 
+    /// Removes the lock of a reference of codeteam's own, if it was left behind. Nobody else writes
+    /// those, and codeteam's own git does so in a moment.
+    fn forget_lock(&self, lock: &Path) -> bool {
+        let is_own = lock.starts_with(self.common_dir().join("refs/codeteam"));
+        let age = fs::symlink_metadata(lock).and_then(|found| found.modified());
+        let age = age.ok().and_then(|modified| modified.elapsed().ok());
+        is_own && age.is_some_and(|age| age >= LOCK_AGE) && fs::remove_file(lock).is_ok()
+    }
+
     fn swap(
         &self,
         name: &str,
@@ -138,13 +149,23 @@ impl Repo {
         if let Some(wanted) = &wanted {
             call = call.arg(wanted);
         }
-        let output = self.git.attempt(&call)?;
+        let mut output = self.git.attempt(&call)?;
+        for _ in 0..LOCK_TRIES {
+            let Some(lock) = held_lock(&output) else {
+                break;
+            };
+            if !self.forget_lock(&lock) {
+                std::thread::sleep(LOCK_PAUSE);
+            }
+            output = self.git.attempt(&call)?;
+        }
         if output.status.success() {
             return Ok(());
         }
-        if output.stderr.contains(".lock': File exists") {
+        if let Some(lock) = held_lock(&output) {
             return Err(Error::RefLocked {
                 name: name.to_owned(),
+                lock,
             });
         }
         let expected = wanted.filter(|oid| !oid.is_zero());
@@ -159,6 +180,21 @@ impl Repo {
             found,
         })
     }
+}
+
+/// How often a locked reference is tried again, and how long after the last time: a git that holds
+/// a lock does so for a moment.
+const LOCK_TRIES: u32 = 4;
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
+
+/// A lock of a reference of codeteam's own that is older was left by a git that was killed.
+const LOCK_AGE: Duration = Duration::from_secs(10);
+
+/// The lock file that kept git from changing a reference, if one did.
+fn held_lock(output: &Output) -> Option<PathBuf> {
+    let (before, _) = output.stderr.split_once(".lock': File exists")?;
+    let (_, path) = before.rsplit_once('\'')?;
+    Some(PathBuf::from(format!("{path}.lock")))
 }
 
 /// The full name of a run's branch, or of what keeps its commits where there is none.

@@ -3,8 +3,10 @@
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use super::command::{Call, Git};
+use super::filters::FilterSettings;
 use super::objects::path;
 use super::{Error, ObjectFormat, Oid};
 
@@ -24,6 +26,7 @@ pub struct Repo {
     pub(super) git_dir: PathBuf,
     common_dir: PathBuf,
     objects: PathBuf,
+    pub(super) filters: Arc<OnceLock<FilterSettings>>,
 }
 
 /// Where a checkout stands.
@@ -103,6 +106,7 @@ impl Repo {
             git_dir: path(git_dir),
             common_dir: path(common_dir),
             objects: path(objects),
+            filters: Arc::default(),
         };
         Ok((repo, head.iter().map(Vec::as_slice).collect()))
     }

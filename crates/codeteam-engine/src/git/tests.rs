@@ -1,5 +1,6 @@
 //! Git operations against a real git, in temporary directories.
 
+mod ending;
 mod history;
 mod merging;
 
@@ -62,6 +63,7 @@ fn discovery_says_what_is_wrong() {
         path: fixture.home().into(),
         home: None,
         xdg_config_home: None,
+        codeteam: None,
     };
     assert!(matches!(Git::new(nowhere), Err(Error::Missing { .. })));
 }
@@ -85,6 +87,7 @@ fn a_git_that_is_too_old_is_named() {
         path,
         home: None,
         xdg_config_home: None,
+        codeteam: None,
     })
     .unwrap();
     let error = Repo::discover(&git, &fixture.main()).unwrap_err();
@@ -231,7 +234,14 @@ fn a_reference_moves_only_from_where_it_is_expected() {
         .update_ref(name, &head.commit, Expected::At(&other))
         .unwrap_err();
     assert!(matches!(error, Error::RefLocked { .. }));
-    std::fs::remove_file(fixture.main().join(".git/refs/codeteam/run/tip.lock")).unwrap();
+    assert!(error.to_string().contains("run/tip.lock"), "{error}");
+    let lock = fixture.main().join(".git/refs/codeteam/run/tip.lock");
+    // One that is old was left by a git that was killed.
+    let old = std::time::SystemTime::now() - std::time::Duration::from_mins(1);
+    let file = std::fs::File::options().write(true).open(&lock).unwrap();
+    file.set_modified(old).unwrap();
+    repo.update_ref(name, &other, Expected::At(&other)).unwrap();
+    assert!(!lock.exists());
 
     assert!(matches!(
         repo.delete_ref(name, &head.commit),

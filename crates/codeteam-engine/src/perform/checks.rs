@@ -29,6 +29,8 @@ use crate::workspace::Workspace;
 const SUMMARY_LINES: usize = 40;
 /// And how much of them.
 const SUMMARY_BYTES: usize = 4_000;
+/// How often a command is run if somebody kills its sandbox.
+const LAUNCHES: u32 = 3;
 /// How much of a file is looked at for what it must contain or lack.
 const READ_BYTES: u64 = 64 << 20;
 
@@ -368,18 +370,38 @@ impl Shell<'_> {
         let spec = CommandSpec {
             program: "sh".into(),
             args: vec!["-c".into(), self.command.into()],
-            cwd: self.cwd,
+            cwd: self.cwd.clone(),
             env: Engine::child_env(&job.mark(engine), told),
-            view: self.view,
-            disk: self.disk,
+            view: self.view.clone(),
+            disk: self.disk.clone(),
             brief: false,
         };
+        let mut launches = 1;
+        loop {
+            let (exit, output) = self.run_once(job, &spec, limits, context)?;
+            if !exit.lost || launches == LAUNCHES {
+                return Ok((exit, output));
+            }
+            launches += 1;
+            let told = "its sandbox was killed, and not by codeteam: it is run once more";
+            (context.lines)(&job.id, told);
+        }
+    }
+
+    fn run_once(
+        &self,
+        job: &Job,
+        spec: &CommandSpec,
+        limits: &Limits,
+        context: &Context<'_>,
+    ) -> Result<(Exit, Output), Error> {
+        let redactor = &context.engine.redactor;
         let mut output = Output::default();
-        let mut redact = [engine.redactor.lines(), engine.redactor.lines()];
+        let mut redact = [redactor.lines(), redactor.lines()];
         let exit = process::run(
             self.launcher,
             self.profile,
-            &spec,
+            spec,
             limits,
             &context.cancel,
             &mut |line| {

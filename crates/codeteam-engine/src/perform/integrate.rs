@@ -45,25 +45,20 @@ pub(super) fn rebase(
     context: &Context<'_>,
 ) -> Result<Input, Error> {
     let engine = context.engine;
-    let (base, tip, ours) = (
-        oid(&job.base.commit.0)?,
-        oid(&onto.commit.0)?,
-        oid(&tree.0)?,
-    );
-    job.hand_over(engine, &ours, &base)?;
-    let outcome = match engine.repo.merge_trees(&base, &tip, &ours)? {
-        Merged::Conflict { files } => Rebased::Conflict {
+    let (base, ours) = (oid(&job.base.commit.0)?, oid(&tree.0)?);
+    let outcome = match job.merge(engine, &base, onto, &ours)? {
+        (Merged::Clean { tree }, Some(diff)) => Rebased::Clean {
             base: onto.clone(),
-            files: files.iter().map(|f| f.display().to_string()).collect(),
+            tree: Tree(tree.as_str().to_owned()),
+            change: frame_change(engine, by.to_owned(), &diff)?,
         },
-        Merged::Clean { tree } => {
-            let diff = engine.repo.diff(&oid(&onto.tree.0)?, &tree)?;
-            Rebased::Clean {
-                base: onto.clone(),
-                tree: Tree(tree.as_str().to_owned()),
-                change: frame_change(engine, by.to_owned(), &diff)?,
-            }
-        }
+        (merged, _) => Rebased::Conflict {
+            base: onto.clone(),
+            files: merged
+                .conflicts()
+                .map(|f| f.display().to_string())
+                .collect(),
+        },
     };
     Ok(Input::Rebased {
         at: now(),
@@ -119,6 +114,10 @@ pub(super) fn integrate(
             .update_ref(&reference, &commit, Expected::Missing);
     }
     match moved {
+        // A `git gc` of the user's may have come between the objects and the reference to them.
+        Ok(()) if engine.repo.require_whole(&wanted, &tip).is_err() => {
+            job.hand_over(engine, &wanted, &tip)?;
+        }
         Ok(()) => {}
         Err(git::Error::RefMoved {
             found: Some(found), ..

@@ -31,16 +31,47 @@ impl Job {
     /// was lost, the change is made again from its patch; a session's is in the repository already.
     fn frame_workspace(&self, engine: &Engine) -> Result<Workspace, Error> {
         let workspace = self.open(engine, &workspace_name(&self.id.frame))?;
-        if let Some(change) = &self.change
+        if self.change.is_some()
             && workspace.is_missing()
             && !self.is_known(engine, &oid(&self.tree.0)?)
         {
-            let patch = engine.bodies.get(change.as_str())?;
-            let (base, tree) = (oid(&self.base.commit.0)?, oid(&self.base.tree.0)?);
             // If it cannot be, what needs the tree says so.
-            let _ = workspace.remake(&base, &tree, &patch);
+            let _ = self.remake(engine, &workspace);
         }
         Ok(workspace)
+    }
+
+    /// Makes the objects of the frame's tree again from its patch. Whether it is the same tree.
+    fn remake(&self, engine: &Engine, workspace: &Workspace) -> Result<bool, Error> {
+        let Some(change) = &self.change else {
+            return Ok(false);
+        };
+        let patch = engine.bodies.get(change.as_str())?;
+        let (base, tree) = (oid(&self.base.commit.0)?, oid(&self.base.tree.0)?);
+        let made = workspace.remake(&base, &tree, &patch)?;
+        Ok(made.as_str() == self.tree.as_str())
+    }
+
+    /// Does something that needs the objects of the frame's tree. Objects that the user's repository
+    /// had, in no commit, are not copied; if its git has cleared them away meanwhile, they are made
+    /// again and it is tried once more.
+    pub(super) fn with_objects<T>(
+        &self,
+        engine: &Engine,
+        act: impl Fn() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let failed = match act() {
+            Err(
+                error @ (Error::Git(git::Error::Failed { .. })
+                | Error::Workspace(workspace::Error::Git(git::Error::Failed { .. }))),
+            ) => error,
+            done => return done,
+        };
+        let own = self.open(engine, &workspace_name(&self.id.frame))?;
+        match self.remake(engine, &own) {
+            Ok(true) => act(),
+            _ => Err(failed),
+        }
     }
 
     /// Whether the repository has a tree because a session's checkout held it.
@@ -55,11 +86,38 @@ impl Job {
         tree: &git::Oid,
         base: &git::Oid,
     ) -> Result<(), Error> {
-        let workspace = self.workspace(engine)?;
-        if !(workspace.is_missing() && self.is_known(engine, tree)) {
-            workspace.transfer(tree, base)?;
-        }
-        Ok(())
+        self.with_objects(engine, || {
+            let workspace = self.workspace(engine)?;
+            if workspace.is_missing() && self.is_known(engine, tree) {
+                // It is taken from where it is, if all of it still is there.
+                return Ok(engine.repo.require_whole(tree, base)?);
+            }
+            Ok(workspace.transfer(tree, base)?)
+        })
+    }
+
+    /// Merges the frame's tree with a tip, where both came from `base`, and says what leads from the
+    /// tip's tree to the result. That is kept among the workspace's own objects, if there is one: in
+    /// the repository nothing would refer to it until it is committed.
+    pub(super) fn merge(
+        &self,
+        engine: &Engine,
+        base: &git::Oid,
+        onto: &Tip,
+        ours: &git::Oid,
+    ) -> Result<(git::Merged, Option<git::Diff>), Error> {
+        let (tip, tip_tree) = (oid(&onto.commit.0)?, oid(&onto.tree.0)?);
+        self.with_objects(engine, || {
+            let workspace = self.workspace(engine)?;
+            if workspace.is_missing() {
+                let merged = engine.repo.merge_trees(base, &tip, ours)?;
+                let diff = merged.tree().map(|tree| engine.repo.diff(&tip_tree, tree));
+                return Ok((merged.clone(), diff.transpose()?));
+            }
+            let merged = workspace.merge_trees(base, &tip, ours)?;
+            let diff = merged.tree().map(|tree| workspace.diff(&tip_tree, tree));
+            Ok((merged.clone(), diff.transpose()?))
+        })
     }
 
     /// Makes the job's workspace hold exactly `tree`.
@@ -70,8 +128,11 @@ impl Job {
             workspace.renew_git_dir(&base)?;
             return Ok(Arc::new(workspace));
         }
-        workspace.prepare(&wanted, &base, Ignored::Keep)?;
-        Ok(Arc::new(workspace))
+        self.with_objects(engine, || {
+            let workspace = self.workspace(engine)?;
+            workspace.prepare(&wanted, &base, Ignored::Keep)?;
+            Ok(Arc::new(workspace))
+        })
     }
 
     /// A work tree of their own for checks. Unless the user wants it otherwise, it is made anew for
@@ -79,13 +140,17 @@ impl Job {
     /// tests leave when an earlier change was judged.
     pub(super) fn prepare_gate(&self, engine: &Engine, tree: &Tree) -> Result<Workspace, Error> {
         let name = format!("{}@gate", workspace_name(&self.id.frame));
-        let own = self.frame_workspace(engine)?;
-        let workspace = self.open(engine, &name)?.borrowing(&own);
         let (wanted, base) = (oid(&tree.0)?, oid(&self.base.commit.0)?);
-        if !self.grounds(engine)?.keep_worktree {
-            workspace.remove()?;
-        }
-        workspace.prepare(&wanted, &base, Ignored::Keep)?;
+        let anew = !self.grounds(engine)?.keep_worktree;
+        let workspace = self.with_objects(engine, || {
+            let own = self.frame_workspace(engine)?;
+            let workspace = self.open(engine, &name)?.borrowing(&own);
+            if anew {
+                workspace.remove()?;
+            }
+            workspace.prepare(&wanted, &base, Ignored::Keep)?;
+            Ok(workspace)
+        })?;
         self.refuse_false(&workspace, &wanted)?;
         // What the change is told by.
         let from = oid(&self.base.tree.0)?;

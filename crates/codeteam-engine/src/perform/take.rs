@@ -128,6 +128,10 @@ fn forbidden(
             examined => examined?,
         }
     }
+    let unencrypted = repo.unencrypted(base, diff)?;
+    if !unencrypted.is_empty() {
+        return Ok(Some(workspace::must_be_filtered(&unencrypted)));
+    }
     let files = repo.all_files_of(tree)?;
     let nested = workspace::repositories(files.iter().map(|file| file.path.as_path()), diff);
     Ok(nested.first().map(|folder| {

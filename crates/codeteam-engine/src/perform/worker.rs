@@ -9,6 +9,7 @@ mod watch;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -36,7 +37,9 @@ use crate::artifacts;
 use crate::context::{self, exact};
 use crate::dialect::{Clock, Fold, Listening, Program, Surroundings, Told};
 use crate::engine::Engine;
-use crate::process::{self, Account, CommandSpec, Exit, Limits, Line, Profile, Status, View};
+use crate::process::{
+    self, Account, CommandSpec, Exit, Impatience, Limits, Line, Patience, Profile, Status, View,
+};
 use crate::prompt;
 use crate::workers::{Worker, prices, probe};
 use crate::workspace::{self, Workspace};
@@ -45,6 +48,11 @@ use crate::workspace::{self, Workspace};
 const LINE_BYTES: usize = 12 << 20;
 /// How much of a worker's output is kept in all.
 const TOTAL_BYTES: u64 = 256 << 20;
+/// What is said of a worker whose sandbox somebody else has ended.
+const SANDBOX_KILLED: &str = "its sandbox was killed, and not by codeteam";
+/// How long it may take to collect what a worker has done: as long as the worker itself may take,
+/// but neither less nor more than this.
+const COLLECTING: (Duration, Duration) = (Duration::from_mins(1), Duration::from_mins(10));
 /// How long a worker may take to end when it is asked to.
 const GRACE: Duration = Duration::from_secs(3);
 
@@ -228,6 +236,9 @@ impl<'a> Errand<'a> {
     fn ended(&self, mut end: WorkerEnd, exit: &Exit) -> Result<WorkerEnd, Error> {
         let (assignment, engine) = (&self.assignment, self.context.engine);
         if let WorkerEnd::Failed(facts) = &mut end {
+            if exit.lost {
+                SANDBOX_KILLED.clone_into(&mut facts.message);
+            }
             // Its limit, not how long it took to be rid of it.
             match exit.status {
                 Status::TimedOut => {
@@ -282,7 +293,7 @@ impl<'a> Errand<'a> {
         let transcript = &self.transcript;
         let (kept, collected) = std::thread::scope(|scope| {
             let keeping = scope.spawn(|| lock(transcript).keep(engine));
-            let collected = wants_change.then(|| collect(self.job, &self.workspace, engine));
+            let collected = wants_change.then(|| self.collect());
             (keeping.join(), collected.transpose())
         });
         self.files.forget();
@@ -307,6 +318,72 @@ impl<'a> Errand<'a> {
             failed_write: fold.failed_write().map(str::to_owned),
         };
         Ok(exited(self.job, report))
+    }
+
+    /// The tree and the change in the worktree, or what the worker must be told about it. What a
+    /// worker leaves can take as long to collect as it likes, so that has a limit, too.
+    fn collect(&self) -> Result<Result<(Tree, FrameChange), Facts>, Error> {
+        let (job, workspace, engine) = (self.job, &self.workspace, self.context.engine);
+        let base = oid(&job.base.tree.0)?;
+        let limit = Duration::from_millis(self.assignment.timeout_ms);
+        let limit = limit.clamp(COLLECTING.0, COLLECTING.1);
+        let (changes, is_late) = {
+            let _limit = Patience::within(limit);
+            let changes = workspace.changes(&base);
+            (
+                changes,
+                Patience::current().check() == Err(Impatience::TimedOut),
+            )
+        };
+        self.tell_repairs();
+        let (tree, diff) = match changes {
+            Ok(found) => found,
+            Err(
+                error @ (workspace::Error::NestedRepositories { .. }
+                | workspace::Error::Unrecordable { .. }
+                | workspace::Error::Filtered { .. }),
+            ) => return Ok(Err(forbidden(error.to_string()))),
+            Err(_) if is_late => return Ok(Err(forbidden(self.too_late(limit)))),
+            Err(error) => return Err(error.into()),
+        };
+        if let Some(link) = diff.gitlinks().next() {
+            let path = link.path.display();
+            return Ok(Err(forbidden(format!(
+                "`{path}` refers to another repository"
+            ))));
+        }
+        let tree = Tree(tree.as_str().to_owned());
+        engine.untouched.note(&workspace.tree_dir(), &tree);
+        let change = frame_change(engine, job.id.lasting(), &diff)?;
+        Ok(Ok((tree, change)))
+    }
+
+    /// Says what had to be put right in the worktree.
+    fn tell_repairs(&self) {
+        let repairs = self.workspace.take_repairs();
+        for file in &repairs.removed {
+            self.note(&format!("{file}, which git cannot record: it was removed"));
+        }
+        if let Some(first) = repairs.unlocked.first() {
+            let (first, count) = (first.display(), repairs.unlocked.len());
+            self.note(&format!(
+                "{count} folders could not be read or written, `{first}` for one: they can be now"
+            ));
+        }
+    }
+
+    /// What is said of a worktree that takes too long to collect.
+    fn too_late(&self, limit: Duration) -> String {
+        let seconds = limit.as_secs();
+        let mut text = format!("the files it left could not be collected within {seconds} s");
+        let largest = self.workspace.largest_files().unwrap_or_default();
+        for (at, (path, bytes)) in largest.iter().enumerate() {
+            let before = if at == 0 { "; the largest are" } else { "," };
+            let (path, megabytes) = (path.display(), bytes >> 20);
+            let _ = write!(text, "{before} `{path}` ({megabytes} MB)");
+        }
+        text.push_str(". Leave no large files behind, or have git ignore them");
+        text
     }
 
     /// Keeps the log that is to be shortened, as it was.
@@ -529,38 +606,11 @@ impl Session {
     }
 }
 
-/// The tree and the change in a worktree, or what the worker must be told about it.
-fn collect(
-    job: &Job,
-    workspace: &Workspace,
-    engine: &Engine,
-) -> Result<Result<(Tree, FrameChange), Facts>, Error> {
-    let base = oid(&job.base.tree.0)?;
-    let (tree, diff) = match workspace.changes(&base) {
-        Ok(found) => found,
-        Err(
-            error @ (workspace::Error::NestedRepositories { .. }
-            | workspace::Error::Unrecordable { .. }),
-        ) => {
-            let message = error.to_string();
-            return Ok(Err(Facts {
-                stage: Stage::Forbidden,
-                message,
-                ..Facts::default()
-            }));
-        }
-        Err(error) => return Err(error.into()),
-    };
-    if let Some(link) = diff.gitlinks().next() {
-        let message = format!("`{}` refers to another repository", link.path.display());
-        return Ok(Err(Facts {
-            stage: Stage::Forbidden,
-            message,
-            ..Facts::default()
-        }));
+/// What a worker is told of a change that cannot be taken.
+fn forbidden(message: String) -> Facts {
+    Facts {
+        stage: Stage::Forbidden,
+        message,
+        ..Facts::default()
     }
-    let tree = Tree(tree.as_str().to_owned());
-    engine.untouched.note(&workspace.tree_dir(), &tree);
-    let change = frame_change(engine, job.id.lasting(), &diff)?;
-    Ok(Ok((tree, change)))
 }

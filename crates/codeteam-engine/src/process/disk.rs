@@ -3,15 +3,15 @@
 //! No limit of the kernel's is about a folder, so its size is looked at now and then, by a thread
 //! that spends a small part of its time on it.
 
-use std::fs;
 use std::io::{self, PipeWriter, Write as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use crate::walk::{self, Visitor, WalkEntry};
 
 /// How much there may be in the folders that a command writes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,27 +66,51 @@ impl Watch {
 
 impl Disk {
     fn is_over(&self) -> bool {
-        let mut left = self.bytes;
-        self.folders.iter().any(|folder| takes(folder, &mut left))
+        let mut count = DiskCount {
+            left: self.bytes,
+            is_over: false,
+        };
+        for folder in &self.folders {
+            // What cannot be walked through takes nothing that can be counted.
+            let _ = walk::walk(folder, &mut count);
+        }
+        count.is_over
     }
 }
 
-/// Whether a folder takes all that is left. Links are not followed.
-fn takes(folder: &Path, left: &mut u64) -> bool {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    for entry in entries {
+/// Counts what folders take on the disk, down from a limit.
+struct DiskCount {
+    left: u64,
+    is_over: bool,
+}
+
+impl DiskCount {
+    fn count(&mut self, entry: &WalkEntry<'_>) -> io::Result<()> {
         // It may be gone by now.
-        let Ok(found) = entry.metadata() else {
-            continue;
+        let Ok(found) = entry.stat() else {
+            return Ok(());
         };
-        let bytes = found.blocks() * 512;
-        if bytes > *left {
-            return true;
-        }
-        *left -= bytes;
-        if found.is_dir() && takes(&entry.path(), left) {
-            return true;
-        }
+        let bytes = u64::try_from(found.st_blocks).unwrap_or(0) * 512;
+        let Some(left) = self.left.checked_sub(bytes) else {
+            self.is_over = true;
+            return Err(io::ErrorKind::FileTooLarge.into());
+        };
+        self.left = left;
+        Ok(())
     }
-    false
+}
+
+impl Visitor for DiskCount {
+    fn enter(&mut self, folder: &WalkEntry<'_>) -> io::Result<bool> {
+        self.count(folder)?;
+        Ok(true)
+    }
+
+    fn visit(&mut self, entry: &WalkEntry<'_>) -> io::Result<()> {
+        self.count(entry)
+    }
+
+    fn unreadable(&mut self, _: &Path, _: io::Error) -> io::Result<()> {
+        Ok(())
+    }
 }

@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -165,8 +165,9 @@ impl Spawned {
 
 /// Holds a confined command to life. Dropping it ends the command as well.
 pub trait Hold: Send {
-    /// The command was spawned: what it needs from outside is given to it now.
-    fn started(&mut self) -> io::Result<()>;
+    /// The command was spawned: what it needs from outside is given to it now. `ended` can be read
+    /// when what was spawned has ended.
+    fn started(&mut self, ended: Option<BorrowedFd<'_>>) -> io::Result<()>;
 
     /// Ends the command and everything it started.
     fn cut(&mut self);

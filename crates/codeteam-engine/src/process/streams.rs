@@ -119,6 +119,7 @@ impl Streams {
         let (stdout, stderr) = (&self.stdout.lines, &self.stderr.lines);
         Exit {
             status,
+            lost: false,
             stdout_bytes: stdout.received(),
             stderr_bytes: stderr.received(),
             dropped_bytes: stdout.dropped() + stderr.dropped(),

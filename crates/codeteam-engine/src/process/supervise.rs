@@ -6,6 +6,7 @@
 
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
@@ -40,11 +41,44 @@ const LEFT_IN_PIPES: u64 = 4 * 1024 * 1024;
 /// How long a child may take to die of `SIGKILL`.
 const KILLED: Duration = Duration::from_secs(10);
 
+/// How often a command is launched if its sandbox is killed before it is ready.
+const LAUNCHES: u32 = 3;
+
 /// Runs a command to its end and hands every line it writes to `sink`.
 ///
 /// When this returns, nothing the command started is left, except what has both
-/// left its process group and cleared its environment.
+/// left its process group and cleared its environment. A launch that is lost
+/// because somebody killed the sandbox before it was ready is repeated: nothing
+/// of the command has run.
 pub fn run(
+    launcher: &dyn Launcher,
+    profile: Profile,
+    spec: &CommandSpec,
+    limits: &Limits,
+    cancel: &Cancel,
+    sink: &mut dyn FnMut(Line<'_>),
+) -> Result<Exit, Error> {
+    let mut tries = 1;
+    loop {
+        match run_once(launcher, profile, spec, limits, cancel, sink) {
+            Err(Error::Lost { .. }) if tries < LAUNCHES && !cancel.is_cancelled() => {
+                tries += 1;
+            }
+            Err(Error::Lost {
+                program, signal, ..
+            }) => {
+                return Err(Error::Lost {
+                    program,
+                    launches: tries,
+                    signal,
+                });
+            }
+            ran => return ran,
+        }
+    }
+}
+
+fn run_once(
     launcher: &dyn Launcher,
     profile: Profile,
     spec: &CommandSpec,
@@ -90,14 +124,29 @@ pub fn run(
         operation: "collect the exit status",
         source,
     })?;
+    let is_confined = group.hold.is_some();
     if verdict.is_none() && !group.came_about() {
-        return Err(Error::Confine {
-            program,
-            reason: last_words,
+        return Err(match own_status(status, is_confined) {
+            Status::Signalled(signal) => Error::Lost {
+                program,
+                launches: 1,
+                signal,
+            },
+            _ if last_words.is_empty() => Error::Confine {
+                program,
+                reason: format!("its sandbox ended ({status}) and did not say why"),
+            },
+            _ => Error::Confine {
+                program,
+                reason: last_words,
+            },
         });
     }
-    let own = || own_status(status, group.hold.is_some());
-    Ok(streams.account(verdict.unwrap_or_else(own), wall))
+    // What ends inside, by a signal too, is told by a code of bubblewrap's.
+    let lost = verdict.is_none() && is_confined && status.signal().is_some();
+    let own = || own_status(status, is_confined);
+    let exit = streams.account(verdict.unwrap_or_else(own), wall);
+    Ok(Exit { lost, ..exit })
 }
 
 /// Serves the child until it has ended and its streams are closed or given up.
@@ -282,7 +331,9 @@ impl Group {
             reaped: false,
         };
         // What cannot be given shows in how it ends.
-        let given = hold.as_mut().map(|hold| hold.started());
+        let ended = pidfd_open(leader, PidfdFlags::empty()).ok();
+        let ended = ended.as_ref().map(OwnedFd::as_fd);
+        let given = hold.as_mut().map(|hold| hold.started(ended));
         group.hold = hold;
         match given {
             Some(Err(source)) if group.came_about() => Err(Error::Watch {

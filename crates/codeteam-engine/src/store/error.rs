@@ -154,6 +154,8 @@ impl Error {
             Some(ErrorCode::ReadOnly) => Self::ReadOnly { path, doing },
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy { path, doing },
             Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, doing },
+            // A row that another one names is not there, or is not what the schema says.
+            None if is_inconsistent(&source) => Self::Damaged { path, doing },
             Some(ErrorCode::NotADatabase) => Self::NotADatabase {
                 path,
                 why: "it is not an SQLite file",
@@ -173,6 +175,17 @@ impl Error {
             source: Arc::new(source),
         }
     }
+}
+
+fn is_inconsistent(error: &rusqlite::Error) -> bool {
+    matches!(
+        error,
+        rusqlite::Error::QueryReturnedNoRows
+            | rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..)
+            | rusqlite::Error::Utf8Error(..)
+    )
 }
 
 /// A failure inside one write, before it is known which database it was about.

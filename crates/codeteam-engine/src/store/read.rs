@@ -68,9 +68,17 @@ pub(super) fn events<E>(
     // One snapshot: the chain must not grow between its end and its rows.
     let _snapshot = conn.unchecked_transaction()?;
     let Some(head) = append::head(conn, run)? else {
-        return Ok(Ok(()));
+        // A damaged index does not find what is there.
+        return if is_listed(conn, run)? {
+            Err(damaged())
+        } else {
+            Ok(Ok(()))
+        };
     };
     let ids = chain(conn, head, after)?;
+    if u64::try_from(ids.len()).ok() != Some(head.seq.saturating_sub(after)) {
+        return Err(damaged());
+    }
     let (Some(first), Some(last)) = (ids.last(), ids.first()) else {
         return Ok(Ok(()));
     };
@@ -81,12 +89,22 @@ pub(super) fn events<E>(
              WHERE id BETWEEN ?1 AND ?2 AND run = ?3 ORDER BY id",
         )?;
         let mut rows = statement.query((first, last, head.key))?;
+        let mut seq = after;
         while let Some(row) = rows.next()? {
-            if let Err(error) = each(event(row)?) {
+            let event = event(row)?;
+            seq += 1;
+            if event.seq != seq {
+                return Err(damaged());
+            }
+            if let Err(error) = each(event) {
                 return Ok(Err(error));
             }
         }
-        return Ok(Ok(()));
+        return if seq == head.seq.max(after) {
+            Ok(Ok(()))
+        } else {
+            Err(damaged())
+        };
     }
     let mut statement =
         conn.prepare_cached("SELECT seq, at, kind, version, data FROM events WHERE id = ?1")?;
@@ -96,6 +114,31 @@ pub(super) fn events<E>(
         }
     }
     Ok(Ok(()))
+}
+
+/// Whether a run is in the table, whatever its index says.
+fn is_listed(conn: &Connection, run: &str) -> rusqlite::Result<bool> {
+    conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM runs NOT INDEXED WHERE id = ?1)")?
+        .query_row([run], |row| row.get(0))
+}
+
+/// What `SQLite` itself says of a damaged file, for what only the store can notice.
+fn damaged() -> rusqlite::Error {
+    let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
+    rusqlite::Error::SqliteFailure(code, None)
+}
+
+/// Reads everything once and fails if something is not as it was written, as far as that can be told.
+pub(super) fn verify(conn: &Connection) -> rusqlite::Result<()> {
+    // Pages, rows and whether indexes find them.
+    let found: String = conn.query_row("PRAGMA integrity_check(1)", (), |row| row.get(0))?;
+    if found != "ok" {
+        return Err(damaged());
+    }
+    for row in runs(conn)? {
+        events(conn, &row.id, 0, |_| Ok::<(), ()>(()))?.map_err(|()| damaged())?;
+    }
+    Ok(())
 }
 
 /// The ids of a run's events after `after`, the last one first.

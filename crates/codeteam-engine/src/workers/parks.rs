@@ -11,6 +11,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use codeteam_core::ids::{Account, Time};
+use codeteam_core::park::MAX_REST_MS;
 
 const NAME: &str = "parks.json";
 
@@ -40,6 +41,9 @@ impl Parks {
         }
         self.seen = found;
         let parks = read(&self.path).into_iter();
+        // By another clock it could be years.
+        let latest = now.plus(MAX_REST_MS);
+        let parks = parks.map(|(account, until)| (account, until.min(latest)));
         parks.filter(|(_, until)| *until > now).collect()
     }
 

@@ -61,6 +61,13 @@ pub enum Error {
         /// What git said.
         reason: String,
     },
+    /// Files that git would hand to a program before it stores them, which is not run here: they
+    /// would be stored as they are, secrets in plain text.
+    #[error("{}", must_be_filtered(files))]
+    Filtered {
+        /// The files, and what they have to go through.
+        files: Vec<git::FilteredFile>,
+    },
     /// A directory that must be new or empty has something in it.
     #[error("`{}` is not empty", path.display())]
     NotEmpty {
@@ -80,6 +87,25 @@ impl From<git::Error> for Error {
             other => Error::Git(other),
         }
     }
+}
+
+/// What is said of files that cannot be stored as they are.
+pub(crate) fn must_be_filtered(files: &[git::FilteredFile]) -> String {
+    const SHOWN: usize = 5;
+    let mut names: Vec<String> = files
+        .iter()
+        .take(SHOWN)
+        .map(|file| format!("`{}` (filter `{}`)", file.path.display(), file.filter))
+        .collect();
+    if files.len() > SHOWN {
+        names.push(format!("{} more", files.len() - SHOWN));
+    }
+    format!(
+        "`.gitattributes` says that git must put these files through a filter, such as encryption or \
+         LFS, which codeteam does not run: {}. They would be committed as they are. Leave them \
+         unchanged; a person has to commit such changes",
+        names.join(", ")
+    )
 }
 
 fn names(paths: &[PathBuf]) -> String {

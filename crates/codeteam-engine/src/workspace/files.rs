@@ -2,13 +2,13 @@
 //! follows a symbolic link: a worker may have put one anywhere in its tree.
 
 use std::collections::HashSet;
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 use super::Error;
 use crate::git::IndexEntry;
+use crate::walk::{self, Visitor, WalkEntry};
 
 pub(super) fn io<'a>(
     operation: &'static str,
@@ -56,14 +56,7 @@ pub(crate) fn remove_tree(path: &Path) -> Result<(), Error> {
         Ok(_) => return remove_file(path),
         Err(error) => return absent_is_fine(Err(error)).map_err(io("remove", path)),
     }
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            unlock_directories(path).map_err(io("make writable", path))?;
-            absent_is_fine(fs::remove_dir_all(path))
-        }
-        done => absent_is_fine(done),
-    }
-    .map_err(io("remove", path))
+    absent_is_fine(walk::remove(path)).map_err(io("remove", path))
 }
 
 /// Removes what is in a directory, and leaves the directory.
@@ -96,43 +89,63 @@ pub(super) fn sweep(tree: &Path, tracked: &[IndexEntry]) -> Result<(), Error> {
             }
         }
     }
-    let leaves: HashSet<&Path> = tracked.iter().map(|entry| entry.path.as_path()).collect();
-    let mut pending = vec![PathBuf::new()];
-    while let Some(relative) = pending.pop() {
-        let directory = tree.join(&relative);
-        for entry in fs::read_dir(&directory).map_err(io("read", &directory))? {
-            let entry = entry.map_err(io("read", &directory))?;
-            let path = relative.join(entry.file_name());
-            let is_directory = entry.file_type().map_err(io("read", &directory))?.is_dir();
-            if path == Path::new(".git") {
-                continue;
-            }
-            if is_directory && (directories.contains(&*path) || leaves.contains(&*path)) {
-                // A tracked directory is a submodule's: it stays, empty.
-                pending.push(path);
-            } else if is_directory || !leaves.contains(&*path) {
-                remove_tree(&tree.join(&path))?;
-            }
+    let mut sweeper = Sweeper {
+        directories,
+        leaves: tracked.iter().map(|entry| entry.path.as_path()).collect(),
+    };
+    walk::walk(tree, &mut sweeper).map_err(io("sweep", tree))
+}
+
+struct Sweeper<'a> {
+    directories: HashSet<&'a Path>,
+    leaves: HashSet<&'a Path>,
+}
+
+impl Visitor for Sweeper<'_> {
+    fn enter(&mut self, folder: &WalkEntry<'_>) -> io::Result<bool> {
+        if folder.path == Path::new(".git") {
+            return Ok(false);
         }
+        // A tracked directory is a submodule's: it stays, empty.
+        if self.directories.contains(folder.path) || self.leaves.contains(folder.path) {
+            return Ok(true);
+        }
+        folder.remove()?;
+        Ok(false)
     }
-    Ok(())
+
+    fn visit(&mut self, entry: &WalkEntry<'_>) -> io::Result<()> {
+        if entry.path == Path::new(".git") || self.leaves.contains(entry.path) {
+            return Ok(());
+        }
+        entry.remove()
+    }
 }
 
 /// Removes the `.git` of every repository below `tree`, but not its own.
 pub(super) fn dissolve_repositories(tree: &Path) -> Result<(), Error> {
-    let mut pending = vec![tree.to_owned()];
-    while let Some(directory) = pending.pop() {
-        for entry in fs::read_dir(&directory).map_err(io("read", &directory))? {
-            let entry = entry.map_err(io("read", &directory))?;
-            let is_git = entry.file_name() == ".git";
-            if is_git && directory != tree {
-                remove_tree(&entry.path())?;
-            } else if !is_git && entry.file_type().map_err(io("read", &directory))?.is_dir() {
-                pending.push(entry.path());
-            }
+    walk::walk(tree, &mut Dissolver).map_err(io("look for repositories in", tree))
+}
+
+struct Dissolver;
+
+impl Visitor for Dissolver {
+    fn enter(&mut self, folder: &WalkEntry<'_>) -> io::Result<bool> {
+        if folder.name() != ".git" {
+            return Ok(true);
         }
+        if folder.path != Path::new(".git") {
+            folder.remove()?;
+        }
+        Ok(false)
     }
-    Ok(())
+
+    fn visit(&mut self, entry: &WalkEntry<'_>) -> io::Result<()> {
+        if entry.name() == ".git" && entry.path != Path::new(".git") {
+            entry.remove()?;
+        }
+        Ok(())
+    }
 }
 
 fn absent_is_fine(done: io::Result<()>) -> io::Result<()> {
@@ -140,15 +153,4 @@ fn absent_is_fine(done: io::Result<()>) -> io::Result<()> {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         done => done,
     }
-}
-
-fn unlock_directories(path: &Path) -> io::Result<()> {
-    fs::set_permissions(path, Permissions::from_mode(0o700))?;
-    for entry in fs::read_dir(path)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            unlock_directories(&entry.path())?;
-        }
-    }
-    Ok(())
 }

@@ -7,10 +7,16 @@
 //! starts holds the same lock. It is released when the last of them has ended,
 //! and nobody has to clean up after anyone.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
+use std::time::Duration;
 
 use super::{Error, Workspace, files};
+use crate::process::{Impatience, Patience};
+
+/// How long whoever holds a workspace is waited for, and how often it is looked at.
+const LONGEST: Duration = Duration::from_mins(10);
+const PAUSE: Duration = Duration::from_millis(5);
 
 impl Workspace {
     /// This workspace, locked until the result is dropped. Waits for git
@@ -21,7 +27,18 @@ impl Workspace {
             ErrorKind::NotFound => Error::NotPrepared { path: path.clone() },
             _ => files::io("open", path)(error),
         })?;
-        directory.lock().map_err(files::io("lock", path))?;
+        let patience = Patience::current().at_most(LONGEST);
+        loop {
+            match directory.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::Error(error)) => return Err(files::io("lock", path)(error)),
+                Err(TryLockError::WouldBlock) => {
+                    let waited = patience.check().map_err(Impatience::into_io);
+                    waited.map_err(files::io("lock", path))?;
+                    std::thread::sleep(PAUSE);
+                }
+            }
+        }
         let mut locked = self.clone();
         locked.collector = locked.collector.holding(directory);
         Ok(locked)

@@ -9,7 +9,7 @@ use super::{Error, State, Workspace, bare, files};
 use crate::git::{Expected, Oid, Repo, Scope, Signature};
 
 /// Where directories go to be removed, so that a workspace is there or not.
-pub(super) const TRASH: &str = ".trash";
+pub(crate) const TRASH: &str = ".trash";
 
 /// What a snapshot is to be, in the user's repository.
 #[derive(Debug, Clone, Copy)]
@@ -105,7 +105,8 @@ impl Workspace {
     /// Records all files, those of nested repositories as well: nothing of the
     /// work tree is needed any more, so that they can be taken apart.
     fn record_files(&self, before: &Oid) -> Result<Oid, Error> {
-        self.unlock()?;
+        // Nobody will work in it any more, and everything in it is to be gone through.
+        self.repair()?;
         files::dissolve_repositories(&self.tree_dir())?;
         self.record(before, Scope::Everything)
     }
@@ -120,10 +121,16 @@ impl Workspace {
             signature,
             ..
         } = *snapshot;
+        let diff = self.diff(parent, tree)?;
+        self.refuse_filtered(parent, tree, &diff)?;
         self.send(tree, parent, Scope::Everything)?;
         let commit = self.repo.commit(tree, &[parent], message, signature)?;
         self.repo
             .update_ref(reference, &commit, Expected::Anywhere)?;
+        // A `git gc` of the user's may have come between the objects and the reference to them.
+        if self.repo.require_whole(tree, parent).is_err() {
+            self.send(tree, parent, Scope::Everything)?;
+        }
         Ok(commit)
     }
 }

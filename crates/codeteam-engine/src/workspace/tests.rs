@@ -72,6 +72,25 @@ impl Bench {
         names.filter(|name| name != ".git").collect()
     }
 
+    /// Keeps what there is, and removes the workspace.
+    fn close(&self) -> Result<Removed, Error> {
+        self.workspace.snapshot_and_remove(&Snapshot {
+            reference: "refs/codeteam/run/worktree/task-1",
+            parent: &self.head.commit,
+            known_tree: &self.head.tree,
+            message: "task-1, as it was left\n",
+            signature: &crate::git::fixture::signature(),
+        })
+    }
+
+    /// Clears away what nothing in the user's repository refers to.
+    fn gc(&self) {
+        let main = self.fixture.main();
+        self.fixture
+            .git(&main, &["reflog", "expire", "--expire=now", "--all"]);
+        self.fixture.git(&main, &["gc", "--quiet", "--prune=now"]);
+    }
+
     /// Collects, and lists what differs from the user's `HEAD`.
     fn changes(&self) -> Vec<PathBuf> {
         let tree = self.workspace.collect().unwrap();

@@ -174,6 +174,7 @@ fn env(root: &Path, variables: &[(&str, &str)]) -> Env {
         .iter()
         .map(|(name, value)| (name.into(), value.into()));
     Env {
+        codeteam: None,
         cache_home: None,
         path: std::env::var_os("PATH").unwrap(),
         home: Some(root.join("home")),
@@ -201,6 +202,7 @@ fn repository(folder: &Path, env: &Env) -> PathBuf {
         path: env.path.clone(),
         home: env.home.clone().map(PathBuf::into_os_string),
         xdg_config_home: None,
+        codeteam: None,
     });
     let signature = Signature {
         identity: Identity {

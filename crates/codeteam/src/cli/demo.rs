@@ -135,6 +135,7 @@ fn make(folder: &Path, sample: &Path, scene: &Scene) -> Result<(), Problem> {
         path: scene.env.path.clone(),
         home: scene.env.home.clone().map(Into::into),
         xdg_config_home: scene.env.config_home.clone().map(Into::into),
+        codeteam: None,
     })?;
     let signature = Signature {
         identity: Identity::default(),

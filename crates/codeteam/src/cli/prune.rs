@@ -45,7 +45,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
             "{verb} kept results of set-up commands, {megabytes} MB; they are made again when needed"
         ));
     }
-    if pruned.removed.is_empty() && pruned.left.is_empty() {
+    if pruned.removed.is_empty() && pruned.left.is_empty() && pruned.bytes == 0 {
         if pruned.set_ups == 0 {
             say("nothing to remove");
         }

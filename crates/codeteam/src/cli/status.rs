@@ -220,6 +220,9 @@ fn tell_of(scene: &Scene, plans: &[rebuild::Found]) -> Result<Exit, Problem> {
                     "rebuilt": true, "plan": p.path, "description": p.plan.description,
                     "branch": p.branch.as_ref().map(|(name, _)| name), "tasks": p.statuses, "problem": p.problem,
                     "state": p.state().as_str(), "accepted": p.accepted, "runs": p.runs,
+                    "claims": p.claims.iter().map(|claim| json!({
+                        "task": claim.task.0, "commit": claim.commit.as_str(),
+                    })).collect::<Vec<_>>(),
                     "reports": p.reports.iter().map(|(task, report)| (task.0.clone(), json!({
                         "result": report.result, "file": report.path,
                     }))).collect::<serde_json::Map<_, _>>(),
@@ -268,6 +271,14 @@ fn plan(found: &rebuild::Found) -> Result<(), Problem> {
     }
     if let Some((branch, _)) = &found.branch {
         out_line(&format!("  branch     {branch}"))?;
+    }
+    for claim in &found.claims {
+        say(&format!(
+            "  commit {} says that it completes `{}`, but no report of its run names it, so it does not count; \
+             if you know it to be right, write `status: completed` into the plan",
+            tell::short(claim.commit.as_str()),
+            claim.task
+        ));
     }
     if !found.is_finished() {
         let what = if found.accepted {

@@ -26,6 +26,7 @@ mod forged;
 mod hostile;
 mod init;
 mod kill;
+mod leftovers;
 mod licences;
 mod live;
 mod map;

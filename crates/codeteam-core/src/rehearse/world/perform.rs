@@ -90,6 +90,7 @@ impl World<'_> {
         Input::EffectFailed {
             at: self.now,
             id: id.clone(),
+            trouble: None,
             message: "it could not be done at all".to_owned(),
         }
     }

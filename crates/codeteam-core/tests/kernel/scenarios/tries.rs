@@ -519,3 +519,36 @@ fn checks_that_cannot_run_are_nobodys_fault_but_codeteams() {
           run/one:test.2.0.1#4 started: the checks of `test`
     "#]].assert_eq(&transcript);
 }
+
+#[test]
+fn what_the_machine_is_to_blame_for_uses_up_tries() {
+    let transcript = play(
+        &one_task(),
+        r#"run/one code stumbles "the worktree is gone"
+           +5s
+           run/one code writes a.rs=1
+           run/one test stumbles "its sandbox was killed"
+           +5s
+           run/one test stumbles "its sandbox was killed"
+           +10s
+           run/one test stumbles "its sandbox was killed"
+           person run/one continue"#,
+    );
+    let failed = |why: &str| format!("failed: resource → retry_same: {why}");
+    assert_eq!(
+        transcript.matches(&failed("the worktree is gone")).count(),
+        1,
+        "{transcript}"
+    );
+    assert_eq!(
+        transcript
+            .matches(&failed("its sandbox was killed"))
+            .count(),
+        3,
+        "{transcript}"
+    );
+    assert!(
+        transcript.contains("checks could not run: its sandbox was killed"),
+        "{transcript}"
+    );
+}

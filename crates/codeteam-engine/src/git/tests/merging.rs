@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::super::merge;
 use super::*;
 
 fn oid(text: &str) -> Oid {
@@ -40,10 +41,11 @@ fn trees_are_merged_or_the_conflicts_named() {
     );
     // What an older git needs comes to the same.
     assert_eq!(
-        repo.merge_as_commits(&base.commit, &ours, &clash).unwrap(),
+        merge::merge_as_commits(&repo.git, &repo.plumbing(), &base.commit, &ours, &clash).unwrap(),
         conflict
     );
-    let clean = repo.merge_as_commits(&base.tree, &ours, &theirs).unwrap();
+    let clean =
+        merge::merge_as_commits(&repo.git, &repo.plumbing(), &base.tree, &ours, &theirs).unwrap();
     assert_eq!(clean, Merged::Clean { tree });
     assert!(
         repo.merge_trees(&base.tree, &ours, &oid(&"1".repeat(40)))

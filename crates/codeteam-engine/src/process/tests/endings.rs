@@ -210,3 +210,73 @@ fn what_fills_the_disk_is_ended() {
     assert_eq!(exit.status, Status::OverDisk);
     assert!(exit.wall < PROMPT);
 }
+
+/// Stands for a sandbox that somebody kills: so often before the command starts, or while it runs.
+struct KilledSandbox {
+    before: std::sync::atomic::AtomicU32,
+    while_it_runs: bool,
+}
+
+struct Readiness(bool);
+
+impl Hold for Readiness {
+    fn started(&mut self, _: Option<std::os::fd::BorrowedFd<'_>>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn cut(&mut self) {}
+
+    fn was_confined(&mut self) -> bool {
+        self.0
+    }
+}
+
+impl Launcher for KilledSandbox {
+    fn launch(&self, spec: &CommandSpec, profile: Profile) -> Result<Launch, Error> {
+        use std::sync::atomic::Ordering::SeqCst;
+        let count = |left: u32| left.checked_sub(1);
+        let is_killed = self.before.fetch_update(SeqCst, SeqCst, count).is_ok();
+        let mut launch = Unconfined::default().launch(spec, profile)?;
+        if is_killed || self.while_it_runs {
+            // What waits for its parent's word is left alone with the streams.
+            launch.args = vec!["-c".into(), "sleep 1000 & kill -9 $$".into()];
+        }
+        launch.hold = Some(Box::new(Readiness(!is_killed)));
+        Ok(launch)
+    }
+
+    fn describe(&self) -> &'static str {
+        "killed"
+    }
+}
+
+#[test]
+fn a_sandbox_that_is_killed_before_its_time_is_launched_again() {
+    let with = |before: u32, while_it_runs: bool| {
+        let launcher = KilledSandbox {
+            before: before.into(),
+            while_it_runs,
+        };
+        let (spec, cancel) = (sh("killed", "echo ran"), Cancel::new());
+        let mut seen = Vec::new();
+        let ran = run(
+            &launcher,
+            Profile::Executor,
+            &spec,
+            &LIMITS,
+            &cancel,
+            &mut |line| seen.push(line.text.into_owned()),
+        );
+        (ran, seen)
+    };
+    let (ran, seen) = with(2, false);
+    let exit = ran.unwrap();
+    assert_eq!((exit.status, exit.lost), (Status::Exited(0), false));
+    assert_eq!(seen, ["ran"]);
+    let error = with(u32::MAX, false).0.unwrap_err();
+    let said = error.to_string();
+    assert!(matches!(error, Error::Lost { launches: 3, .. }), "{said}");
+    assert!(said.contains("signal 9") && said.contains("not by codeteam"));
+    let exit = with(0, true).0.unwrap();
+    assert_eq!((exit.status, exit.lost), (Status::Signalled(9), true));
+}

@@ -168,3 +168,42 @@ fn a_store_can_be_shared_between_threads() {
     fn shared<T: Clone + Send + Sync>() {}
     shared::<Store>();
 }
+
+#[test]
+fn damage_is_called_damage_wherever_it_is() {
+    let f = fixture();
+    f.started(400);
+    let other = lease(&f.store, "run-2");
+    f.store.append(one(&other, 0)).unwrap();
+    let Fixture { dir, store } = f;
+    drop(store);
+    let path = dir.path().join("state.db");
+    let whole = fs::read(&path).unwrap();
+    let mut told = 0;
+    // What a page begins with says where everything in it is.
+    let places = (1..whole.len() / 4096).flat_map(|page| [page * 4096, page * 4096 + 2_000]);
+    for at in places {
+        let mut bytes = whole.clone();
+        let junk = (0..1_000_u32).map(|n| n.wrapping_mul(2_654_435_761).to_be_bytes()[1]);
+        bytes.splice(at..at + 1_000, junk);
+        fs::write(&path, &bytes).unwrap();
+        let opened = Store::open(&path);
+        let read = opened.and_then(|store| {
+            for run in [RUN, "run-2"] {
+                let events = store.events(run, 0)?;
+                // What can be read is all there is.
+                assert!(
+                    !events.is_empty(),
+                    "at {at}: `{run}` seems to have no events"
+                );
+            }
+            store.verify()
+        });
+        match read {
+            Ok(()) => {}
+            Err(Error::Damaged { .. }) => told += 1,
+            Err(other) => panic!("at {at}: {other:?}"),
+        }
+    }
+    assert!(told > 5, "only {told} places");
+}

@@ -75,6 +75,7 @@ impl Machine {
         let variables = self.variables.iter();
         let variables = variables.map(|(name, value)| ((*name).into(), (*value).into()));
         Env {
+            codeteam: None,
             cache_home: None,
             path: self.path("bin").into(),
             home: Some(self.path("home")),

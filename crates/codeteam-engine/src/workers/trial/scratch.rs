@@ -48,6 +48,7 @@ impl<'a> Scratch<'a> {
             path: env.path.clone(),
             home: env.home.clone().map(Into::into),
             xdg_config_home: env.config_home.clone().map(Into::into),
+            codeteam: None,
         })?;
         let signature = Signature {
             identity: Identity::default(),

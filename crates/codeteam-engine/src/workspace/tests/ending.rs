@@ -186,3 +186,42 @@ fn two_may_be_removed_at_once() {
     });
     assert!(!workspace.directory.exists());
 }
+
+#[test]
+fn no_gc_takes_a_merged_tree_or_what_a_patch_can_make_again() {
+    let bench = Bench::new();
+    bench.prepare();
+    bench.write("ours", "ours\n");
+    let ours = bench.workspace.collect().unwrap();
+    let diff = bench.workspace.diff(&bench.head.tree, &ours).unwrap();
+    bench.gc();
+    bench.fixture.write("theirs", "theirs\n");
+    let tip = bench.fixture.commit_all("theirs");
+    bench.gc();
+    let base = &bench.head.commit;
+    let merged = bench.workspace.merge_trees(base, &tip, &ours).unwrap();
+    let merged = merged.tree().unwrap().clone();
+    bench.gc();
+    bench.workspace.transfer(&merged, &tip).unwrap();
+    bench.repo.require_whole(&merged, &tip).unwrap();
+    bench.gc();
+    assert!(bench.repo.require_whole(&merged, &tip).is_err());
+    bench.workspace.transfer(&merged, &tip).unwrap();
+
+    // What was never copied, because the repository had it, is made again.
+    let theirs = bench.repo.tree_of(&tip).unwrap();
+    let rest = bench.repo.diff(&theirs, &merged).unwrap();
+    bench.close().unwrap();
+    bench.fixture.git(
+        &bench.fixture.main(),
+        &["update-ref", "-d", "refs/codeteam/run/worktree/task-1"],
+    );
+    bench.gc();
+    let remade = bench.workspace.remake(&tip, &theirs, &rest.text).unwrap();
+    assert_eq!(remade, merged);
+    let remade = bench.workspace.remake(base, &bench.head.tree, &diff.text);
+    assert_eq!(remade.unwrap(), ours);
+    bench.gc();
+    bench.workspace.transfer(&ours, base).unwrap();
+    bench.repo.require_whole(&ours, base).unwrap();
+}

@@ -270,3 +270,157 @@ fn nothing_a_worker_leaves_behind_is_run() {
     bench.worker(&["status"]);
     assert!(canary.exists());
 }
+
+fn pipe(path: &Path) {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0).unwrap();
+}
+
+#[test]
+fn a_pipe_that_git_would_read_holds_nothing_up() {
+    for name in [".gitignore", "sub/.gitignore", ".gitmodules", "plain"] {
+        let bench = Bench::new();
+        bench.prepare();
+        bench.write("sub/made", "x\n");
+        pipe(&bench.path(name));
+        let made = PathBuf::from("sub/made");
+        assert_eq!(bench.changes(), std::slice::from_ref(&made), "{name}");
+        let removed = bench.workspace.take_repairs().removed;
+        let removed: Vec<_> = removed.into_iter().map(|file| file.path).collect();
+        let is_read = name.ends_with(".gitignore");
+        assert_eq!(removed, vec![PathBuf::from(name); usize::from(is_read)]);
+        // A new attempt is not held up either.
+        if is_read {
+            pipe(&bench.path(name));
+        }
+        let prepared = bench
+            .workspace
+            .prepare(&bench.head.tree, &bench.head.commit, Ignored::Keep);
+        assert!(matches!(prepared.unwrap(), Prepared::Rebuilt { .. }));
+        pipe(&bench.path(".gitignore"));
+        bench.write("kept", "x\n");
+        assert!(matches!(bench.close().unwrap(), Removed::Kept { .. }));
+    }
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_tracked_file_is_refused_by_name() {
+    let fixture = Fixture::new();
+    fixture.write(".gitignore", "target/\n");
+    fixture.commit_all("ignore");
+    let bench = Bench::on(fixture);
+    bench.prepare();
+    fs::remove_file(bench.path(".gitignore")).unwrap();
+    pipe(&bench.path(".gitignore"));
+    let error = bench.workspace.collect().unwrap_err();
+    let said = error.to_string();
+    assert!(said.contains("`.gitignore` is a named pipe"), "{said}");
+    bench.prepare();
+    assert_eq!(bench.read(".gitignore").as_deref(), Some("target/\n"));
+}
+
+#[test]
+fn folders_that_cannot_be_read_or_written_end_nothing() {
+    let lock = |bench: &Bench, name: &str, mode| {
+        let rights = fs::Permissions::from_mode(mode);
+        fs::set_permissions(bench.path(name), rights).unwrap();
+    };
+    let keep = |bench: &Bench| {
+        let (tree, head) = (&bench.head.tree, &bench.head.commit);
+        bench.workspace.prepare(tree, head, Ignored::Keep).unwrap()
+    };
+    // As Go's module cache is left.
+    let bench = Bench::new();
+    bench.prepare();
+    bench.write("cache/mod/file", "x\n");
+    lock(&bench, "cache/mod", 0o555);
+    lock(&bench, "cache", 0o555);
+    keep(&bench);
+    assert_eq!(bench.files(), ["file"]);
+
+    // What cannot be looked into is looked into, and not left out.
+    bench.write("secret/file", "x\n");
+    lock(&bench, "secret", 0);
+    assert_eq!(bench.changes(), [Path::new("secret/file")]);
+    lock(&bench, "secret", 0);
+    lock(&bench, "", 0);
+    assert_eq!(bench.changes(), [Path::new("secret/file")]);
+    lock(&bench, "", 0);
+    keep(&bench);
+    assert_eq!(bench.files(), ["file"]);
+
+    bench.write("kept", "x\n");
+    lock(&bench, "", 0);
+    assert!(matches!(bench.close().unwrap(), Removed::Kept { .. }));
+    assert!(bench.workspace.is_missing());
+}
+
+#[test]
+fn what_lies_too_deep_for_git_is_refused_and_does_not_stay() {
+    use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+    let bench = Bench::new();
+    bench.prepare();
+    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mut folder = openat(CWD, bench.path(""), flags, Mode::empty()).unwrap();
+    let name = "d".repeat(200);
+    for _ in 0..60 {
+        mkdirat(&folder, &name, Mode::RWXU).unwrap();
+        folder = openat(&folder, &name, flags, Mode::empty()).unwrap();
+    }
+    rustix::fs::openat(&folder, "file", OFlags::CREATE, Mode::RWXU).unwrap();
+    let error = bench.workspace.collect().unwrap_err();
+    assert!(matches!(error, Error::Unrecordable { .. }), "{error:?}");
+    bench.prepare();
+    assert_eq!(bench.files(), ["file"]);
+}
+
+#[test]
+fn collecting_ends_with_its_time() {
+    let bench = Bench::new();
+    bench.prepare();
+    let _limit = crate::process::Patience::within(std::time::Duration::ZERO);
+    let error = bench.workspace.collect().unwrap_err();
+    assert!(
+        matches!(error, Error::Git(git::Error::TimedOut { .. })),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn what_must_be_encrypted_or_in_lfs_is_not_collected_as_it_is() {
+    let fixture = Fixture::new();
+    fixture.write(
+        ".gitattributes",
+        "secrets/** filter=own\n*.bin filter=lfs\n*.nb filter=strip\n",
+    );
+    fixture.write(
+        "old.bin",
+        "version https://git-lfs.github.com/spec/v1\nold\n",
+    );
+    fixture.commit_all("attributes");
+    fixture.git(&fixture.main(), &["config", "filter.own.required", "true"]);
+    fixture.git(&fixture.main(), &["config", "filter.strip.clean", "cat"]);
+    let bench = Bench::on(fixture);
+    bench.prepare();
+    let changes = || bench.workspace.changes(&bench.head.tree);
+    bench.write("plain.nb", "as it is\n");
+    bench.write(
+        "new.bin",
+        "version https://git-lfs.github.com/spec/v1\nnew\n",
+    );
+    fs::rename(bench.path("old.bin"), bench.path("moved.bin")).unwrap();
+    assert_eq!(changes().unwrap().1.files.len(), 4);
+    bench.write("whole.bin", "\u{1}\u{2}");
+    let said = changes().unwrap_err().to_string();
+    assert!(said.contains("`whole.bin` (filter `lfs`)"), "{said}");
+    fs::remove_file(bench.path("whole.bin")).unwrap();
+    bench.write("secrets/new.env", "KEY=1\n");
+    // Taking the attribute away does not help.
+    bench.write(".gitattributes", "");
+    let said = changes().unwrap_err().to_string();
+    assert!(said.contains("`secrets/new.env` (filter `own`)"), "{said}");
+    // Nor is it kept in a commit when the work tree goes: that stays where it is.
+    let error = bench.close().unwrap_err();
+    assert!(matches!(error, Error::Filtered { .. }), "{error:?}");
+    assert!(bench.path("secrets/new.env").exists());
+}

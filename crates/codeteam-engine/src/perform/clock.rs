@@ -1,0 +1,69 @@
+//! The time by which a run goes: that of the wall, except that it never goes back.
+//!
+//! Waits end at a time of day, which is written down so that they survive a crash. Were the clock set
+//! back by a year meanwhile, they would take a year. So the time goes on at its own pace from the
+//! latest moment that is known, of this process or of the run's log, until the wall has caught up.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use codeteam_core::ids::Time;
+
+/// The latest moment that is known, and when this process knew it.
+static LATEST: Mutex<Option<(Time, Instant)>> = Mutex::new(None);
+
+/// The time now.
+pub fn now() -> Time {
+    let mut latest = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
+    later(&mut latest, wall(), Instant::now())
+}
+
+/// Something is known to have happened at this time, so that it is not earlier than that.
+pub(crate) fn not_before(at: Time) {
+    let mut latest = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
+    later(&mut latest, at, Instant::now());
+}
+
+fn wall() -> Time {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    Time(since.map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX)))
+}
+
+/// The later of what a clock says and what must have become of the latest moment.
+fn later(latest: &mut Option<(Time, Instant)>, said: Time, at: Instant) -> Time {
+    let passed = |since: &Instant| {
+        let passed = at.saturating_duration_since(*since).as_millis();
+        u64::try_from(passed).unwrap_or(u64::MAX)
+    };
+    let reckoned = latest
+        .as_ref()
+        .map(|(time, since)| time.plus(passed(since)));
+    match reckoned {
+        Some(reckoned) if reckoned > said => reckoned,
+        _ => {
+            *latest = Some((said, at));
+            said
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_set_back_does_not_make_a_wait_longer() {
+        let start = Instant::now();
+        let after = |ms| start + Duration::from_millis(ms);
+        let mut latest = None;
+        assert_eq!(later(&mut latest, Time(10_000), start), Time(10_000));
+        assert_eq!(later(&mut latest, Time(11_000), after(1_000)), Time(11_000));
+        // Set back by ten seconds: it goes on from where it was.
+        assert_eq!(later(&mut latest, Time(2_000), after(2_000)), Time(12_000));
+        assert_eq!(later(&mut latest, Time(4_000), after(4_000)), Time(14_000));
+        // Set forward, or caught up: the wall is right again.
+        assert_eq!(later(&mut latest, Time(90_000), after(5_000)), Time(90_000));
+    }
+}
