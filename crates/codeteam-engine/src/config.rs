@@ -364,6 +364,7 @@ impl Config {
             max_steps: limits.workflow_max_steps,
             tests: self.verification.test_paths.clone(),
             security_role: self.security_role.clone(),
+            small_change: Some(self.verification.small_change.clone()),
             asks_before: self.git.asks_before(),
             ..Surroundings::default()
         }

@@ -15,7 +15,7 @@ mod quota;
 mod scripted;
 #[cfg(test)]
 mod tests;
-mod tools;
+pub(crate) mod tools;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -124,6 +124,12 @@ pub trait Dialect: Send + Sync {
 
     /// The beginning of a fold over what the worker says.
     fn fold(&self, listening: &Listening) -> Box<dyn Fold>;
+
+    /// Whether the CLI gets the schema of the answer by an option, so that it need not be said in the
+    /// prompt as well.
+    fn takes_schema(&self) -> bool {
+        false
+    }
 
     /// Where the CLI keeps its sessions, relative to the home.
     fn sessions(&self) -> Option<&'static str> {

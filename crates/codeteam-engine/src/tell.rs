@@ -67,11 +67,22 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
         Event::FrameResumed { .. } => "taken up again".to_owned(),
         Event::FrameEnded { frame, .. } if frame.is_root() => return None,
         Event::FrameEnded { outcome, .. } => ended(outcome),
-        Event::StepEntered { step, why, .. } => match why {
+        Event::StepEntered {
+            step,
+            why,
+            slots,
+            because,
+            ..
+        } => match why {
             Entry::Rejected => format!("back to {step}"),
             Entry::Stale => format!("{step} must judge again, the change is another one now"),
+            _ if slots.len() == 1 => format!("{step} by one reviewer: {because}"),
+            _ if !slots.is_empty() => format!("{step} by {} reviewers: {because}", slots.len()),
             _ => return None,
         },
+        Event::StepSkipped { step, because, .. } if !because.is_empty() => {
+            format!("{step} is left out: {because}")
+        }
         Event::StepSkipped { step, .. } if is_no_news(run, step) => return None,
         Event::StepSkipped { step, .. } => format!("{step} is left out"),
         Event::AttemptStarted {

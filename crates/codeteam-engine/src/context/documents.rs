@@ -28,6 +28,9 @@ const MAX_FILES: usize = 100;
 
 const NAME: &str = "AGENTS.md";
 
+/// What stands in the document that `init` proposes until somebody writes something in its place.
+pub const PLACEHOLDERS: [&str; 2] = ["(one paragraph)", "(what a newcomer gets wrong)"];
+
 /// Reads them all: the tree's first, then the project's, each in the order of their names.
 pub(super) fn read(
     assignment: &Assignment,
@@ -73,6 +76,7 @@ pub(super) fn read(
         let name = format!("{shown}/{name}");
         let is_own = inside::stays(&path, repository).is_ok();
         match beginning(&path).filter(|_| is_own) {
+            Some((bytes, _)) if is_unfilled(&bytes) => {}
             Some((bytes, length)) => add(name, &bytes, length, &mut room, attached),
             None => attached.unshown.push(name),
         }
@@ -122,6 +126,14 @@ fn beginning(path: &Path) -> Option<(Vec<u8>, usize)> {
     // A little more, so that no character is cut that need not be.
     file.take(MAX_ONE as u64 + 4).read_to_end(&mut bytes).ok()?;
     Some((bytes, length))
+}
+
+/// Whether a document is the one that `init` proposes, as it was proposed: it tells nobody anything.
+fn is_unfilled(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    PLACEHOLDERS
+        .iter()
+        .all(|placeholder| text.lines().any(|line| line.trim() == *placeholder))
 }
 
 /// Adds a document as far as there is room for it.

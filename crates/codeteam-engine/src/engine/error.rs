@@ -66,6 +66,12 @@ pub enum Error {
     Redaction(#[from] codeteam_context::redact::Error),
     #[error("no MCP server `{0}` is configured")]
     UnknownServer(String, Vec<String>),
+    #[error("the role `{role}` allows a tool `{tool}`, which no worker has")]
+    UnknownTool {
+        role: String,
+        tool: String,
+        known: &'static str,
+    },
     #[error("neither `HOME` nor `XDG_STATE_HOME` is set, so there is no place for worktrees")]
     NoHome,
     #[error("the goal is empty")]

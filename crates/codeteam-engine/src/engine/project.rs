@@ -356,6 +356,13 @@ impl Project {
                     return Err(Error::UnknownServer(server.clone(), known));
                 }
             }
+            if let Some(tool) = dialect::tools::unknown(&role.means) {
+                return Err(Error::UnknownTool {
+                    role: role.name.0.clone(),
+                    tool: tool.to_owned(),
+                    known: dialect::tools::WORDS,
+                });
+            }
             if role.model.is_none() && role.workers.iter().all(|w| w.as_str() == "scripted") {
                 role.model.clone_from(&script);
             }

@@ -9,6 +9,7 @@ use codeteam_core::yaml::{Fault, Node, Place, Problem, meant, nearest, typed_by_
 
 use super::Library;
 use crate::config::Config;
+use crate::dialect::tools;
 use crate::prompt::{self, Templates};
 use crate::workers::Worker;
 
@@ -139,6 +140,14 @@ impl Library {
             let known = self.strategies();
             let known = known.iter().map(String::as_str);
             faults.push(Fault::at(strategy.place, message).maybe(meant(name, known)));
+        }
+        let has_servers = node.get("mcp_servers").is_some();
+        for (name, place) in texts(node.get("allowed_tools")) {
+            if !tools::is_known(name, has_servers) {
+                let fault = Fault::at(place, format!("no worker has a tool `{name}`"));
+                let hint = format!("the tools are {}; {}", tools::WORDS, tools::OF_A_SERVER);
+                faults.push(fault.hint(hint));
+            }
         }
         let Some(config) = config else {
             return faults;

@@ -191,6 +191,7 @@ fn hostile(text: &str) -> Compiled {
         writes: crate::workflow::Writes::default(),
         scope: crate::workflow::Scope::default(),
         slots: vec![role.name.clone()],
+        small_from: None,
         join: Join::All,
         on_reject: Some(to(0)),
         retry: retry::Policy::default(),
@@ -248,6 +249,7 @@ fn hostile(text: &str) -> Compiled {
             on_exhausted: Exhausted::Ask,
             severity_floor: crate::findings::Severity::default(),
             settings: BTreeMap::new(),
+            small_change: None,
         },
         roles: BTreeMap::from([(role.name.clone(), role)]),
     }
