@@ -211,7 +211,12 @@ fn is_no_news(run: &Run, step: &StepId) -> bool {
             Condition::Setting(_) | Condition::Log(_) | Condition::Committed(_) => true,
             Condition::Not(inner) => expected(inner),
             Condition::All(all) | Condition::Any(all) => all.iter().any(expected),
-            Condition::Plan(_) | Condition::Changed(_) | Condition::Answered(_) => false,
+            Condition::Plan(_)
+            | Condition::Changed(_)
+            | Condition::Change(_)
+            | Condition::Task(_)
+            | Condition::Goal(_)
+            | Condition::Answered(_) => false,
         }
     }
     let when = run.step(step).and_then(|step| step.when.as_ref());

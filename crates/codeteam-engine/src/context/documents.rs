@@ -182,6 +182,16 @@ mod tests {
     }
 
     #[test]
+    fn a_template_that_nobody_has_filled_in_is_told_to_nobody() {
+        let [purpose, conventions] = PLACEHOLDERS;
+        let template = format!("# This project\n\n{purpose}\n\n## Conventions\n\n{conventions}\n");
+        assert!(is_unfilled(template.as_bytes()));
+        let begun = template.replace(purpose, "It counts words.");
+        assert!(!is_unfilled(begun.as_bytes()));
+        assert!(!is_unfilled(b"# A project of somebody's own\n"));
+    }
+
+    #[test]
     fn there_is_room_for_so_much() {
         let (mut room, mut attached) = (MAX_ALL, Attached::default());
         let long = vec![b'x'; MAX_ONE + 10];
