@@ -63,6 +63,9 @@ const CONTENDERS: [Contender; 4] = [
     },
 ];
 
+const HEADER: &str =
+    "               requests       KB  times  seconds  times  set-ups: first run, later";
+
 /// What one fix has cost.
 #[derive(Clone, Copy, Default)]
 struct Cost {
@@ -136,8 +139,8 @@ impl Bench {
             }
         }
         println!(
-            "\n{}: one line mended, medians of {rounds}\n  {:<12} {:>8} {:>8} {:>6} {:>8} {:>6}  set-ups: first run, later",
-            package.name, "", "requests", "KB", "times", "seconds", "times"
+            "\n{}: one line mended, medians of {rounds}\n{HEADER}",
+            package.name
         );
         let bare = median(&costs[0]);
         for (contender, costs) in CONTENDERS.iter().zip(&costs) {

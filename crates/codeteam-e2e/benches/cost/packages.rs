@@ -1,4 +1,4 @@
-//! Two real packages from PyPI, each with one line broken, and what a model would do about it. They
+//! Two real packages from `PyPI`, each with one line broken, and what a model would do about it. They
 //! are fetched into `target/peers`; nothing of theirs is kept in the repository.
 
 use std::fs;

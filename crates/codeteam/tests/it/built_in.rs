@@ -113,7 +113,7 @@ fn codeteam_asks_one_reviewer_about_a_small_change() {
     project.config(&config(""));
     let done = start(&project, "codeteam", &script(first), 0);
     let facts = "1 file, 1 line, no risky path, checks passed";
-    done.says(&[
+    let done = done.says(&[
         "prompt is left out: the task names 1 file and 1 criterion",
         &format!("review by one reviewer: {facts}"),
         "reviewer rejects",
