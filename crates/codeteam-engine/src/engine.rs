@@ -3,6 +3,7 @@
 mod confined;
 mod current;
 mod error;
+mod goal_files;
 mod ground;
 mod known;
 mod names;
@@ -309,6 +310,7 @@ impl Engine {
             message: prepared.message,
             run,
             at,
+            goal_files: self.goal_files(&prepared.goal, &prepared.base)?,
             goal: prepared.goal,
             workflow: prepared.compiled.workflow,
             roles: prepared.compiled.roles,
@@ -345,6 +347,18 @@ impl Engine {
         let edited = self.repo.edited_own().unwrap_or_default();
         let names = edited.iter().map(|path| path.display().to_string());
         names.collect()
+    }
+
+    /// The files of a run's base that its goal names.
+    fn goal_files(&self, goal: &str, base: &Tip) -> Result<Vec<String>, Error> {
+        let candidates = goal_files::candidates(goal);
+        let (Some(tree), false) = (git::Oid::parse(&base.tree.0), candidates.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        Ok(goal_files::named(
+            &candidates,
+            &self.repo.ls_tree_paths(&tree)?,
+        ))
     }
 
     /// What gates of a run that begins now go by beside their checks.

@@ -481,7 +481,7 @@ impl Decider {
             .run
             .frames
             .get(&id.frame)
-            .and_then(|f| f.slots.get(id.slot as usize));
+            .and_then(|f| f.slots.iter().find(|slot| slot.id.slot == id.slot));
         let same = SlotState::Paused {
             until,
             why: why.clone(),

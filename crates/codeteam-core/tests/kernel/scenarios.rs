@@ -2,6 +2,7 @@
 
 mod changes;
 mod contracts;
+mod depth;
 mod integration;
 mod limits;
 mod messages;
