@@ -10,6 +10,7 @@ mod sandbox;
 mod schema;
 mod sections;
 mod shown;
+mod unusable;
 mod values;
 mod workers;
 
@@ -336,7 +337,7 @@ impl Config {
                 "choose another one",
             );
         }
-        faults.extend(values::faults(self, node));
+        faults.extend(unusable::faults(self, node));
         if faults.is_empty() {
             Ok(())
         } else {

@@ -306,9 +306,10 @@ fn limits(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
     wider.collect()
 }
 
-fn amounts(limits: &Limits) -> [(&'static str, Option<f64>); 12] {
+fn amounts(limits: &Limits) -> [(&'static str, Option<f64>); 13] {
     #[expect(clippy::cast_precision_loss, reason = "no limit is as large as that")]
     let whole = |limit: Option<u64>| limit.map(|limit| limit as f64);
+    let count = |limit: Option<usize>| whole(limit.map(|limit| limit as u64));
     let few = |limit: Option<u32>| limit.map(f64::from);
     [
         ("max_cost_usd", limits.max_cost_usd),
@@ -318,7 +319,8 @@ fn amounts(limits: &Limits) -> [(&'static str, Option<f64>); 12] {
         ("max_disk_mb", whole(limits.max_disk_mb)),
         ("max_task_cost_usd", limits.max_task_cost_usd),
         ("max_task_tokens", whole(limits.max_task_tokens)),
-        ("max_tasks", whole(limits.max_tasks.map(|n| n as u64))),
+        ("max_tasks", count(limits.max_tasks)),
+        ("max_parallel_tasks", count(limits.max_parallel_tasks)),
         ("step_timeout_seconds", whole(limits.step_timeout_seconds)),
         ("step_max_retries", few(limits.step_max_retries)),
         ("workflow_max_steps", few(limits.workflow_max_steps)),
