@@ -277,8 +277,7 @@ mod tests {
             --remount-ro /
             --chdir /project/tree
             --add-seccomp-fd 16
-            --add-seccomp-fd 17
-            --add-seccomp-fd 18"]]
+            --add-seccomp-fd 17"]]
         .assert_eq(&shown(&policy));
     }
 

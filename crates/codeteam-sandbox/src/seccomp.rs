@@ -1,15 +1,18 @@
-//! Which system calls a confined command may not make.
+//! Which system calls a confined command may make.
 //!
-//! Everything is allowed but what reaches round the other walls: other
+//! Two filters. The first is a list of what may be called at all: a number that
+//! is not on it, such as one that a newer kernel has added, fails with `ENOSYS`
+//! as on a kernel without it, so programs fall back to what they did before. The
+//! second refuses, with `EPERM`, what reaches round the other walls: other
 //! processes' memory, kernel interfaces with a history of holes, namespaces and
 //! mounts, sockets that are not confined by a network namespace, setuid files.
-//! A refused call fails with `EPERM`; where a program would fall back to an
-//! older call if it were told so, with `ENOSYS`.
 //!
-//! The kernel runs every filter and takes the strictest answer. Programs of
-//! another architecture, whose calls have other numbers, are killed.
+//! The kernel runs both and takes the strictest answer. Programs of another
+//! architecture, whose calls have other numbers, are killed.
 
-use std::collections::BTreeMap;
+mod allowed;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
@@ -39,11 +42,12 @@ pub(crate) fn apply(profile: Profile) -> Result<(), seccompiler::Error> {
 }
 
 fn filters(profile: Profile) -> Vec<BpfProgram> {
-    let refused = compile(refused(profile), libc::EPERM);
-    let unknown = compile(never([libc::SYS_clone3, libc::SYS_openat2]), libc::ENOSYS);
-    let mut filters = vec![refused, unknown, foreign_numbers()];
-    filters.retain(|program| !program.is_empty());
-    filters
+    let refused = refused(profile);
+    // What is refused has its own error, so the list lets it pass on to there.
+    let known = allowed::CALLS.iter().chain(allowed::CALLS_HERE);
+    let known = known.copied().chain(refused.keys().copied());
+    let listed = only(known.collect());
+    vec![compile(refused, libc::EPERM), listed]
 }
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
@@ -126,14 +130,24 @@ fn refused(profile: Profile) -> Rules {
     let mut rules = never(REFUSED.iter().chain(REFUSED_HERE).copied());
     // Sockets of these families stay within the network namespace. UNIX ones do
     // not: a socket of the host that lies in a visible directory, read-only or
-    // not, can be connected to. Pairs of them reach nobody.
+    // not, can be connected to. A pair of streams has its peer for good; one that
+    // takes datagrams can be connected to anybody, or send without connecting.
+    // (The kernel makes a raw UNIX socket one that takes datagrams.)
     let mut families = vec![libc::AF_INET, libc::AF_INET6];
     if profile != Profile::Executor {
         families.push(libc::AF_NETLINK);
     }
     let other = families.iter().map(|family| is_not(0, *family)).collect();
     rules.insert(libc::SYS_socket, vec![rule(other)]);
-    let pair = vec![rule(vec![is_not(0, libc::AF_UNIX)])];
+    let datagrams = [libc::SOCK_DGRAM, libc::SOCK_RAW].map(|kind| {
+        rule(vec![condition(
+            1,
+            SeccompCmpOp::MaskedEq(SOCKET_KIND),
+            kind,
+        )])
+    });
+    let mut pair = vec![rule(vec![is_not(0, libc::AF_UNIX)])];
+    pair.extend(datagrams);
     rules.insert(libc::SYS_socketpair, pair);
 
     let namespaces = [
@@ -157,6 +171,8 @@ fn refused(profile: Profile) -> Rules {
 }
 
 const CLONE_NEWTIME: i32 = 0x80;
+/// The part of a socket's type that is not its flags.
+const SOCKET_KIND: u64 = 0xf;
 const TIOCSTI: i32 = 0x5412;
 const TIOCLINUX: i32 = 0x541c;
 const SYS_FCHMODAT2: i64 = 452;
@@ -252,27 +268,39 @@ fn compile(rules: Rules, errno: i32) -> BpfProgram {
         .expect("constant rules compile")
 }
 
-/// On `x86_64` the kernel may answer to a second set of numbers, of the x32
-/// ABI, under the same architecture: the filters above would not know them.
-#[cfg(target_arch = "x86_64")]
-fn foreign_numbers() -> BpfProgram {
+/// Lets these numbers pass and no other. Numbers of the x32 ABI, a second set
+/// under the same architecture, are above all of them.
+fn only(calls: BTreeSet<i64>) -> BpfProgram {
     const LOAD_NUMBER: u16 = 0x20;
     const JUMP_IF_AT_LEAST: u16 = 0x35;
+    const JUMP_IF_ABOVE: u16 = 0x25;
     const RETURN: u16 = 0x06;
-    const X32: u32 = 0x4000_0000;
-    let errno: u32 = SeccompAction::Errno(libc::ENOSYS.cast_unsigned()).into();
+    let unknown: u32 = SeccompAction::Errno(libc::ENOSYS.cast_unsigned()).into();
     let step = |code, jt, k| sock_filter { code, jt, jf: 0, k };
-    vec![
-        step(LOAD_NUMBER, 0, 0),
-        step(JUMP_IF_AT_LEAST, 1, X32),
-        step(RETURN, 0, SeccompAction::Allow.into()),
-        step(RETURN, 0, errno),
-    ]
+    let mut program = vec![step(LOAD_NUMBER, 0, 0)];
+    for (first, last) in ranges(calls) {
+        // The ranges rise: what is below one was in none of those before it.
+        program.extend([
+            step(JUMP_IF_AT_LEAST, 1, first),
+            step(RETURN, 0, unknown),
+            step(JUMP_IF_ABOVE, 1, last),
+            step(RETURN, 0, SeccompAction::Allow.into()),
+        ]);
+    }
+    program.push(step(RETURN, 0, unknown));
+    program
 }
 
-#[cfg(target_arch = "aarch64")]
-fn foreign_numbers() -> BpfProgram {
-    BpfProgram::new()
+/// Numbers as ranges from a first to a last one.
+fn ranges(numbers: BTreeSet<i64>) -> Vec<(u32, u32)> {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for number in numbers.into_iter().filter_map(|n| u32::try_from(n).ok()) {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => ranges.push((number, number)),
+        }
+    }
+    ranges
 }
 
 /// `struct sock_filter` as the kernel reads it.
@@ -294,5 +322,20 @@ mod tests {
                 assert!(program.len() / 8 <= 4096, "{}", program.len());
             }
         }
+    }
+
+    #[test]
+    fn numbers_become_ranges() {
+        let numbers = BTreeSet::from([-1, 0, 1, 2, 5, 7, 8]);
+        assert_eq!(ranges(numbers), [(0, 2), (5, 5), (7, 8)]);
+    }
+
+    #[test]
+    fn nothing_is_both_refused_and_allowed_whatever_its_arguments() {
+        let always = REFUSED.iter().chain(REFUSED_HERE);
+        let allowed: BTreeSet<i64> = allowed::CALLS.iter().copied().collect();
+        let allowed: BTreeSet<i64> = &allowed | &allowed::CALLS_HERE.iter().copied().collect();
+        let both: Vec<&i64> = always.filter(|call| allowed.contains(call)).collect();
+        assert_eq!(both, [&0; 0]);
     }
 }

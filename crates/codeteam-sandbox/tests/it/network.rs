@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt as _;
-use std::os::unix::net::{SocketAddr, UnixListener};
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 
 use crate::harness::{Host, everywhere, unconfined};
 
@@ -99,6 +99,44 @@ fn sockets_in_files_and_abstract_ones_are_not_reached() {
         for listener in &listeners {
             assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
         }
+    }
+}
+
+#[test]
+fn sockets_that_take_datagrams_are_not_reached() {
+    let host = Host::new();
+    let path = host.path("tree/syslog.sock");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    // By an address with each message, and by a connection.
+    let attack = format!(
+        "perl -MSocket -e 'my $to = pack(\"S a*\", AF_UNIX, \"{}\");
+        for my $kind (SOCK_DGRAM, SOCK_RAW) {{
+            socketpair(my $a, my $b, AF_UNIX, $kind, 0) or next;
+            send($a, \"sent\", 0, $to) and print \"sent\\n\";
+            connect($b, $to) and send($b, \"sent\", 0) and print \"connected\\n\";
+        }}
+        for my $kind (SOCK_STREAM, SOCK_SEQPACKET) {{
+            socketpair(my $a, my $b, AF_UNIX, $kind, 0) or die;
+            close($b);
+            connect($a, $to) and print \"connected\\n\";
+            $SIG{{PIPE}} = \"IGNORE\"; send($a, \"sent\", 0, $to) and print \"sent\\n\";
+        }}'",
+        path.display(),
+    );
+    assert_eq!(
+        unconfined(&host.tree(), &attack).stdout,
+        "sent\nconnected\n".repeat(2)
+    );
+    let mut buffer = [0; 16];
+    for _ in 0..4 {
+        assert_eq!(socket.recv(&mut buffer).unwrap(), 4);
+    }
+    socket.set_nonblocking(true).unwrap();
+    for case in everywhere() {
+        let ended = host.sh(case, &attack);
+        assert_eq!(ended.stdout, "", "{ended:?}");
+        let received = socket.recv(&mut buffer);
+        assert_eq!(received.unwrap_err().kind(), ErrorKind::WouldBlock);
     }
 }
 

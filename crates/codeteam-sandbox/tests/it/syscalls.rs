@@ -134,6 +134,23 @@ const DANGEROUS: &[Call] = &[
         "0x100000001, 1, 0",
     ),
     ("socketpair TIPC", libc::SYS_socketpair, "30, 1, 0, $buffer"),
+    // One end of such a pair can send to anybody who has an address.
+    (
+        "socketpair of datagrams",
+        libc::SYS_socketpair,
+        "1, 2, 0, $buffer",
+    ),
+    (
+        "socketpair of datagrams, with flags",
+        libc::SYS_socketpair,
+        "1, 0x80802, 0, $buffer",
+    ),
+    ("socketpair raw", libc::SYS_socketpair, "1, 3, 0, $buffer"),
+    (
+        "socketpair of datagrams in disguise",
+        libc::SYS_socketpair,
+        "1, 0x100000002, 0, $buffer",
+    ),
 ];
 
 #[test]
@@ -163,6 +180,29 @@ fn calls_with_older_forms_do_not_exist() {
         calls.push(("getpid of x32", 0x4000_0000 + libc::SYS_getpid, "0"));
         calls.push(("ptrace of x32", 0x4000_0000 + 521, "0, 0, 0, 0"));
     }
+    for case in everywhere() {
+        refused(case, &calls, ENOSYS);
+    }
+}
+
+#[test]
+fn calls_that_nobody_knows_yet_do_not_exist() {
+    // All of them exist in some kernel, or may one day.
+    let calls = [
+        ("quotactl_fd", 443, "0, 0, 0, 0"),
+        ("memfd_secret", 447, "0"),
+        ("process_mrelease", 448, "0, 0"),
+        ("cachestat", 451, "0, $buffer, $buffer, 0"),
+        ("statmount", 457, "$buffer, $buffer, 4096, 0"),
+        ("listmount", 458, "$buffer, $buffer, 512, 0"),
+        ("lsm_list_modules", 461, "$buffer, $buffer, 0"),
+        ("setxattrat", 463, "-100, $path, 0, $path, $buffer, 16"),
+        ("open_tree_attr", 467, "-100, $path, 1, $buffer, 32"),
+        ("file_setattr", 469, "-100, $path, $buffer, 24, 0"),
+        ("one that is still to come", 480, "0"),
+        ("another", 999, "0"),
+        ("the last number", 0x3fff_ffff, "0"),
+    ];
     for case in everywhere() {
         refused(case, &calls, ENOSYS);
     }
