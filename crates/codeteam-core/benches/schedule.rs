@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use codeteam_core::budget::Limits;
-use codeteam_core::event::RunStarted;
+use codeteam_core::event::{RunAccess, RunStarted};
 use codeteam_core::frame::Tip;
 use codeteam_core::ids::{TaskId, Time};
 use codeteam_core::input::{WorkerEnd, WorkerReport};
@@ -118,6 +118,7 @@ fn kernel(n: usize) -> (u128, u128) {
         templates: BTreeMap::new(),
         hands: codeteam_core::hands::Hands::default(),
         basis: None,
+        access: RunAccess::default(),
         strategies: BTreeMap::new(),
         message: codeteam_core::message::Format::default(),
     }));

@@ -3,7 +3,7 @@
 //! The names and fields here are a file format. A change of meaning gets a new [`Event::version`]
 //! and a line in [`Event::read`]; golden logs of every version stay readable.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -366,6 +366,39 @@ pub struct RunStarted {
     /// judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub basis: Option<Basis>,
+    /// What of the repository's requests is in force, beyond what the user's own configuration
+    /// allows.
+    #[serde(default, skip_serializing_if = "RunAccess::is_none")]
+    pub access: RunAccess,
+}
+
+/// Something that a repository asks for beyond what the user's own configuration allows, and that
+/// the user has trusted: a key of the configuration and the value asked for. Nothing is decided by it
+/// here.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct AccessGrant {
+    /// The key, such as `sandbox.hosts`.
+    pub key: String,
+    /// The value, in one fixed form.
+    pub value: String,
+}
+
+/// What of a repository's requests was in force when a run started.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunAccess {
+    /// What the user had trusted.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub granted: BTreeSet<AccessGrant>,
+    /// Whether the user wanted it to run without any of them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub restricted: bool,
+}
+
+impl RunAccess {
+    /// Whether nothing was asked for, or nobody asked what was.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What gates go by beside their checks, as it was when the run began.

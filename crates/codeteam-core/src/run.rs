@@ -13,7 +13,7 @@ use rpds::RedBlackTreeMapSync;
 
 pub use self::fold::apply;
 use crate::budget::{self, Budget, Reservation};
-use crate::event::{Basis, Delivered, Outcome, Sandbox};
+use crate::event::{Basis, Delivered, Outcome, RunAccess, Sandbox};
 use crate::frame::{Children, Frame, Item, Tip};
 use crate::hands::Hands;
 use crate::ids::{
@@ -98,6 +98,8 @@ pub struct Run {
     pub began_in: Hands,
     /// What its gates go by beside their checks, if a session began it.
     pub basis: Option<Arc<Basis>>,
+    /// What of the repository's requests was in force when it started.
+    pub access: Arc<RunAccess>,
     /// What became of its commits at its end.
     pub delivered: Option<Delivered>,
     /// How it ended, if it did.
@@ -176,6 +178,7 @@ impl Default for Run {
             hands: Hands::default(),
             began_in: Hands::default(),
             basis: None,
+            access: Arc::default(),
             delivered: None,
             outcome: None,
         }

@@ -1,6 +1,7 @@
 //! The configuration: what codeteam, the user, the project, the environment and the command line
 //! say, in this order. `layers` puts it together; this is what it means.
 
+pub mod access;
 mod grounds;
 pub mod keys;
 mod later;
@@ -9,9 +10,11 @@ mod sandbox;
 mod schema;
 mod sections;
 mod shown;
+mod unusable;
 mod values;
 mod workers;
 
+pub use self::access::{AccessRequest, RequestState, TrustPolicy};
 pub use self::grounds::Grounds;
 pub use self::layers::{Layers, Origins};
 pub use self::sandbox::{Cache, CacheMode, Host, Sandbox, Setup, absolute};
@@ -41,6 +44,8 @@ use crate::context::strategies::Strategies;
 use crate::dialect::{McpServer, SUBMIT_SERVER};
 use crate::verify::proof;
 
+/// How many megabytes a worktree may take, if nobody says.
+pub(crate) const DISK_MB: u64 = 20 << 10;
 /// How many tokens a prompt may be, if nobody says.
 const TOKEN_BUDGET: u64 = 50_000;
 /// What the configuration calls files that every role is shown.
@@ -80,6 +85,17 @@ pub struct Config {
     /// Where all of it was read.
     #[serde(skip)]
     pub sources: Sources,
+    /// What the repository asks for beyond what the user's own configuration allows. What is not
+    /// trusted is not in force, and not in any other field.
+    #[serde(skip)]
+    pub requests: Vec<AccessRequest>,
+    /// Patterns of files in the checkout that git ignores and worktrees have a copy of.
+    #[serde(skip)]
+    pub included: Vec<String>,
+    /// What repositories may ask for beyond what your own configuration allows: `ask` (you are shown
+    /// it, and decide), `never`, or `{ never: [sandbox, mcp_servers] }` for some keys. Only in your
+    /// own configuration.
+    pub trust: TrustPolicy,
     /// How the repository is laid out, beyond `.codeteam`: `strict` has `prompts/`, `config/`, `kb/`,
     /// `workspace/` and `runs/`, which `codeteam init --layout strict` makes.
     pub layout: Option<Layout>,
@@ -234,7 +250,7 @@ impl Config {
     }
 
     /// What is wrong though its form is right. `mine` is what the project alone says: some things
-    /// only the user may.
+    /// only the user may, whatever they trust a repository with.
     fn checked(&self, node: &Node, mine: &Node) -> Result<(), Vec<Fault>> {
         const MINE: &str = "put it into your own `~/.config/codeteam/config.yml`";
         let mut faults = Vec::new();
@@ -263,6 +279,17 @@ impl Config {
         };
         if let Some(message) = self.sandbox.problem() {
             refuse(node, "sandbox", format!("in `sandbox`: {message}"), "");
+        }
+        if mine.get("trust").is_some() {
+            let message =
+                "`trust` decides what repositories may ask for, so the repository cannot say it";
+            refuse(mine, "trust", message.to_owned(), MINE);
+        }
+        if let Some(key) = self.trust.unknown_key() {
+            let message = format!("`trust.never` names `{key}`, which no repository can ask for");
+            let hint =
+                "name a key such as `sandbox`, `sandbox.hosts`, `mcp_servers`, `limits` or `git`";
+            refuse(node, "trust.never", message, hint);
         }
         if let Ok(own) = own {
             if !own.sandbox.allow_files.is_empty() {
@@ -309,24 +336,7 @@ impl Config {
                 "choose another one",
             );
         }
-        let named = self.git.branch_prefix.as_ref();
-        let named = named.unwrap_or(&self.git.branch_pattern);
-        if named.starts_with("refs/") {
-            let key = match self.git.branch_prefix {
-                Some(_) => "git.branch_prefix",
-                None => "git.branch_pattern",
-            };
-            let message = format!("`{key}` is `{named}`, which no branch is called");
-            refuse(node, key, message, "leave `refs/heads/` out");
-        }
-        let pattern = &self.git.branch_pattern;
-        let differs = ["{run}", "{stamp}", "{task_id}"];
-        if self.git.branch_prefix.is_none() && !differs.iter().any(|part| pattern.contains(part)) {
-            let message =
-                format!("`git.branch_pattern` is `{pattern}`, the same branch for every run");
-            let hint = "put `{run}` into it, such as `codeteam/{run}`";
-            refuse(node, "git.branch_pattern", message, hint);
-        }
+        faults.extend(unusable::faults(self, node));
         if faults.is_empty() {
             Ok(())
         } else {

@@ -1,8 +1,11 @@
 //! Confines what the engine spawns, by the backend that a run has pinned.
 
 mod examine;
+mod exposure;
 
 pub use self::examine::{Look, Looked, Seen};
+pub(crate) use self::exposure::credentials_in;
+pub use self::exposure::private_paths;
 pub use codeteam_sandbox::container::image;
 pub use codeteam_sandbox::{Profile, shim};
 
@@ -55,6 +58,19 @@ pub enum Missing {
         /// What was found instead.
         found: String,
     },
+    /// What is configured would show what nobody but the user may see.
+    #[error(
+        "workers and checks would see `{}`, and `{}` with it, which is only yours; {remedy}",
+        shown.display(), private.display()
+    )]
+    Exposed {
+        /// What is shown.
+        shown: PathBuf,
+        /// What would be seen with it.
+        private: PathBuf,
+        /// What to do about it.
+        remedy: &'static str,
+    },
     /// There is no room for small files.
     #[error("could not write to `{}`", path.display())]
     Specs {
@@ -96,12 +112,14 @@ enum Git {
 }
 
 impl Confinement {
-    /// Finds a backend and tries it; `None` if none is wanted. `specs` is a folder for small files
-    /// that no confined command sees; what crashes have left is removed.
+    /// Finds a backend and tries it; `None` if none is wanted. `private` is what no confined command
+    /// may see: see [`private_paths`]. `specs` is a folder for small files that no confined command
+    /// sees; what crashes have left is removed.
     pub fn find(
         sandbox: Sandbox,
         env: &Env,
         config: &config::Sandbox,
+        private: &[PathBuf],
         codeteam: &Path,
         specs: &Path,
     ) -> Result<Option<Self>, Missing> {
@@ -117,7 +135,16 @@ impl Confinement {
             (Sandbox::None, _) => return Ok(None),
             (Sandbox::Bubblewrap, home) => {
                 if let Some(home) = home {
-                    toolchains = Toolchains::find(&env.path, home);
+                    // Tools are in a home, and some keep them where configuration is.
+                    let off_limits = private.iter().filter(|path| {
+                        let around = [&env.home, &env.config_home].map(Option::as_deref);
+                        !around
+                            .into_iter()
+                            .flatten()
+                            .any(|folder| is_same(folder, path))
+                    });
+                    let off_limits: Vec<PathBuf> = off_limits.cloned().collect();
+                    toolchains = Toolchains::find(&env.path, home, &off_limits);
                 }
                 probe(&env.path, shim, specs)?
             }
@@ -130,6 +157,11 @@ impl Confinement {
         // What is left of an earlier one keeps nobody from starting.
         let _ = backend.sweep();
         let mut base = Policy::new(Profile::Executor, system::root(), config.limits());
+        // In a container the image takes the system's place.
+        if sandbox == Sandbox::Bubblewrap {
+            exposure::cover_in_system(&mut base, private);
+            exposure::cover_credentials_in_system(&mut base, private);
+        }
         toolchains.add_to(&mut base);
         for path in &config.toolchains {
             let found = config::absolute(path, env.home.as_deref());
@@ -137,6 +169,12 @@ impl Confinement {
                 show_toolchain(&mut base, &path);
             }
         }
+        let system: &[Entry] = match sandbox {
+            Sandbox::Bubblewrap => &base.root,
+            Sandbox::Container | Sandbox::None => &[],
+        };
+        exposure::check(system, &base.entries, private)?;
+        exposure::check_caches(config, env, private)?;
         let mut found = Self {
             description: describe(&backend),
             brief: backend.clone().without_cgroups(),
@@ -149,7 +187,8 @@ impl Confinement {
         };
         if let Some(container) = found.backend.containers() {
             let image = container.image.clone();
-            found.git = match Self::find(Sandbox::Bubblewrap, env, config, codeteam, specs) {
+            found.git = match Self::find(Sandbox::Bubblewrap, env, config, private, codeteam, specs)
+            {
                 Ok(Some(beside)) => Git::Bubblewrap(Box::new(beside)),
                 _ => Git::Image(
                     found
@@ -263,11 +302,14 @@ impl Hold for Held {
 
 /// Shows a toolchain at its own place; its programs are found if it has a `bin`.
 fn show_toolchain(policy: &mut Policy, path: &Path) {
+    let source = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let covered = exposure::credentials_in(&source, path);
     policy.entries.push(Entry::Bind {
-        source: path.canonicalize().unwrap_or_else(|_| path.to_owned()),
+        source,
         target: path.to_owned(),
         access: Access::ReadOnly,
     });
+    policy.entries.extend(covered);
     let bin = path.join("bin");
     let before = policy.env.get(OsStr::new("PATH")).cloned();
     let before = before.unwrap_or_default();
@@ -276,6 +318,11 @@ fn show_toolchain(policy: &mut Policy, path: &Path) {
     if let (true, Ok(joined)) = (bin.is_dir(), joined) {
         policy.set_env("PATH", joined);
     }
+}
+
+/// Whether both are one folder; the second has no links in it.
+fn is_same(folder: &Path, plain: &Path) -> bool {
+    folder.canonicalize().is_ok_and(|folder| folder == plain)
 }
 
 /// In one sentence, for people.

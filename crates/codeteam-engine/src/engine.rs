@@ -8,6 +8,7 @@ mod names;
 mod places;
 mod preview;
 mod project;
+mod trusted;
 
 pub use self::error::Error;
 pub use self::ground::Ground;
@@ -23,7 +24,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use codeteam_core::event::{Basis, RunStarted, Sandbox};
+use codeteam_core::event::{Basis, RunAccess, RunStarted, Sandbox};
 use codeteam_core::frame::Tip;
 use codeteam_core::hands::Hands;
 use codeteam_core::ids::{Account, RunId, TaskId, Time, WorkerName};
@@ -37,7 +38,7 @@ use codeteam_core::{Event, Run, budget};
 use codeteam_context::redact::Redactor;
 
 use crate::bodies::{self, Bodies};
-use crate::config::Config;
+use crate::config::{Config, access};
 use crate::driver;
 use crate::env::Env;
 use crate::git::{self, Head, Identity, Repo};
@@ -111,6 +112,9 @@ pub struct Request {
     pub settings: BTreeMap<String, bool>,
     /// In whose hands it will be.
     pub hands: Hands,
+    /// Whether it is to run without what the repository asks for beyond the user's own
+    /// configuration.
+    pub restricted: bool,
 }
 
 impl Engine {
@@ -313,6 +317,10 @@ impl Engine {
             strategies: prepared.strategies,
             hands: prepared.hands,
             basis,
+            access: RunAccess {
+                granted: self.config.grants(),
+                restricted: prepared.restricted,
+            },
         })
     }
 
@@ -323,7 +331,13 @@ impl Engine {
         };
         let tree = git::Oid::parse(&base.tree.0).ok_or_else(unknown)?;
         let mut included = BTreeMap::new();
-        for file in self.repo.includes_at(&tree)? {
+        let said = self.repo.cat_file(&tree, Path::new(access::INCLUDES))?;
+        let mut patterns = access::patterns(&said.unwrap_or_default());
+        // Only what the user has trusted the repository with, to the letter.
+        if patterns != self.config.included {
+            patterns.clear();
+        }
+        for file in self.repo.ignored_files(&patterns)? {
             let path = self.repo.top_level().join(&file);
             // Links are never brought along, and what cannot be named cannot be recorded.
             let is_file = path.symlink_metadata().is_ok_and(|found| found.is_file());

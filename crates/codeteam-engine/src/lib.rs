@@ -33,6 +33,7 @@ pub mod session;
 pub mod store;
 pub mod survey;
 pub mod tell;
+pub mod trust;
 pub mod verify;
 pub mod workers;
 pub mod workspace;

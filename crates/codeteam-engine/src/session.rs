@@ -24,7 +24,7 @@ pub use self::brief::{Brief, CHOOSE, brief, chosen};
 pub use self::checkout::{
     Brought, advance, alone, bring, commits_since, prepare, start, unsubmitted, was_taken_back,
 };
-pub use self::inside::inside;
+pub use self::inside::{calling_session, inside};
 pub use self::transfer::{Asked, TakeBack, hand_over, is_driven, open_runs, take_back};
 use crate::driver::{self, Desk, News, Observer, Options, Said, Stop};
 use crate::engine::Engine;

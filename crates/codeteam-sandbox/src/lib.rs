@@ -27,9 +27,9 @@
 //! # How
 //!
 //! [`policy`] is data. [`system`] and [`toolchains`] find out what a command
-//! needs of this host. [`bwrap`] turns a policy into options of bubblewrap, and
-//! `seccomp` says which system calls it loses. [`shim`] is what is executed: the
-//! orchestrator spawns the shim, a small program beside its own or itself, which
+//! needs of this host, and [`credentials`] what it must not see there. [`bwrap`]
+//! turns a policy into options of bubblewrap, and `seccomp` says which system
+//! calls are left. [`shim`] is what is executed: the orchestrator spawns the shim, a small program beside its own or itself, which
 //! becomes bubblewrap, which runs the shim again as the first process inside.
 //! [`probe()`] tries it all and has the [`Backend`] to do it with. [`container`]
 //! does the same with podman or docker in place of bubblewrap. [`egress`] is the
@@ -45,6 +45,7 @@ mod backend;
 pub mod bwrap;
 pub mod cgroup;
 pub mod container;
+pub mod credentials;
 pub mod egress;
 mod lifeline;
 pub mod policy;

@@ -1,14 +1,16 @@
 //! Finds the toolchains a user has outside `/usr`, and the CLIs of workers.
 //!
-//! Only what a tool needs to run is shown: never a home directory, never a
-//! directory that also holds credentials (`~/.cargo` does).
+//! Only what a tool needs to run is shown: of an installation its programs, libraries
+//! and what goes with them, never a home, a checkout or a folder that also holds
+//! credentials (`~/.cargo` does). What is known to hold some is covered wherever it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::{env, fs, iter};
 
-use crate::policy::{Access, Policy};
+use crate::credentials;
+use crate::policy::{Access, Kind, Policy};
 
 /// Programs whose installation is looked for.
 const TOOLS: &[&str] = &[
@@ -16,8 +18,87 @@ const TOOLS: &[&str] = &[
     "pnpm", "python", "python3", "ruby", "rustc", "uv", "yarn",
 ];
 
-/// Directories of a home that have more in them than a tool, some of it secret.
-const SHARED: &[&str] = &[".cargo", ".claude", ".codex", ".gemini", ".local", "go"];
+/// What an installation consists of, beside `bin`.
+const PARTS: &[&str] = &[
+    "VERSION",
+    "api",
+    "bin",
+    "compiler_compat",
+    "conda-meta",
+    "conf",
+    "doc",
+    "go.env",
+    "include",
+    "jmods",
+    "languages",
+    "legal",
+    "lib",
+    "lib32",
+    "lib64",
+    "libexec",
+    "man",
+    "misc",
+    "pkg",
+    "pyvenv.cfg",
+    "release",
+    "sbin",
+    "share",
+    "src",
+    "ssl",
+    "sysroot",
+    "test",
+    "tools",
+];
+
+/// Papers that lie in an installation. With these and its parts alone it is shown as one.
+const PAPERS: &[&str] = &[
+    "AUTHORS",
+    "CHANGELOG",
+    "CONTRIBUTING",
+    "COPYING",
+    "COPYRIGHT",
+    "LICENSE",
+    "NOTICE",
+    "PATENTS",
+    "README",
+    "SECURITY",
+    "THIRD_PARTY",
+    "codereview",
+];
+
+/// What the folder of a version manager has that its shims start.
+const MANAGED: &[&str] = &[
+    "bin", "installs", "lib", "libexec", "plugins", "shims", "version", "versions",
+];
+
+/// Folders of a home that have more in them than a tool, some of it secret, whoever's
+/// home it is.
+const SHARED: &[&str] = &[
+    ".cache", ".cargo", ".claude", ".codex", ".config", ".gem", ".gemini", ".local", ".npm",
+];
+
+/// What makes a folder somebody's home, or a project, and not an installation: its `lib`
+/// and `src` are none of a worker's business.
+const NO_INSTALLATION: &[&str] = &[
+    ".bashrc",
+    ".codeteam",
+    ".config",
+    ".env",
+    ".git",
+    ".hg",
+    ".profile",
+    ".ssh",
+    ".svn",
+    "Cargo.toml",
+    "Gemfile",
+    "build.gradle",
+    "composer.json",
+    "go.mod",
+    "package.json",
+    "pom.xml",
+    "pyproject.toml",
+    "setup.py",
+];
 
 /// More links than that in a row lead nowhere.
 const LINKS: usize = 40;
@@ -27,21 +108,38 @@ const LINKS: usize = 40;
 pub struct Toolchains {
     /// What must be visible, without symbolic links.
     pub read_only: BTreeSet<PathBuf>,
+    /// What lies in there and must not be visible.
+    pub hidden: BTreeMap<PathBuf, Kind>,
     /// The directories with programs, in the order of the user's `PATH`.
     pub path: Vec<PathBuf>,
+    /// What of the user's tools is not shown, because it is in a place that no command may
+    /// see.
+    pub refused: BTreeSet<PathBuf>,
     /// What the tools have to be told.
     pub env: BTreeMap<OsString, OsString>,
 }
 
 impl Toolchains {
-    /// Those that the given `PATH` leads to, for the user with this home.
-    pub fn find(path: &OsStr, home: &Path) -> Self {
-        let mut found = Self::default();
+    /// Those that the given `PATH` leads to, for the user with this home. Of what is
+    /// `off_limits`, such as the checkout, nothing is shown, and nothing that has it in it.
+    pub fn find(path: &OsStr, home: &Path, off_limits: &[PathBuf]) -> Self {
         let Ok(home) = home.canonicalize() else {
-            return found;
+            return Self::default();
+        };
+        let off_limits = off_limits
+            .iter()
+            .filter_map(|path| path.canonicalize().ok());
+        let mut search = Search {
+            off_limits: off_limits.collect(),
+            found: Self::default(),
+            home,
         };
         for directory in env::split_paths(path).filter(|directory| directory.is_absolute()) {
-            found.look_into(&directory, &home);
+            search.look_into(&directory);
+        }
+        let mut found = search.found;
+        for folder in &found.read_only {
+            found.hidden.extend(credentials::find_below(folder));
         }
         found
     }
@@ -50,6 +148,9 @@ impl Toolchains {
     pub fn add_to(&self, policy: &mut Policy) {
         for path in &self.read_only {
             policy.show(path, Access::ReadOnly);
+        }
+        for (path, kind) in &self.hidden {
+            policy.hide(path, *kind);
         }
         let usual = policy.env.get(OsStr::new("PATH")).cloned();
         let usual = usual.unwrap_or_default();
@@ -62,49 +163,71 @@ impl Toolchains {
             policy.set_env(name, value);
         }
     }
+}
 
-    fn look_into(&mut self, directory: &Path, home: &Path) {
+/// A search for toolchains, and what it has found so far.
+struct Search {
+    home: PathBuf,
+    off_limits: Vec<PathBuf>,
+    found: Toolchains,
+}
+
+impl Search {
+    fn look_into(&mut self, directory: &Path) {
         let Ok(directory) = directory.canonicalize() else {
             return;
         };
-        if is_shared(&directory, home) {
+        if self.is_shared(&directory) {
             return;
         }
         let tools = TOOLS.iter().map(|tool| directory.join(tool));
         let tools: Vec<PathBuf> = tools.filter(|tool| tool.is_file()).collect();
-        for tool in &tools {
-            self.follow(tool, home);
-        }
-        if tools.is_empty() || directory.starts_with("/usr") {
+        if tools.is_empty() {
             return;
         }
-        self.add(match shims_of(&directory) {
-            Some(all) => all.to_owned(),
-            None => directory.clone(),
-        });
-        if !self.path.contains(&directory) {
-            self.path.push(directory);
+        if self.is_off_limits(&directory) {
+            self.found.refused.insert(directory);
+            return;
+        }
+        // Programs in the middle of something else: they alone are shown.
+        let is_elses = has_any(&directory, NO_INSTALLATION);
+        for tool in tools.iter().filter(|tool| !is_elses || tool.is_symlink()) {
+            self.follow(tool);
+        }
+        if directory.starts_with("/usr") {
+            return;
+        }
+        if let Some(manager) = shims_of(&directory) {
+            self.add_parts(manager, MANAGED);
+        } else if is_elses {
+            let files = tools.iter().filter(|tool| !tool.is_symlink());
+            files.for_each(|tool| self.add(tool.clone()));
+        } else {
+            self.add(directory.clone());
+        }
+        if !self.found.path.contains(&directory) {
+            self.found.path.push(directory);
         }
     }
 
     /// What belongs to one program, and what links lead there through.
-    fn follow(&mut self, tool: &Path, home: &Path) {
+    fn follow(&mut self, tool: &Path) {
         let links = iter::successors(step(tool), |link| step(link));
         for link in links.take(LINKS).filter(|path| path.is_symlink()) {
             let directory = link.parent().filter(|directory| {
                 let is_for_programs = directory.ends_with("bin") || directory.ends_with(".bin");
-                is_for_programs && !directory.starts_with("/usr") && !is_shared(directory, home)
+                is_for_programs && !directory.starts_with("/usr") && !self.is_shared(directory)
             });
             if let Some(directory) = directory {
                 self.add(directory.to_owned());
             }
         }
         if let Ok(tool) = tool.canonicalize() {
-            self.install(&tool, home);
+            self.install(&tool);
         }
     }
 
-    fn install(&mut self, tool: &Path, home: &Path) {
+    fn install(&mut self, tool: &Path) {
         if tool.starts_with("/usr") {
             return;
         }
@@ -115,27 +238,81 @@ impl Toolchains {
         let Some(directory) = tool.parent() else {
             return;
         };
-        let rustup = home.join(".rustup");
-        if tool.ends_with(".cargo/bin/rustup") && rustup.is_dir() {
+        if tool.ends_with("bin/rustup")
+            && let Some(rustup) = self.rustup_home(directory)
+        {
             self.add(directory.to_owned());
             self.add(rustup.clone());
-            self.env.insert("RUSTUP_HOME".into(), rustup.into());
+            self.found.env.insert("RUSTUP_HOME".into(), rustup.into());
             return;
         }
         let prefix = directory
             .parent()
             .filter(|_| directory.ends_with("bin"))
-            .filter(|prefix| !is_shared(prefix, home));
-        self.add(prefix.unwrap_or(directory).to_owned());
+            .filter(|prefix| self.is_installation(prefix));
+        match prefix {
+            Some(prefix) if is_nothing_else(prefix) && !self.is_off_limits(prefix) => {
+                self.add(prefix.to_owned());
+            }
+            Some(prefix) => self.add_parts(prefix, PARTS),
+            None => self.add(directory.to_owned()),
+        }
+    }
+
+    /// Where the toolchains are that the programs in a `bin` of cargo's start.
+    fn rustup_home(&self, bin: &Path) -> Option<PathBuf> {
+        let cargo = bin.parent()?;
+        let beside = match cargo.file_name()?.to_str()? {
+            ".cargo" => Some(cargo.with_file_name(".rustup")),
+            "cargo" => Some(cargo.with_file_name("rustup")),
+            _ => None,
+        };
+        let usual = self.home.join(".rustup");
+        let mut homes = beside.into_iter().chain([usual]);
+        homes.find(|home| home.is_dir())
+    }
+
+    /// Whether a folder is that of an installation, and not half a home or a project.
+    fn is_installation(&self, prefix: &Path) -> bool {
+        let is_go_workspace = prefix.ends_with("go") && !prefix.join("VERSION").is_file();
+        prefix != Path::new("/")
+            && !self.is_shared(prefix)
+            && !is_go_workspace
+            && !has_any(prefix, NO_INSTALLATION)
+    }
+
+    /// Whether a directory holds half a home, and not one tool.
+    fn is_shared(&self, directory: &Path) -> bool {
+        let name = directory.file_name().and_then(OsStr::to_str);
+        let is_one_of_them = name.is_some_and(|name| SHARED.contains(&name));
+        is_one_of_them || self.home.starts_with(directory)
+    }
+
+    fn is_off_limits(&self, path: &Path) -> bool {
+        let mut off_limits = self.off_limits.iter();
+        off_limits.any(|off| path.starts_with(off) || off.starts_with(path))
+    }
+
+    fn add_parts(&mut self, prefix: &Path, parts: &[&str]) {
+        for part in parts.iter().map(|part| prefix.join(part)) {
+            // A link may lead anywhere.
+            if !part.is_symlink() && part.exists() {
+                self.add(part);
+            }
+        }
     }
 
     fn add(&mut self, path: PathBuf) {
-        if self.read_only.iter().any(|wider| path.starts_with(wider)) {
+        if self.is_off_limits(&path) || self.home.starts_with(&path) {
+            self.found.refused.insert(path);
             return;
         }
-        self.read_only
-            .retain(|narrower| !narrower.starts_with(&path));
-        self.read_only.insert(path);
+        let shown = &mut self.found.read_only;
+        if shown.iter().any(|wider| path.starts_with(wider)) {
+            return;
+        }
+        shown.retain(|narrower| !narrower.starts_with(&path));
+        shown.insert(path);
     }
 }
 
@@ -145,16 +322,24 @@ fn shims_of(directory: &Path) -> Option<&Path> {
     let manager = directory
         .parent()
         .filter(|_| directory.ends_with("shims"))?;
-    ["versions", "installs"]
-        .iter()
-        .any(|name| manager.join(name).is_dir())
-        .then_some(manager)
+    has_any(manager, &["versions", "installs"]).then_some(manager)
 }
 
-/// Whether a directory holds half a home, and not one tool.
-fn is_shared(directory: &Path, home: &Path) -> bool {
-    let is_one_of_them = SHARED.iter().any(|name| directory == home.join(name));
-    is_one_of_them || home.starts_with(directory)
+fn has_any(folder: &Path, names: &[&str]) -> bool {
+    let mut paths = names.iter().map(|name| folder.join(name));
+    paths.any(|path| path.symlink_metadata().is_ok())
+}
+
+/// Whether a prefix has nothing in it but the parts of an installation.
+fn is_nothing_else(prefix: &Path) -> bool {
+    let is_part = |name: &str| {
+        let is_paper = |paper: &&str| name.starts_with(*paper);
+        PARTS.contains(&name) || PAPERS.iter().any(is_paper)
+    };
+    let Ok(mut entries) = fs::read_dir(prefix) else {
+        return false;
+    };
+    entries.all(|entry| entry.is_ok_and(|entry| entry.file_name().to_str().is_some_and(is_part)))
 }
 
 /// Where a link leads, itself perhaps a link in a directory without any above
@@ -215,7 +400,7 @@ mod tests {
 
         fn find(&self, path: &[&str]) -> (Vec<String>, Vec<String>) {
             let path = env::join_paths(path.iter().map(|entry| self.path(entry))).unwrap();
-            let found = Toolchains::find(&path, self.0.path());
+            let found = Toolchains::find(&path, self.0.path(), &[self.path("work")]);
             let relative = |path: &PathBuf| {
                 let relative = path.strip_prefix(self.path("")).unwrap_or(path);
                 relative.to_str().unwrap().to_owned()
@@ -255,7 +440,10 @@ mod tests {
     #[test]
     fn shims_bring_what_they_start() {
         let home = Home::with(&[".pyenv/shims/python3", ".pyenv/versions/3.13/bin/python3"]);
-        assert_eq!(home.find(&[".pyenv/shims"]).0, [".pyenv"]);
+        assert_eq!(
+            home.find(&[".pyenv/shims"]).0,
+            [".pyenv/shims", ".pyenv/versions"]
+        );
     }
 
     #[test]
@@ -360,6 +548,105 @@ mod tests {
         let (shown, path) = home.find(&[".codex/bin", ".claude"]);
         assert_eq!(shown, [".codex/bin"]);
         assert_eq!(path, [".codex/bin"]);
+    }
+
+    #[test]
+    fn nothing_of_the_checkout_is_shown_and_nothing_round_it() {
+        let home = Home::with(&[
+            "work/bin/yarn",
+            "work/.env",
+            "work/node",
+            "work/sub/.venv/bin/python3",
+        ]);
+        let entries = ["work/bin", "work", "work/sub/.venv/bin"];
+        assert_eq!(home.find(&entries), (vec![], vec![]));
+        let path = env::join_paths(entries.map(|entry| home.path(entry))).unwrap();
+        let found = Toolchains::find(&path, home.0.path(), &[home.path("work")]);
+        assert_eq!(found.refused.len(), 3, "{found:?}");
+        // A tool elsewhere is not a way round it: neither a link into the checkout nor a
+        // prefix that has it inside.
+        let home = Home::with(&["work/tool/bin/node", "prefix/x"]);
+        home.link("../work/tool/bin/node", "prefix/node");
+        assert_eq!(home.find(&["prefix"]).0, ["prefix"]);
+        let around = Home::with(&["opt/bin/node", "opt/lib/x", "opt/src/work/.env"]);
+        let path = around.path("opt/bin");
+        let off = [around.path("opt/src/work")];
+        let found = Toolchains::find(path.as_os_str(), around.0.path(), &off);
+        let wanted = [around.path("opt/bin"), around.path("opt/lib")];
+        assert_eq!(found.read_only, wanted.into());
+    }
+
+    #[test]
+    fn of_another_project_only_its_programs_are_shown() {
+        let home = Home::with(&[
+            "other/bin/yarn",
+            "other/.env",
+            "other/.git/config",
+            "other/lib/x",
+            "third/node",
+            "third/package.json",
+            "third/secret",
+        ]);
+        let (shown, path) = home.find(&["other/bin", "third"]);
+        assert_eq!(shown, ["other/bin", "third/node"]);
+        assert_eq!(path, ["other/bin", "third"]);
+    }
+
+    #[test]
+    fn of_an_installation_its_own_files_are_shown() {
+        let home = Home::with(&[
+            ".nvm/versions/node/v22/bin/node",
+            ".nvm/versions/node/v22/lib/node_modules/npm/cli.js",
+            ".nvm/versions/node/v22/lib/.npmrc",
+            ".nvm/versions/node/v22/etc/npmrc",
+            ".local/share/pnpm/pnpm",
+            ".local/share/pnpm/rc",
+            ".venv/bin/uv",
+            ".venv/lib/x",
+            ".venv/pyvenv.cfg",
+            ".venv/pip.conf",
+        ]);
+        let entries = [
+            ".nvm/versions/node/v22/bin",
+            ".local/share/pnpm",
+            ".venv/bin",
+        ];
+        let path = env::join_paths(entries.map(|entry| home.path(entry))).unwrap();
+        let found = Toolchains::find(&path, home.0.path(), &[]);
+        let wanted = [
+            ".local/share/pnpm",
+            ".nvm/versions/node/v22/bin",
+            ".nvm/versions/node/v22/lib",
+            ".venv/bin",
+            ".venv/lib",
+            ".venv/pyvenv.cfg",
+        ];
+        assert_eq!(found.read_only, wanted.map(|path| home.path(path)).into());
+        let hidden = [".local/share/pnpm/rc", ".nvm/versions/node/v22/lib/.npmrc"];
+        let hidden = hidden.map(|path| (home.path(path), Kind::File));
+        assert_eq!(found.hidden, hidden.into());
+    }
+
+    #[test]
+    fn cargos_home_is_never_shown_wherever_it_is() {
+        let home = Home::with(&[
+            ".local/share/cargo/bin/rustup",
+            ".local/share/cargo/bin/cargo",
+            ".local/share/cargo/credentials.toml",
+            ".local/share/rustup/settings.toml",
+            "bob/.cargo/bin/cargo",
+            "bob/.cargo/credentials.toml",
+            "bob/.local/bin/uv",
+            "bob/.local/share/keyrings/login.keyring",
+        ]);
+        let entries = [".local/share/cargo/bin", "bob/.cargo/bin", "bob/.local/bin"];
+        let (shown, _) = home.find(&entries);
+        let wanted = [".local/share/cargo/bin", "bob/.cargo/bin", "bob/.local/bin"];
+        assert_eq!(shown, wanted);
+        std::fs::remove_file(home.path(".local/share/cargo/bin/cargo")).unwrap();
+        home.link("rustup", ".local/share/cargo/bin/cargo");
+        let (shown, _) = home.find(&entries[..1]);
+        assert_eq!(shown, [".local/share/cargo/bin", ".local/share/rustup"]);
     }
 
     #[test]

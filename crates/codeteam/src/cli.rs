@@ -30,6 +30,7 @@ mod show;
 mod status;
 mod submit_server;
 mod talk;
+mod trust;
 mod worker;
 mod workflow;
 
@@ -211,6 +212,16 @@ enum Command {
     /// Exits with 1 if something must be mended before a run can start. A worker that cannot be used
     /// is only pointed out, unless a role of the project's workflow has no other.
     Doctor(doctor::Args),
+    /// Show what this repository asks for beyond your own configuration, and decide about it.
+    ///
+    /// What a repository's files say may narrow what your own configuration allows, never widen it:
+    /// no sandbox, other hosts, folders of yours, MCP servers and the like count only if you trust the
+    /// repository with exactly that. It is kept outside the repository, and whatever changes asks
+    /// again.
+    ///
+    /// Without a terminal it trusts nothing unless `--yes` is given, and exits with 3 if there is
+    /// anything to decide.
+    Trust(trust::Args),
     /// Look at the workers there are, and try one out.
     Worker(worker::Args),
     /// Look at the roles there are, and make your own.
@@ -298,6 +309,7 @@ pub(crate) fn dispatch(args: Args) -> Result<Exit, Problem> {
         Command::ChooseFiles(args) => choose_files::main(&args, &scene),
         Command::Find(args) => find::main(&args, &scene),
         Command::Map(args) => map::main(&args, &scene),
+        Command::Trust(args) => trust::main(&args, &scene),
         Command::Worker(args) => worker::main(&args, &scene),
         Command::Role(args) => role::main(&args, &scene),
         Command::Config(args) => config::main(&args, &scene),

@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::path::Path;
 
 use codeteam_core::yaml::{Problems, nearest};
+use codeteam_engine::config::AccessRequest;
 use codeteam_engine::confine::Missing;
 use codeteam_engine::context::{self, strategies};
 use codeteam_engine::driver;
@@ -12,13 +13,15 @@ use codeteam_engine::perform::Halt;
 use codeteam_engine::{config, find, git, layout, library, prompt, store, workspace};
 
 use crate::exit::Exit;
-use crate::output::{Style, say, tell};
+use crate::output::{Style, one_line, say, tell};
 
 /// Whose matter a problem is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// The command line, or a file the user wrote.
     User,
+    /// A person's, who must decide something first.
+    Person,
     /// The machine: git, disk, permissions.
     Environment,
     /// codeteam itself.
@@ -46,6 +49,10 @@ impl Problem {
 
     pub(crate) fn user(what: impl Into<String>) -> Self {
         Self::new(Kind::User, what)
+    }
+
+    pub(crate) fn person(what: impl Into<String>) -> Self {
+        Self::new(Kind::Person, what)
     }
 
     pub(crate) fn environment(what: impl Into<String>) -> Self {
@@ -95,6 +102,7 @@ impl Problem {
     pub(crate) fn exit(&self) -> Exit {
         match self.kind {
             Kind::User => Exit::Usage,
+            Kind::Person => Exit::Waiting,
             Kind::Environment | Kind::Internal => Exit::Failed,
         }
     }
@@ -217,6 +225,8 @@ impl From<EngineError> for Problem {
             EngineError::NoPlan(_) => Self::user(error.to_string())
                 .hint("name a plan's file that is there; those of runs are below `.codeteam/planning`"),
             EngineError::Sandbox(missing) => no_sandbox(&missing),
+            EngineError::Untrusted(ref requests) => untrusted(&error, requests),
+            EngineError::Trust(error) => Self::environment(error.to_string()).caused_by(&error),
             EngineError::Layout(error) => error.into(),
             EngineError::NoTests(_) => Self::user(error.to_string())
                 .hint("name the command under `verification: { commands: [...] }` in `.codeteam/config.yml`")
@@ -270,6 +280,33 @@ fn near(mut problems: Problems) -> String {
 }
 
 /// Nothing was started: say what is missing.
+/// What a repository asks for and nobody has decided.
+fn untrusted(error: &EngineError, requests: &[AccessRequest]) -> Problem {
+    let asked = requests.iter().fold(error.to_string(), |text, request| {
+        format!("{text}\n- {}", in_words(request))
+    });
+    Problem::person(asked)
+        .hint("a person decides: `codeteam trust` shows it and, if you say so, trusts the repository with exactly that; nothing was started")
+        .hint("`codeteam run --untrusted` goes on without it, and `trust: never` in your own `~/.config/codeteam/config.yml` always does")
+}
+
+/// A request of a repository in one line: what it asks for, by which key, and where.
+pub(crate) fn in_words(request: &AccessRequest) -> String {
+    let place = Path::new(&request.place);
+    // Files of the repository are named as seen from its top.
+    let parts: Vec<_> = place.iter().collect();
+    let own = parts.iter().rposition(|part| *part == ".codeteam");
+    let place: std::path::PathBuf = parts[own.unwrap_or(0)..].iter().collect();
+    let key = &request.access.key;
+    let key = if place.as_os_str() == key.as_str() {
+        String::new()
+    } else {
+        format!("`{key}`, ")
+    };
+    // Whoever wrote the file writes no lines of ours.
+    one_line(&format!("{} ({key}{})", request.asks, place.display()))
+}
+
 fn no_sandbox(missing: &Missing) -> Problem {
     Problem::environment("workers and gates cannot be confined here, so nothing was started")
         .caused_by(missing)
@@ -453,6 +490,12 @@ impl From<Halt> for Problem {
             Halt::FalseObject { .. } => problem.hint(
                 "`git fsck` names the object; remove it, have git write it again (`git hash-object -w FILE`), then `codeteam resume`",
             ),
+            Halt::Untrusted { .. } => Self::person(halt.to_string())
+                .hint("`codeteam trust` trusts the repository again, if it still asks for that; then `codeteam resume`")
+                .hint("or end the run (`codeteam abort`) and start another; its commits stay"),
+            Halt::Restricted => Self::person(halt.to_string())
+                .hint("`codeteam trust --revoke`, then `codeteam resume`, goes on without what it asks for")
+                .hint("or end the run (`codeteam abort`) and start another; its commits stay"),
             Halt::NoSandbox(missing) => no_sandbox(&missing)
                 .hint("then `codeteam resume`; everything acknowledged is kept"),
             Halt::DiskFull { .. } => {

@@ -124,6 +124,7 @@ impl<'a> World<'a> {
             resting: BTreeMap::new(),
             hands: crate::hands::Hands::default(),
             basis: None,
+            access: crate::event::RunAccess::default(),
         }
     }
 

@@ -425,6 +425,7 @@ fn begin(run: &mut Run, started: &RunStarted) {
     run.hands = started.hands;
     run.began_in = started.hands;
     run.basis = started.basis.clone().map(Arc::new);
+    run.access = Arc::new(started.access.clone());
     for (account, until) in &started.resting {
         run.parks.park(account, *until);
     }

@@ -111,6 +111,7 @@ impl Start {
             templates: std::collections::BTreeMap::new(),
             hands: self.hands,
             basis: None,
+            access: codeteam_core::event::RunAccess::default(),
         })
     }
 }

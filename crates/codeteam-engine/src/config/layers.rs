@@ -1,18 +1,22 @@
 //! The layers of the configuration: built-in, the user's, the project's, the environment, the
 //! command line. Put together as trees, so that every value knows where it was said.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use codeteam_core::event::AccessGrant;
 use codeteam_core::format_version::version_fault;
 use codeteam_core::misplaced::Document;
 use codeteam_core::yaml::{
     self, Fault, Key, Node, Place, Scalar, Sources, Value, merge, nearest, typed_by_key,
 };
 
+use super::access::{self, AccessComparison, AccessRequest, RequestState};
 use super::{Config, Error, later};
 use crate::built_in;
 use crate::env::Env;
 use crate::inside;
+use crate::trust::TrustStore;
 
 /// No file is longer.
 const MAX_BYTES: u64 = 1 << 20;
@@ -28,6 +32,8 @@ pub struct Origins {
     pub variables: Vec<(String, String)>,
     /// What the command line sets: `limits.max_minutes=5`.
     pub set: Vec<String>,
+    /// What the user has trusted the project with.
+    pub granted: BTreeSet<AccessGrant>,
 }
 
 impl Origins {
@@ -38,6 +44,19 @@ impl Origins {
             config_home: env.config_home.clone(),
             variables: env.settings.clone(),
             set: Vec::new(),
+            granted: match (TrustStore::of(env), folder.parent()) {
+                (Some(store), Some(root)) => store.granted(root),
+                _ => BTreeSet::new(),
+            },
+        }
+    }
+
+    /// The same without the project: what the user says alone.
+    #[must_use]
+    pub fn without_project(&self) -> Self {
+        Self {
+            project: None,
+            ..self.clone()
         }
     }
 }
@@ -55,25 +74,97 @@ pub struct Layers {
 pub(super) fn read(origins: &Origins) -> Result<(Config, Layers), Error> {
     let mut sources = Sources::default();
     let result = gather(origins, &mut sources);
-    let (node, mine) = match result {
+    let gathered = match result {
         Ok(found) => found,
         Err(Trouble::Io(error)) => return Err(error),
         Err(Trouble::Faults(faults)) => return Err(sources.problems(faults).into()),
     };
-    let mut rest = node.clone();
-    let flow = rest.take("workflow");
-    let roles = rest.take("roles");
-    let config: Result<Config, Vec<Fault>> = typed_by_key(&rest);
-    let mut config = config.map_err(|faults| sources.problems(nearer(&rest, faults)))?;
-    config
-        .checked(&node, &mine)
+    let full = as_config(&gathered.node).map_err(|faults| sources.problems(faults))?;
+    full.checked(&gathered.node, &gathered.project)
         .map_err(|faults| sources.problems(faults))?;
-    config.flow = flow.filter(|node| !node.is_null());
-    config.roles = roles;
+    let (mut config, node) = match origins.project.as_deref() {
+        None => (full, gathered.node),
+        Some(folder) => {
+            let root = folder.parent().unwrap_or(folder);
+            let narrowed = narrow(full, gathered, root, &origins.granted, &sources);
+            narrowed.map_err(|faults| sources.problems(faults))?
+        }
+    };
+    config.flow = node.get("workflow").filter(|node| !node.is_null()).cloned();
+    config.roles = node.get("roles").cloned();
     config.notes = later::notes(&node, &sources);
+    config
+        .notes
+        .extend(config.requests.iter().filter_map(left_out));
     config.sources = sources.clone();
     let source_of = Layers { sources, node };
     Ok((config, source_of))
+}
+
+/// What a tree says, but for its workflow and roles.
+fn as_config(node: &Node) -> Result<Config, Vec<Fault>> {
+    let mut rest = node.clone();
+    rest.take("workflow");
+    rest.take("roles");
+    let config: Result<Config, Vec<Fault>> = typed_by_key(&rest);
+    config.map_err(|faults| nearer(&rest, faults))
+}
+
+/// The configuration without what the project asks for and the user has not trusted it with.
+fn narrow(
+    full: Config,
+    gathered: Gathered,
+    root: &Path,
+    granted: &BTreeSet<AccessGrant>,
+    sources: &Sources,
+) -> Result<(Config, Node), Vec<Fault>> {
+    let Gathered {
+        node, without, own, ..
+    } = gathered;
+    let allowed = as_config(&without)?;
+    let included = access::included_patterns(root);
+    let comparison = AccessComparison {
+        full: &full,
+        allowed: &allowed,
+        own: &own,
+        included: &included,
+    };
+    let judged = access::judge(&comparison, granted, &node, &without, sources);
+    let (mut config, node) = match judged.narrowed {
+        None => (full, node),
+        Some(narrowed) => {
+            let within = as_config(&narrowed).ok().filter(|config| {
+                let full = config;
+                access::is_within(&AccessComparison { full, ..comparison }, &judged.requests)
+            });
+            match within {
+                Some(config) => (config, narrowed),
+                // Nothing of the project is better than more than the user allows.
+                None => (allowed, without),
+            }
+        }
+    };
+    let is_trusted = |request: &AccessRequest| {
+        request.access.key == access::INCLUDES && request.state == RequestState::Trusted
+    };
+    if judged.requests.iter().any(is_trusted) {
+        config.included = included;
+    }
+    config.requests = judged.requests;
+    Ok((config, node))
+}
+
+/// Says that a request is not in force, and why.
+fn left_out(request: &AccessRequest) -> Option<String> {
+    let why = match request.state {
+        RequestState::Trusted => return None,
+        RequestState::Open => "the repository is not trusted with it (`codeteam trust`)",
+        RequestState::Forbidden => "your own configuration forbids it (`trust`)",
+    };
+    // A name in it is the repository's, and may have line breaks.
+    let key: Vec<&str> = request.access.key.split_whitespace().collect();
+    let (key, place) = (key.join(" "), &request.place);
+    Some(format!("`{key}` ({place}) is left out: {why}"))
 }
 
 enum Trouble {
@@ -87,8 +178,20 @@ impl From<Fault> for Trouble {
     }
 }
 
-/// All layers put together, and what the project alone says; or what is wrong with any of them.
-fn gather(origins: &Origins, sources: &mut Sources) -> Result<(Node, Node), Trouble> {
+/// All layers put together.
+struct Gathered {
+    /// Everything.
+    node: Node,
+    /// Everything but what the project says.
+    without: Node,
+    /// That without what is built in.
+    own: Node,
+    /// What the project alone says.
+    project: Node,
+}
+
+/// All layers put together, or what is wrong with any of them.
+fn gather(origins: &Origins, sources: &mut Sources) -> Result<Gathered, Trouble> {
     let mut faults = Vec::new();
     let mut read = |layer: Result<Node, Trouble>| match layer {
         Ok(node) => Ok(node),
@@ -108,33 +211,45 @@ fn gather(origins: &Origins, sources: &mut Sources) -> Result<(Node, Node), Trou
     let mut project = read(layer(sources, folder, folder.and_then(Path::parent)))?;
     let mine = project.clone();
     sandbox_in_full(&mut project);
+    let mut own = user.clone();
+    sandbox_in_full(&mut own);
     let mut below = merge(built_in, user.clone());
     sandbox_in_full(&mut below);
     keep_keys_home(&user, &mut project);
-    let prices = user.get("prices").cloned();
-    let mut node = merge(below, project);
-    if let Some(prices) = prices {
+    let mut without = below.clone();
+    let mut node = merge(without_servers_of(below, &project), project);
+    if let Some(prices) = user.get("prices").cloned() {
         // What something costs the user, the user knows best.
         let all = node
             .take("prices")
             .unwrap_or_else(|| Node::empty(prices.place));
         node.set("prices", merge(all, prices));
     }
+    let mut over = Vec::new();
     for (name, value) in &origins.variables {
         let path = name.to_lowercase().replace("__", ".");
         let source = format!("environment variable `CODETEAM_{name}`");
         let said = said(sources, &source, &path, value);
-        node = merge(node, read(said.map_err(Trouble::from))?);
+        over.push(read(said.map_err(Trouble::from))?);
     }
     for set in &origins.set {
-        node = merge(
-            node,
-            read(set_by_hand(sources, set).map_err(Trouble::from))?,
-        );
+        over.push(read(set_by_hand(sources, set).map_err(Trouble::from))?);
     }
-    sandbox_in_full(&mut node);
+    for layer in over {
+        own = merge(own, layer.clone());
+        without = merge(without, layer.clone());
+        node = merge(node, layer);
+    }
+    for tree in [&mut node, &mut without, &mut own] {
+        sandbox_in_full(tree);
+    }
     if faults.is_empty() {
-        Ok((node, mine))
+        Ok(Gathered {
+            node,
+            without,
+            own,
+            project: mine,
+        })
     } else {
         Err(Trouble::Faults(faults))
     }
@@ -270,6 +385,19 @@ fn sandbox_in_full(node: &mut Node) {
         let backend = std::mem::replace(sandbox, Node::empty(place));
         sandbox.set("backend", backend);
     }
+}
+
+/// The layers below the project without the MCP servers that it defines anew: what the user gives to
+/// a server of theirs is not for another of the same name.
+fn without_servers_of(mut below: Node, project: &Node) -> Node {
+    let defined = project.get("mcp_servers").and_then(Node::as_map);
+    if let Some(servers) = below.get_mut("mcp_servers") {
+        let defined = defined.unwrap_or_default().iter();
+        for (name, _) in defined.filter(|(_, server)| !server.is_null()) {
+            servers.take(&name.name);
+        }
+    }
+    below
 }
 
 /// Whoever says where a key goes also says whose key it is: by another dialect or protocol another

@@ -241,6 +241,14 @@ impl Sandbox {
         if let Some(error) = bad.next() {
             return Some(error.to_string());
         }
+        let is_name = |image: &String| {
+            let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/:@".contains(&byte);
+            image.starts_with(|first: char| first.is_ascii_alphanumeric())
+                && image.bytes().all(is_part)
+        };
+        if let Some(image) = self.image.as_ref().filter(|image| !is_name(image)) {
+            return Some(format!("`{image}` is not the name of a container image"));
+        }
         let caches = self.caches.iter().map(|cache| &cache.path);
         let mut paths = self.toolchains.iter().chain(caches);
         let bad = paths.find(|path| !path.is_absolute() && !path.starts_with("~"))?;

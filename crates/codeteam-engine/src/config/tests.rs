@@ -64,7 +64,7 @@ fn commands_become_checks() {
 #[test]
 fn layers_count_more_from_the_built_in_to_the_command_line() {
     let mut folders = folders()
-        .user("limits: { max_minutes: 1, max_tokens: 1, max_tasks: 1, max_disk_mb: 1 }\nrules: [user]\n")
+        .user("limits: { max_minutes: 1, max_tokens: 3, max_tasks: 1, max_disk_mb: 1 }\nrules: [user]\n")
         .project("limits: { max_tokens: 2, max_tasks: 2, max_disk_mb: 2 }\nrules: [project]\n");
     folders.origins.variables = vec![
         ("LIMITS__MAX_TASKS".to_owned(), "3".to_owned()),
@@ -181,12 +181,12 @@ fn a_sandbox_by_its_name_alone_merges_too() {
     let folders = folders()
         .user("sandbox: container\n")
         .project("sandbox: { hosts: [a.org] }\n");
-    let sandbox = folders.load().unwrap().sandbox;
+    let config = folders.load().unwrap();
     assert_eq!(
-        sandbox.backend,
+        config.sandbox.backend,
         Some(codeteam_core::event::Sandbox::Container)
     );
-    assert_eq!(sandbox.hosts.len(), 1);
+    assert_eq!(config.requests.len(), 1, "{:?}", config.requests);
 }
 
 #[test]
@@ -358,4 +358,89 @@ fn the_repository_shows_nobody_the_users_own() {
         "~/meet",
     ];
     assert!(!usual.iter().any(|path| is_private(Path::new(path))));
+}
+
+#[test]
+fn what_could_not_be_used_is_named_before_a_run() {
+    for (text, place, part) in [
+        (
+            "git:\n  branch_pattern: ../../x/{run}\n",
+            "2:19",
+            "git refuses: it has `..` in it",
+        ),
+        (
+            "git: { branch_pattern: 'a b/{run}' }\n",
+            "1:",
+            "it has a blank",
+        ),
+        ("git: { branch_prefix: '.x/' }\n", "1:", "begins with `.`"),
+        (
+            "git: { branch_pattern: 'a/{runn}' }\n",
+            "1:",
+            "did you mean `run`?",
+        ),
+        (
+            "redaction:\n  allow:\n    - good\n    - '('\n",
+            "4:7",
+            "is not a regular expression: unclosed group",
+        ),
+        (
+            "verification: { commands: [ { command: ' ' } ] }\n",
+            "1:",
+            "would pass whatever",
+        ),
+        (
+            "verification: { commands: [ { command: a, timeout_seconds: 0 } ] }\n",
+            "1:",
+            "at once",
+        ),
+        ("setup: { command: '' }\n", "1:", "`setup.command` is empty"),
+        (
+            "context: { always: ['a[', b] }\n",
+            "1:21",
+            "is not a pattern",
+        ),
+        (
+            "mcp_servers: { a.b: { command: x } }\n",
+            "1:",
+            "not every worker",
+        ),
+        (
+            "mcp_servers: { a: { command: '' } }\n",
+            "1:",
+            "empty `command`",
+        ),
+        (
+            "limits: { max_cost_usd: -1 }\n",
+            "1:25",
+            "less than nothing",
+        ),
+        (
+            "limits: { retry_exponential_base: -0.5 }\n",
+            "1:35",
+            "less than nothing",
+        ),
+        (
+            "prices: { m: { input: -1, output: 0 } }\n",
+            "1:",
+            "a price of `m`",
+        ),
+        (
+            "sandbox: { limits: { memory_mb: 0 } }\n",
+            "1:",
+            "no command could run",
+        ),
+        (
+            "sandbox: { backend: container, image: '--privileged' }\n",
+            "1:",
+            "container image",
+        ),
+    ] {
+        let error = folders().project(text).load().unwrap_err();
+        let begins = format!("project/config.yml:{place}");
+        assert!(
+            error.starts_with(&begins) && error.contains(part),
+            "{text}: {error}"
+        );
+    }
 }

@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use codeteam_sandbox::Access;
@@ -72,8 +72,20 @@ impl Confinement {
         &self.toolchains.path
     }
 
+    /// Programs of the user's `PATH` that commands are not shown, because of where they are.
+    pub fn refused_toolchains(&self) -> impl Iterator<Item = &Path> {
+        self.toolchains.refused.iter().map(PathBuf::as_path)
+    }
+
     /// Runs codeteam in each profile and lets it look for these paths and for the host.
     pub fn examine(&self, paths: &[PathBuf]) -> Vec<Looked> {
+        // What is on the way to something that is shown is there, with nothing else in it.
+        let is_on_the_way = |path: &PathBuf| {
+            let mut shown = self.base.entries.iter();
+            shown.any(|entry| entry.target().starts_with(path))
+        };
+        let paths = paths.iter().filter(|path| !is_on_the_way(path));
+        let paths: &[PathBuf] = &paths.cloned().collect::<Vec<_>>();
         let profiles = [Profile::Worker, Profile::Executor, Profile::Setup];
         let look = |profile| Looked {
             profile,

@@ -12,9 +12,6 @@ use crate::confine::{self, Confinement, Missing};
 use crate::process::{Disk, Launcher, MARK, Unconfined};
 use crate::workspace::{self, Workspace};
 
-/// How many megabytes a worktree may take if the configuration does not say.
-const DISK_MB: u64 = 20 << 10;
-
 impl Engine {
     /// What confines workers and gates, found to work the first time it is asked for.
     pub fn launcher(&self, sandbox: Sandbox) -> Result<Arc<dyn Launcher>, Missing> {
@@ -39,6 +36,7 @@ impl Engine {
             sandbox,
             &self.env,
             config,
+            &confine::private_paths(&self.env, Some(&self.repo)),
             &self.codeteam,
             &self.workspaces.join(".sandbox"),
         )?;
@@ -77,7 +75,7 @@ impl Engine {
         let megabytes = config.limits.disk_mb;
         Disk {
             folders: vec![workspace.tree_dir(), workspace.git_dir()],
-            bytes: megabytes.unwrap_or(DISK_MB).saturating_mul(1 << 20),
+            bytes: megabytes.unwrap_or(config::DISK_MB).saturating_mul(1 << 20),
         }
     }
 

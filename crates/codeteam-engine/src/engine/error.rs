@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use codeteam_core::role::Kind;
 
+use crate::config::AccessRequest;
 use crate::confine::Missing;
 use crate::{bodies, config, driver, git, layout, library, store, workspace};
 
@@ -100,6 +101,10 @@ pub enum Error {
     Context(#[from] crate::context::Error),
     #[error("the plan has no task `{0}`")]
     NoTask(String),
+    #[error("this repository asks for more than your own configuration allows")]
+    Untrusted(Vec<AccessRequest>),
+    #[error(transparent)]
+    Trust(#[from] crate::trust::Error),
     #[error("workers and gates cannot be confined here")]
     Sandbox(#[from] Missing),
     #[error(transparent)]

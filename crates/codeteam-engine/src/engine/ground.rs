@@ -65,11 +65,17 @@ impl Ground {
 
     /// What is configured here, with some values set by the command line: `key=value`.
     pub fn layers(&self, set: &[String]) -> Result<(Config, Layers), config::Error> {
+        let origins = match self.project() {
+            Some(folder) => Origins::of(&self.env, &folder),
+            None => Origins {
+                config_home: self.env.config_home.clone(),
+                variables: self.env.settings.clone(),
+                ..Origins::default()
+            },
+        };
         Config::layers(&Origins {
-            project: self.project(),
-            config_home: self.env.config_home.clone(),
-            variables: self.env.settings.clone(),
             set: set.to_vec(),
+            ..origins
         })
     }
 

@@ -59,6 +59,8 @@ pub struct Prepared {
     pub(super) sandbox: Sandbox,
     /// In whose hands it will be.
     pub(super) hands: Hands,
+    /// Whether it is to run without what the repository asks for.
+    pub(super) restricted: bool,
     pub(super) accounts: BTreeMap<WorkerName, Account>,
     pub(super) rules: Vec<String>,
     pub(super) templates: BTreeMap<String, String>,
@@ -104,10 +106,26 @@ impl Project {
 
     /// The project that `start` is in, with some values of its configuration set: `key=value`.
     pub fn find_set(start: &Path, env: Env, set: &[String]) -> Result<Self, Error> {
+        Self::find_by(start, env, set, |_| ())
+    }
+
+    /// The same, without anything that the repository asks for beyond the user's own configuration,
+    /// whatever it is trusted with.
+    pub fn find_restricted(start: &Path, env: Env, set: &[String]) -> Result<Self, Error> {
+        Self::find_by(start, env, set, |origins| origins.granted.clear())
+    }
+
+    fn find_by(
+        start: &Path,
+        env: Env,
+        set: &[String],
+        change: impl FnOnce(&mut Origins),
+    ) -> Result<Self, Error> {
         let (repo, head) = discover(start, &env)?;
         let folder = repo.top_level().join(".codeteam");
         let mut origins = Origins::of(&env, &folder);
         origins.set = set.to_vec();
+        change(&mut origins);
         let config = Config::load(&origins)?;
         Ok(Self {
             repo,
@@ -118,11 +136,15 @@ impl Project {
         })
     }
 
-    /// The project that `start` is in, without its configuration if that cannot be read.
+    /// The project that `start` is in; with the user's own configuration alone if the project's cannot
+    /// be read.
     pub(crate) fn find_anyway(start: &Path, env: Env) -> Result<Self, Error> {
         let (repo, head) = discover(start, &env)?;
         let folder = repo.top_level().join(".codeteam");
-        let config = Config::load(&Origins::of(&env, &folder)).unwrap_or_default();
+        let origins = Origins::of(&env, &folder);
+        let config = Config::load(&origins)
+            .or_else(|_| Config::load(&origins.without_project()))
+            .unwrap_or_default();
         Ok(Self {
             repo,
             head,
@@ -150,6 +172,10 @@ impl Project {
 
     /// Finds everything a request names.
     pub fn prepare(&self, request: &Request) -> Result<Prepared, Error> {
+        let open: Vec<_> = self.config.open_requests().cloned().collect();
+        if !open.is_empty() && !request.restricted {
+            return Err(Error::Untrusted(open));
+        }
         let mut compiled = self.compiled(request)?;
         let layout = self.layout(&compiled)?;
         let said = layout.as_ref().and_then(|layout| layout.goal.as_deref());
@@ -208,6 +234,7 @@ impl Project {
                 said => said,
             },
             hands: request.hands,
+            restricted: request.restricted,
             accounts: workers::accounts(&self.config, compiled.roles.values()),
             plan,
             rules: self.config.rules_of(&compiled),
@@ -361,12 +388,17 @@ impl Project {
                     role: role.name.0.clone(),
                 });
             }
+            let servers = &self.config.mcp_servers;
             for server in &role.means.mcp_servers {
-                if !self.config.mcp_servers.contains_key(server) {
-                    let known = self.config.mcp_servers.keys().cloned().collect();
+                if !self.config.knows_server(server) {
+                    let known = servers.keys().cloned().collect();
                     return Err(Error::UnknownServer(server.clone(), known));
                 }
             }
+            // One that the repository is not trusted with is left out.
+            role.means
+                .mcp_servers
+                .retain(|server| servers.contains_key(server));
             if role.model.is_none() && role.workers.iter().all(|w| w.as_str() == "scripted") {
                 role.model.clone_from(&script);
             }

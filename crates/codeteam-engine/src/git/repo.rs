@@ -189,38 +189,16 @@ impl Repo {
         Ok(!self.changed_files("--untracked-files=normal")?.is_empty())
     }
 
-    /// The files of the user's checkout that git ignores and that `.worktreeinclude`, a file of
-    /// patterns like those of `.gitignore`, names: what a fresh worktree needs beside git's own.
-    pub fn worktree_includes(&self) -> Result<Vec<PathBuf>, Error> {
-        let patterns = self.top_level().join(".worktreeinclude");
-        if !patterns.is_file() {
+    /// The files of the user's checkout that git ignores and that these patterns, as in a
+    /// `.gitignore`, name: what a fresh worktree needs beside git's own.
+    pub fn ignored_files(&self, patterns: &[String]) -> Result<Vec<PathBuf>, Error> {
+        if patterns.is_empty() {
             return Ok(Vec::new());
         }
-        let mut exclude = OsString::from("--exclude-from=");
-        exclude.push(&patterns);
-        self.ignored_by(vec![exclude])
-    }
-
-    /// The same, by the `.worktreeinclude` of a tree.
-    pub fn includes_at(&self, tree: &Oid) -> Result<Vec<PathBuf>, Error> {
-        let patterns = self.cat_file(tree, Path::new(".worktreeinclude"))?;
-        let patterns = patterns.unwrap_or_default();
-        // As git reads such a file.
-        let patterns = patterns
-            .split(|&byte| byte == b'\n')
-            .map(<[u8]>::trim_ascii_end);
-        let patterns = patterns.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
-        let excludes: Vec<OsString> = patterns
-            .map(|line| {
-                let mut exclude = OsString::from("--exclude=");
-                exclude.push(path(line));
-                exclude
-            })
-            .collect();
-        if excludes.is_empty() {
-            return Ok(Vec::new());
-        }
-        self.ignored_by(excludes)
+        let excludes = patterns
+            .iter()
+            .map(|pattern| format!("--exclude={pattern}").into());
+        self.ignored_by(excludes.collect())
     }
 
     /// The untracked files that match patterns and that git ignores.

@@ -182,7 +182,7 @@ impl Library {
             faults.extend(unknown_workers(node, key, config));
         }
         for (name, place) in texts(node.get("mcp_servers")) {
-            if !config.mcp_servers.contains_key(name) {
+            if !config.knows_server(name) {
                 let message = format!("no MCP server `{name}` is configured");
                 let hint = meant(name, config.mcp_servers.keys().map(String::as_str));
                 let hint =

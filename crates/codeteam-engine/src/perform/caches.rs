@@ -6,10 +6,11 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use codeteam_sandbox::{Access, Entry, policy};
+use codeteam_sandbox::{Access, Entry, credentials, policy};
 
 use super::{Error, Job, What};
 use crate::config::{Cache, CacheMode, absolute};
+use crate::confine::credentials_in;
 use crate::engine::Engine;
 use crate::process::View;
 
@@ -26,11 +27,17 @@ pub(super) fn show(view: &mut View, job: &Job, engine: &Engine) -> Result<(), Er
             CacheMode::ReadOnly => (path, Access::ReadOnly),
             CacheMode::Copy => (own_copy(&path, job, engine)?, Access::Writable),
         };
+        let covered = match cache.mode {
+            CacheMode::ReadOnly => credentials_in(&source, &target),
+            // They were not copied.
+            CacheMode::Copy => Vec::new(),
+        };
         view.entries.push(Entry::Bind {
             source,
             target,
             access,
         });
+        view.entries.extend(covered);
     }
     Ok(())
 }
@@ -80,15 +87,24 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Copies a folder with all that is in it. Links stay links; what is neither file, folder nor link
-/// is left out.
+/// Copies a folder with all that is in it but credentials. Links stay links; what is neither file,
+/// folder nor link is left out.
 fn duplicate(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let (kind, target) = (entry.file_type()?, to.join(entry.file_name()));
+        let path = entry.path();
+        let is_secret = if kind.is_dir() {
+            credentials::is_credential_folder(&path)
+        } else {
+            credentials::is_credential_file(&path)
+        };
+        if is_secret {
+            continue;
+        }
         if kind.is_dir() {
-            duplicate(&entry.path(), &target)?;
+            duplicate(&path, &target)?;
         } else if kind.is_symlink() {
             symlink(fs::read_link(entry.path())?, target)?;
         } else if kind.is_file() {

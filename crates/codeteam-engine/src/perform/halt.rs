@@ -74,6 +74,21 @@ pub enum Halt {
         /// The file, or the tree.
         what: String,
     },
+    /// The run would have what the user no longer trusts its repository with.
+    #[error(
+        "this run was started with `{asked}`, as the repository asked for, and you do not trust it with \
+         that any more"
+    )]
+    Untrusted {
+        /// What the repository asked for.
+        asked: String,
+    },
+    /// The run would have what the user wanted it to do without.
+    #[error(
+        "this run was started with `--untrusted`, and the repository is trusted now with what it asks \
+         for"
+    )]
+    Restricted,
     /// Nothing may run, because nothing can be confined.
     #[error("workers and gates cannot be confined here")]
     NoSandbox(#[source] crate::confine::Missing),

@@ -27,7 +27,10 @@ pub(super) fn ready(job: &Job, workspace: &Workspace, context: &Context<'_>) -> 
     }
     let top_level = engine.repo.top_level();
     match &job.basis {
-        None => workspace.include(top_level, &engine.repo.worktree_includes()?)?,
+        None => workspace.include(
+            top_level,
+            &engine.repo.ignored_files(&engine.config.included)?,
+        )?,
         Some(basis) => {
             if let Some(file) = workspace.include_recorded(top_level, &basis.included)? {
                 return Err(Halt::Included { file }.into());

@@ -43,6 +43,15 @@ pub fn inside(engine: &Engine, run: &RunId) -> Result<Option<String>, Error> {
     Ok(None)
 }
 
+/// The session in a checkout that this process was started from inside of, whatever it does there.
+pub fn calling_session(checkout: &Path) -> Option<String> {
+    let own = std::process::id();
+    let above = chain(own, &process);
+    let servers = servers_in(checkout).into_iter().filter(|pid| *pid != own);
+    let mut clients = servers.filter_map(|pid| Server::of(pid)?.client(pid, &above));
+    clients.next().map(|client| client.name)
+}
+
 /// How a server is reached by its clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Server {

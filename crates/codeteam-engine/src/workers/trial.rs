@@ -149,6 +149,8 @@ impl Trial<'_> {
         };
         let workflow = scratch.workflow(model.as_deref(), self.timeout)?;
         Ok(Request {
+            // What the repository is not trusted with is left out.
+            restricted: true,
             goal: format!(
                 "Answer with the one word `{WORD}` as your `message`. There is nothing else to do."
             ),

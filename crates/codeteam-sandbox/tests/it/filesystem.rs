@@ -296,7 +296,7 @@ fn a_toolchain_in_the_users_home_runs_and_the_home_stays_hidden() {
     host.write("home/.nvm/v22/lib/version", "v22\n");
     host.write("home/.npmrc", SECRET);
     let home = host.path("home");
-    let found = Toolchains::find(tool.parent().unwrap().as_os_str(), &home);
+    let found = Toolchains::find(tool.parent().unwrap().as_os_str(), &home, &[]);
     for case in everywhere() {
         let mut policy = host.policy(case);
         found.add_to(&mut policy);

@@ -45,7 +45,8 @@ pub(crate) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
             checks.extend(maintenance::examine(&repo, &scene.env));
             let folder = repo.top_level().join(".codeteam");
             config = Config::load(&Origins::of(&scene.env, &folder)).unwrap_or(config);
-            secrets.push(repo.common_dir().to_owned());
+            checks.extend(trust(&config));
+            secrets.extend([repo.common_dir().to_owned(), repo.top_level().to_owned()]);
         }
     }
     let home = scene.env.home.iter();
@@ -81,6 +82,33 @@ fn show(check: &Check, width: usize) -> Result<(), Problem> {
         out_line(&format!("{blank}{} {remedy}", style.cyan("→")))?;
     }
     Ok(())
+}
+
+/// What the repository asks for and nobody has decided.
+fn trust(config: &Config) -> Option<Check> {
+    let open: Vec<&str> = config
+        .open_requests()
+        .map(|open| open.access.key.as_str())
+        .collect();
+    let keys: BTreeSet<&str> = open.iter().copied().collect();
+    if keys.is_empty() {
+        return None;
+    }
+    let keys: Vec<&str> = keys.into_iter().collect();
+    let found = format!(
+        "the repository asks for {} beyond your own configuration, and is not trusted with it: `{}`",
+        match open.len() {
+            1 => "something".to_owned(),
+            n => format!("{n} things"),
+        },
+        keys.join("`, `")
+    );
+    Some(Check {
+        remedy: Some(
+            "`codeteam trust` shows it and asks; until then runs need `--untrusted`".to_owned(),
+        ),
+        ..Check::note("trust", found)
+    })
 }
 
 /// Looks at every worker, and at whether the project has those it needs.
@@ -201,7 +229,14 @@ fn sandbox(
         };
         match specs.confinement(scene, backend, config) {
             Ok(confinement) if backend == wanted => {
-                checks.extend(used(name, &confinement, config, secrets));
+                // An image has files of its own where a home would be.
+                let home = scene.env.home.as_ref();
+                let is_in_image = |path: &&PathBuf| {
+                    backend == Sandbox::Container && home.is_some_and(|home| path.starts_with(home))
+                };
+                let secrets = secrets.iter().filter(|path| !is_in_image(path));
+                let secrets: Vec<PathBuf> = secrets.cloned().collect();
+                checks.extend(used(name, &confinement, config, &secrets));
                 confined = Some(confinement);
             }
             Ok(confinement) => checks.push(Check::good(
@@ -235,6 +270,17 @@ fn used(
         .collect();
     if !tools.is_empty() {
         checks.push(Check::good("toolchains", tools.join(", ")));
+    }
+    for path in confinement.refused_toolchains() {
+        let found = format!(
+            "`{}` is in your `PATH` and not shown: it is in or round what only you may see",
+            path.display()
+        );
+        let remedy = "install the tools elsewhere, or name a folder of their own under `sandbox.toolchains` in your own configuration";
+        checks.push(Check {
+            remedy: Some(remedy.to_owned()),
+            ..Check::note("toolchains", found)
+        });
     }
     let looks = confinement.examine(secrets);
     checks.extend(looks.into_iter().map(|looked| seen(looked, config)));

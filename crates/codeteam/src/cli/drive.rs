@@ -248,6 +248,7 @@ pub(crate) fn value(run: &Run) -> serde_json::Value {
             "unpriced_attempts": run.budget.unpriced,
         },
         "confinement": run.confinement,
+        "trusted": run.access.granted,
         "events": run.seq,
     })
 }

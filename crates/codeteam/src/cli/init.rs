@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use self::files::Proposed;
 pub(super) use self::told::difference;
-use crate::cli::Scene;
+use crate::cli::{Scene, trust};
 use crate::exit::Exit;
 use crate::output::{self, out, say};
 use crate::problem::Problem;
@@ -96,7 +96,9 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         (false, false) => false,
     };
     if agreed {
+        let before = trust::asked_for(scene, &root);
         files::write(&root, &proposed)?;
+        trust::trust_written(scene, &root, &before)?;
     }
     if scene.json {
         output::json(&Report {

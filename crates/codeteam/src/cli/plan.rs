@@ -16,7 +16,7 @@ use codeteam_engine::perform::now;
 
 use crate::cli::run::{self, Limits, With};
 use crate::cli::talk::{self, Manner, Source, Task};
-use crate::cli::{Scene, drive};
+use crate::cli::{Scene, drive, trust};
 use crate::exit::Exit;
 use crate::output::{self, Style, say};
 use crate::problem::Problem;
@@ -47,6 +47,10 @@ pub(crate) struct Args {
     /// Run workers with your own rights, not confined.
     #[arg(long)]
     no_sandbox: bool,
+    /// Leave out what the repository asks for beyond your own configuration, whatever it is trusted
+    /// with (see `codeteam trust`).
+    #[arg(long)]
+    untrusted: bool,
     #[command(flatten)]
     limits: Limits,
     /// Answer what is asked from this file: one answer a line, or blocks with a line `---` between
@@ -86,6 +90,7 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
             script: args.script,
             set: args.set,
             no_sandbox: args.no_sandbox,
+            untrusted: args.untrusted,
             // Who is to answer from a file answers from what is left of it.
             answers: args.answers.map(|path| (path, source)),
         };
@@ -103,7 +108,11 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
 
 /// What to drive: a new conversation, or one that was left.
 fn task(args: &Args, scene: &Scene) -> Result<(Arc<Engine>, Task), Problem> {
-    let project = scene.project_set(&args.set)?;
+    let mut set = args.set.clone();
+    set.extend(args.no_sandbox.then(|| run::NO_SANDBOX.to_owned()));
+    let is_there = args.answers.is_none() && talk::is_terminal();
+    let decided = trust::settle(scene, &set, args.untrusted, is_there)?;
+    let (project, restricted) = (decided.project, decided.restricted);
     let named = args.goal.as_deref().filter(|goal| {
         // A plan that is still being talked about has a folder, and nothing in it.
         let plain = codeteam_core::ids::is_plain(goal);
@@ -134,6 +143,7 @@ fn task(args: &Args, scene: &Scene) -> Result<(Arc<Engine>, Task), Problem> {
         script: args.script.as_ref().map(|path| scene.folder.join(path)),
         limits: args.limits.budget(),
         sandbox: args.no_sandbox.then_some(Sandbox::None),
+        restricted,
         ..Request::default()
     };
     let prepared = project.prepare(&request)?;

@@ -10,8 +10,9 @@ use crate::cli::run::Limits;
 use crate::cli::talk::Task;
 use crate::cli::{RunName, Scene, decide, drive};
 use crate::exit::Exit;
-use crate::output::say;
-use crate::problem::Problem;
+use crate::output::{Style, say, tell};
+use crate::problem::{Problem, in_words};
+use crate::progress::Detail;
 
 /// Arguments of `resume`.
 #[derive(Debug, clap::Args)]
@@ -33,11 +34,26 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     if args.limits.any() || args.answering.is_answered() {
         decide::outside(&engine, &run)?;
     }
+    tell_left_out(scene, &engine);
     let mut inputs: Vec<Input> = args.limits.raised(scene).into_iter().collect();
     inputs.extend(edited_plan(scene, &engine, &run)?);
     // A run that has ended may have left worktrees when codeteam died: driving it tidies up.
     let task = Task::Resume(id, inputs);
     drive::drive(scene, &engine, task, &args.answering)
+}
+
+/// Says what the repository asks for by now and the run goes on without.
+fn tell_left_out(scene: &Scene, engine: &Engine) {
+    if scene.detail < Detail::Normal {
+        return;
+    }
+    for request in engine.config.open_requests() {
+        let note = Style::detect().yellow("note");
+        let asked = in_words(request);
+        tell(&format!(
+            "{note}: left out, because the repository is not trusted with it (`codeteam trust`): {asked}"
+        ));
+    }
 }
 
 /// A plan changed by hand becomes part of the run; one that cannot be read stops the command

@@ -17,14 +17,14 @@ use codeteam_engine::{rebuild, session, tell};
 
 use crate::cli::drive::Answering;
 use crate::cli::talk::{Source, Task};
-use crate::cli::{Scene, config, decide, drive};
+use crate::cli::{Scene, config, decide, drive, talk, trust};
 use crate::exit::Exit;
 use crate::output::{self, Style};
 use crate::problem::Problem;
 use crate::progress::Detail;
 
 /// What was chosen when a run began, and is not chosen again.
-const CHOSEN: [&str; 14] = [
+const CHOSEN: [&str; 15] = [
     "goal",
     "plan",
     "workflow",
@@ -34,6 +34,7 @@ const CHOSEN: [&str; 14] = [
     "set",
     "preview",
     "no_sandbox",
+    "untrusted",
     "auto",
     "judge",
     "no_judge",
@@ -76,6 +77,10 @@ pub(crate) struct Args {
     /// Run workers and gates with your own rights, not confined.
     #[arg(long)]
     no_sandbox: bool,
+    /// Leave out what the repository asks for beyond your own configuration, whatever it is trusted
+    /// with (see `codeteam trust`).
+    #[arg(long)]
+    untrusted: bool,
     #[command(flatten)]
     limits: Limits,
     #[command(flatten)]
@@ -83,6 +88,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     answering: Answering,
 }
+
+/// `--no-sandbox` as what it is: the user's own word, over all that files say.
+pub(crate) const NO_SANDBOX: &str = "sandbox.backend=none";
 
 /// Which part a person takes. On a terminal, or with `--answers`: in all of it.
 #[expect(
@@ -252,7 +260,10 @@ fn start(mut args: Args, scene: &Scene, answers: Option<Source>) -> Result<Exit,
     set.extend(args.preview.then(|| "git.dry_run_preview=true".to_owned()));
     let most = args.max_parallel;
     set.extend(most.map(|most| format!("limits.max_parallel_tasks={most}")));
-    let project = scene.project_set(&set)?;
+    set.extend(args.no_sandbox.then(|| NO_SANDBOX.to_owned()));
+    let is_there = !args.part.auto && args.answering.answers.is_none() && talk::is_terminal();
+    let decided = trust::settle(scene, &set, args.untrusted, is_there)?;
+    let (project, restricted) = (decided.project, decided.restricted);
     if args.plan.is_none() {
         let named = args.goal.take_if(|goal| is_plan(&project, goal));
         if let Some(plan) = &named {
@@ -292,6 +303,7 @@ fn start(mut args: Args, scene: &Scene, answers: Option<Source>) -> Result<Exit,
         cast: args.cast.into_iter().collect(),
         settings: args.part.settings(args.answering.is_answered()),
         hands: Hands::Workers,
+        restricted,
     })?;
     check_scripts(&prepared)?;
     let engine = scene.open(project)?;
@@ -334,6 +346,7 @@ pub(crate) fn carry_out(scene: &Scene, plan: PathBuf, with: With) -> Result<Exit
         max_parallel: None,
         preview: false,
         no_sandbox: with.no_sandbox,
+        untrusted: with.untrusted,
         limits: Limits::default(),
         part: Part::default(),
         answering: Answering {
@@ -350,6 +363,7 @@ pub(crate) struct With {
     pub(crate) script: Option<PathBuf>,
     pub(crate) set: Vec<String>,
     pub(crate) no_sandbox: bool,
+    pub(crate) untrusted: bool,
     /// The answers that were not given yet, and where they are from.
     pub(crate) answers: Option<(PathBuf, Source)>,
 }

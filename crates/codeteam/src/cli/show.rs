@@ -121,5 +121,10 @@ fn details(run: &Run) -> Result<(), Problem> {
         tell::short(run.tip.commit.as_str()),
         tell::short(run.base.commit.as_str())
     ))?;
-    out_line(&format!("confined  {}", run.confinement))
+    out_line(&format!("confined  {}", run.confinement))?;
+    for grant in &run.access.granted {
+        let granted = output::one_line(&format!("{}: {}", grant.key, grant.value));
+        out_line(&format!("trusted   {granted}"))?;
+    }
+    Ok(())
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use codeteam_core::event::Sandbox;
 use codeteam_engine::config::{self, Config, Origins};
-use codeteam_engine::confine::Confinement;
+use codeteam_engine::confine::{Confinement, private_paths};
 use codeteam_engine::engine::{self, Engine};
 use codeteam_engine::perform::with_causes;
 
@@ -75,7 +75,16 @@ impl Specs {
         backend: Sandbox,
         config: &config::Sandbox,
     ) -> Result<Confinement, String> {
-        let found = Confinement::find(backend, &scene.env, config, &scene.codeteam, &self.0);
+        let repo = Engine::repository(&scene.folder, &scene.env).ok();
+        let private = private_paths(&scene.env, repo.as_ref());
+        let found = Confinement::find(
+            backend,
+            &scene.env,
+            config,
+            &private,
+            &scene.codeteam,
+            &self.0,
+        );
         match found {
             Ok(Some(confinement)) => Ok(confinement),
             Ok(None) => Err("nothing to try".to_owned()),

@@ -20,7 +20,7 @@ fn with(project: &Project, variables: &[(&str, &str)], args: &[&str]) -> Done {
 #[test]
 fn every_value_is_shown_with_the_place_it_was_said_at() {
     let project = Project::new();
-    project.user_config("# mine\nlimits: { max_minutes: 1, max_disk_mb: 1 }\n");
+    project.user_config("# mine\nlimits: { max_minutes: 1, max_disk_mb: 9 }\n");
     project.config("worker: claude\nlimits:\n  max_disk_mb: 2\n  max_tokens: 2\n");
     let args = ["config", "show", "limits", "--origin"];
     let args = [&args[..], &["--set", "limits.max_cost_usd=4"]].concat();
@@ -67,6 +67,7 @@ fn what_is_shown_reads_back_as_the_same() {
     let text = project.run(&["config", "show"]).expect(0).stdout;
     project.config(&text);
     project.user_config("");
+    project.trust();
     let again = project.json(&["config", "show", "--json"]);
     // Lists add up, so those that are built in stand there twice now.
     assert_eq!(again["limits"], nested["limits"]);

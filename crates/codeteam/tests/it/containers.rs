@@ -43,6 +43,7 @@ fn contained() -> Option<Project> {
         "worker: scripted\nsandbox: {{ backend: container, image: {image} }}\nverification:\n  commands:\n    - {{ name: tests, command: '{gate}' }}\n"
     ));
     project.commit("in containers");
+    project.trust();
     Some(project)
 }
 
@@ -106,6 +107,7 @@ fn a_missing_image_is_said_before_anything_starts() {
     }
     let project = Project::new();
     project.config("sandbox: { backend: container, image: localhost/nobody-made-this }\n");
+    project.trust();
     let script = project.script(THREE_TASKS);
     project
         .run(&["run", "x", "--script", &script])

@@ -96,6 +96,11 @@ impl Project {
         self.write(".codeteam/config.yml", text);
     }
 
+    /// Trusts the project with all that it asks for.
+    pub(crate) fn trust(&self) {
+        self.run(&["trust", "--yes"]).expect(0);
+    }
+
     /// Keeps a file outside of the repository and returns its path.
     pub(crate) fn beside(&self, name: &str, text: &str) -> String {
         let path = self.home().join(name);

@@ -94,6 +94,7 @@ fn what_is_allowed_stays() {
     let project = Project::new();
     let [_, token, _] = secrets();
     project.config("verification: { commands: [] }\nredaction: { allow: ['ghp_[A-Za-z0-9]+'] }\n");
+    project.trust();
     project.commit("allowed");
     let script = project.script(&format!(
         "version: 1\nplays:\n  - match: {{ role: coder }}\n    do: [ {{ write: {{ path: a, content: x }} }}, {{ submit: {{ summary: 'the sample {token}' }} }} ]\n  - match: {{ role: reviewer }}\n    do: [ {{ submit: {{ verdict: approve, reason: Good }} }} ]\n"
@@ -103,8 +104,8 @@ fn what_is_allowed_stays() {
     project.run(&args).expect(0).says(&[&token]);
 
     project.config("verification: { commands: [] }\nredaction: { allow: ['('] }\n");
-    project
-        .run(&args)
-        .expect(2)
-        .says(&["`redaction.allow` cannot be used", "hint: "]);
+    project.run(&args).expect(2).says(&[
+        "config.yml:2:",
+        "`(` is not a regular expression: unclosed group",
+    ]);
 }

@@ -13,6 +13,7 @@ mod roles;
 mod secrets;
 mod setup;
 mod trees;
+mod trust;
 
 use std::path::PathBuf;
 

@@ -263,6 +263,11 @@ fn a_trial_needs_no_project_and_takes_the_configuration_of_one() {
     );
     let tried = run(&project, &["worker", "test", "mine", "--json"], &[]);
     let tried = tried.expect(0).value();
+    let confined = tried["confinement"].as_str().unwrap();
+    assert!(confined.starts_with("confined by"), "{confined}");
+    project.trust();
+    let tried = run(&project, &["worker", "test", "mine", "--json"], &[]);
+    let tried = tried.expect(0).value();
     assert_eq!(tried["answer"], "ready");
     assert!(
         tried["confinement"]

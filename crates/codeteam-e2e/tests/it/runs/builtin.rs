@@ -85,6 +85,7 @@ fn it_has_the_tools_of_the_mcp_servers_its_role_names() {
     project.config(
         "mcp_servers:\n  desk: { command: node, args: [desk.mjs], env: { MOTTO: measure twice } }\n",
     );
+    project.run(&["trust", "--yes"]).expect(0);
     let workflow = alone("mcp_servers: [desk]", "");
     project.goal(&workflow, &["--worker", "builtin"]).expect(0);
     let asked = project.asked();
@@ -98,6 +99,7 @@ fn it_has_the_tools_of_the_mcp_servers_its_role_names() {
     );
     project.write("desk.mjs", DESK);
     project.config("mcp_servers:\n  desk: { command: node, args: [desk.mjs] }\n");
+    project.run(&["trust", "--yes"]).expect(0);
     project
         .goal(&alone("", ""), &["--worker", "builtin"])
         .expect(0);

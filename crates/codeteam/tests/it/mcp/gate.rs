@@ -63,6 +63,7 @@ fn a_file_in_no_commit_is_used_as_it_was_when_the_task_began() {
     project.write(".gitignore", "*.local\n");
     project.write(".worktreeinclude", "# settings\n\n*.local\n");
     project.commit("settings");
+    project.trust();
     project.write("settings.local", "right\n");
     let mut raw = Raw::new(&project);
     coding(&mut raw);
@@ -104,6 +105,7 @@ fn what_is_configured_later_does_not_decide() {
                      caches: [ { path: ~/.cache/none, mode: copy } ]\n  limits: { disk_mb: 4096 }\n\
                      setup: { command: 'true', inputs: [ '*.lock' ], timeout_seconds: 60 }\n";
         project.config(&format!("{own}{first}"));
+        project.trust();
         let mut raw = Raw::new(&project);
         coding(&mut raw);
         let said = match key {
@@ -113,6 +115,7 @@ fn what_is_configured_later_does_not_decide() {
         project.config(&format!("{own}{said}"));
         // Whoever takes the task up reads the configuration anew.
         raw.kill();
+        project.trust();
         let mut raw = Raw::new(&project);
         until(&mut raw, |status| status["current_role"] == "coder");
         project.write("reset.txt", "broken\n");

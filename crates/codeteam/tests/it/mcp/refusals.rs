@@ -44,6 +44,29 @@ fn without_a_task_there_is_nothing_to_do() {
 }
 
 #[test]
+fn a_repository_that_is_not_trusted_starts_no_task() {
+    let project = project();
+    let own = project.read(".codeteam/config.yml");
+    project.config(&format!("{own}sandbox: none\n"));
+    let client = Client::new(&project);
+    let called = client.call("start_task", json!({"task": "x"}));
+    refused(&called, "asks for more than your own configuration allows");
+    for part in ["without a sandbox", "a person decides", "codeteam trust"] {
+        assert!(called.text.contains(part), "{part}: {}", called.text);
+    }
+    assert!(
+        !project.path(".codeteam/state.db").exists(),
+        "nothing was made"
+    );
+    // The session does not decide it in the user's place.
+    let refused = project.run(&["trust", "--yes"]).expect(3);
+    refused.says(&["this is called from inside", "a person decides"]);
+    drop(client);
+    project.trust();
+    Client::new(&project).start();
+}
+
+#[test]
 fn nobody_plays_out_of_turn() {
     let project = project();
     let client = Client::new(&project);

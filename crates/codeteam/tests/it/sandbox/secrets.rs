@@ -1,5 +1,8 @@
 //! What is on the host and nobody's business inside: attack 1, and what environments have.
 
+use std::ffi::OsString;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -7,6 +10,7 @@ use serde_json::json;
 use super::{NO_SANDBOX, attack, by, cast, coder, play, reviewer, test_that_runs};
 use crate::misbehaviour::ONE;
 use crate::project::{Done, Project};
+use crate::samples::ONE_TASK;
 
 const READERS: [&str; 3] = ["coder", "reviewer", "gate"];
 
@@ -110,4 +114,97 @@ fn nobody_reads_what_is_not_shown() {
 fn without_a_sandbox_all_of_it_is_read() {
     let (stolen, _) = stolen(&[NO_SANDBOX]);
     assert_eq!(stolen.len(), 7 * READERS.len(), "{stolen:#?}");
+}
+
+/// The machine's `PATH` with these folders before it.
+#[expect(clippy::disallowed_methods, reason = "the PATH of the machine")]
+fn path_with(folders: &[PathBuf]) -> OsString {
+    let usual = std::env::var_os("PATH").unwrap();
+    let all = folders.iter().cloned().chain(std::env::split_paths(&usual));
+    std::env::join_paths(all).unwrap()
+}
+
+#[test]
+fn a_path_into_the_checkout_shows_nothing_of_it() {
+    let project = Project::new();
+    let tool = |path: PathBuf| {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, "#!/bin/sh\necho a tool\n").unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+    };
+    project.write(".gitignore", ".env\n");
+    tool(project.path("bin/yarn"));
+    project.commit("as many projects are");
+    project.write(".env", "KEY=the-key-of-the-checkout\n");
+    // An installation, and another project.
+    let node = project.home().join(".nvm/v22");
+    tool(node.join("bin/pnpm"));
+    tool(node.join("bin/bun"));
+    let other = project.home().join("other");
+    tool(other.join("bin/deno"));
+    for secret in [
+        node.join("etc/npmrc"),
+        node.join("bin/.npmrc"),
+        other.join(".env"),
+    ] {
+        std::fs::create_dir_all(secret.parent().unwrap()).unwrap();
+        std::fs::write(secret, "the-key-of-another\n").unwrap();
+    }
+    let (root, home) = (project.root(), project.home());
+    let look = format!(
+        "pnpm; deno
+        for f in {0}/.env {0}/bin/yarn {0}/.git/config {0}/.codeteam/state.db {1}/.nvm/v22/etc/npmrc \
+            {1}/.nvm/v22/bin/.npmrc {1}/other/.env; do test -s $f && echo SAW $f; done; true",
+        root.display(),
+        home.display()
+    );
+    let plays = [
+        coder(&format!(
+            "{}\n{}",
+            by("coder", &look),
+            test_that_runs(&by("gate", &look))
+        )),
+        reviewer(""),
+    ];
+    let args = cast(&project, ONE, &plays);
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let path = path_with(&[project.path("bin"), node.join("bin"), other.join("bin")]);
+    let done = Done::from(project.codeteam(&args).env("PATH", &path).output().unwrap());
+    let done = done.expect(0).lacks(&["the-key-of"]);
+    for whose in ["coder", "gate"] {
+        assert_eq!(done.said(whose), ["a tool", "a tool"], "{whose}");
+    }
+    let doctor = project.codeteam(&["doctor"]).env("PATH", &path).output();
+    let doctor = Done::from(doctor.unwrap());
+    assert!(
+        doctor
+            .stdout
+            .contains("project/bin` is in your `PATH` and not shown"),
+        "{}",
+        doctor.stdout
+    );
+    assert!(
+        !doctor.stdout.contains("do not start a run"),
+        "{}",
+        doctor.stdout
+    );
+}
+
+#[test]
+fn what_the_doctor_calls_bad_starts_no_run() {
+    let project = Project::new();
+    let script = project.script(ONE_TASK);
+    for shown in ["toolchains: [ \"~\" ]", "caches: [ { path: \"~\" } ]"] {
+        project.user_config(&format!("sandbox: {{ {shown} }}\n"));
+        let home = project.home();
+        let words = format!("workers and checks would see `{}`", home.display());
+        let doctor = project.run(&["doctor"]).expect(1).stdout;
+        let bad = doctor.lines().find(|line| line.contains(&words));
+        assert!(bad.is_some_and(|line| line.contains("BAD")), "{doctor}");
+        project
+            .run(&["run", "x", "--script", &script])
+            .expect(1)
+            .says(&[&words]);
+        assert_eq!(project.worktrees(), Vec::<PathBuf>::new());
+    }
 }

@@ -170,6 +170,7 @@ fn files_that_git_ignores_are_brought_along_by_name_and_never_collected() {
         ".worktreeinclude",
         "settings.local\nsub/*.local\nhello.txt\nuntracked.txt\n",
     );
+    project.trust();
     project.commit("second");
     for name in [
         "settings.local",

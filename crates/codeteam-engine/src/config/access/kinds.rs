@@ -1,0 +1,453 @@
+//! The kinds of requests: each compares the configuration with what the user alone says.
+
+use std::collections::BTreeMap;
+
+use codeteam_core::event::Sandbox as Backend;
+use codeteam_core::workflow::{AsksBefore, Rule};
+use codeteam_core::yaml::Node;
+use serde_json::json;
+
+use super::{AccessComparison, FoundRequest, INCLUDES, RequestTarget, as_type};
+use crate::config::{Cache, CacheMode, Config, GitMode, Host, Judging, Limits, Price};
+
+/// All kinds.
+pub(super) const KINDS: &[fn(&AccessComparison<'_>) -> Vec<FoundRequest>] = &[
+    backend,
+    image,
+    sandbox_limits,
+    hosts,
+    folders,
+    servers,
+    files,
+    redaction,
+    limits,
+    honesty,
+    git,
+    prices,
+];
+
+/// The keys that requests have, or that are above theirs.
+pub(super) const KEYS: &[&str] = &[
+    "sandbox.backend",
+    "sandbox.image",
+    "sandbox.limits",
+    "sandbox.hosts",
+    "sandbox.registries",
+    "sandbox.toolchains",
+    "sandbox.caches",
+    "mcp_servers",
+    INCLUDES,
+    "redaction.allow",
+    "limits",
+    "verification.honesty",
+    "git.mode",
+    "git.auto_commit",
+    "prices",
+];
+
+fn path(key: &str) -> Vec<String> {
+    key.split('.').map(str::to_owned).collect()
+}
+
+fn value(key: &str, value: impl Into<String>, asks: String) -> FoundRequest {
+    FoundRequest {
+        path: path(key),
+        value: value.into(),
+        asks,
+        part: RequestTarget::Value,
+        beside: &[],
+    }
+}
+
+fn item(key: &str, value: String, asks: String) -> FoundRequest {
+    FoundRequest {
+        part: RequestTarget::Item,
+        ..self::value(key, value, asks)
+    }
+}
+
+fn backend(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
+    let of = |config: &Config| config.sandbox.backend.unwrap_or(Backend::Bubblewrap);
+    let (full, allowed) = (of(c.full), of(c.allowed));
+    // Whoever is allowed everything may be confined by anything.
+    if full == allowed || allowed == Backend::None {
+        return Vec::new();
+    }
+    let name = |backend| match backend {
+        Backend::None => "none",
+        Backend::Bubblewrap => "bubblewrap",
+        Backend::Container => "container",
+    };
+    let asks = match full {
+        Backend::None => {
+            "run workers and checks without a sandbox, with all your own rights".to_owned()
+        }
+        other => format!(
+            "confine workers and checks by {} instead of {}",
+            name(other),
+            name(allowed)
+        ),
+    };
+    vec![value("sandbox.backend", name(full), asks)]
+}
+
+fn image(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
+    let (full, allowed) = (&c.full.sandbox.image, &c.allowed.sandbox.image);
+    if full == allowed {
+        return Vec::new();
+    }
+    let (known, asks) = match full {
+        Some(image) => (
+            image.as_str(),
+            format!("run workers and checks in the container image `{image}`"),
+        ),
+        None => (
+            "",
+            "run workers and checks in codeteam's own container image".to_owned(),
+        ),
+    };
+    vec![value("sandbox.image", known, asks)]
+}
+
+fn sandbox_limits(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
+    let usual = codeteam_sandbox::Limits::default();
+    let mb = codeteam_sandbox::policy::MIB;
+    let (full, allowed) = (&c.full.sandbox.limits, &c.allowed.sandbox.limits);
+    let all = [
+        (
+            "memory_mb",
+            full.memory_mb,
+            allowed.memory_mb,
+            usual.memory / mb,
+            "MB of memory",
+        ),
+        (
+            "processes",
+            full.processes,
+            allowed.processes,
+            usual.processes,
+            "processes",
+        ),
+        (
+            "file_size_mb",
+            full.file_size_mb,
+            allowed.file_size_mb,
+            usual.file_size / mb,
+            "MB in one file",
+        ),
+        (
+            "scratch_mb",
+            full.scratch_mb,
+            allowed.scratch_mb,
+            usual.scratch / mb,
+            "MB of scratch space",
+        ),
+        (
+            "disk_mb",
+            full.disk_mb,
+            allowed.disk_mb,
+            crate::config::DISK_MB,
+            "MB of disk for a worktree",
+        ),
+    ];
+    let wider = all
+        .into_iter()
+        .filter_map(|(key, full, allowed, usual, what)| {
+            let (full, allowed) = (full.unwrap_or(usual), allowed.unwrap_or(usual));
+            let asks = || format!("let a command use {full} {what} instead of {allowed}");
+            (full > allowed)
+                .then(|| value(&format!("sandbox.limits.{key}"), full.to_string(), asks()))
+        });
+    wider.collect()
+}
+
+fn hosts(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
+    let (full, allowed) = (&c.full.sandbox, &c.allowed.sandbox);
+    let new = |key: &'static str, full: &[Host], allowed: &[Host], who: &'static str| {
+        let is_new = |host: &&Host| {
+            !allowed
+                .iter()
+                .any(|known| host_value(known) == host_value(host))
+        };
+        let found = full.iter().filter(is_new).map(|host| {
+            let host = host_value(host);
+            let asks = format!("let {who} reach `{host}`");
+            item(key, host, asks)
+        });
+        found.collect::<Vec<_>>()
+    };
+    let setup = c.full.setup.as_ref().map(|setup| setup.command.as_str());
+    let mut found = new("sandbox.hosts", &full.hosts, &allowed.hosts, "workers");
+    let registries = new(
+        "sandbox.registries",
+        &full.registries,
+        &allowed.registries,
+        "the set-up command",
+    );
+    found.extend(registries.into_iter().map(|mut finding| {
+        if let Some(command) = setup {
+            finding.asks = finding
+                .asks
+                .replace("command reach", &format!("command `{command}` reach"));
+        }
+        finding
+    }));
+    once(found)
+}
+
+fn folders(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
+    let (full, allowed) = (&c.full.sandbox, &c.allowed.sandbox);
+    let tools = full
+        .toolchains
+        .iter()
+        .filter(|path| !allowed.toolchains.contains(path));
+    let tools = tools.map(|path| {
+        let path = path.display().to_string();
+        let asks = format!("show workers and checks your folder `{path}`");
+        item("sandbox.toolchains", path, asks)
+    });
+    let is_known = |cache: &&Cache| allowed.caches.iter().any(|known| known.path == cache.path);
+    let caches = full.caches.iter().filter(|cache| !is_known(cache));
+    let caches = caches.map(|cache| {
+        let path = cache.path.display();
+        let asks = match cache.mode {
+            CacheMode::ReadOnly => format!("show workers and checks your folder `{path}`"),
+            CacheMode::Copy => format!("give workers and checks a copy of your folder `{path}`"),
+        };
+        item("sandbox.caches", cache_value(cache), asks)
+    });
+    once(tools.chain(caches).collect())
+}
+
+fn servers(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
+    let all = c.full.mcp_servers.iter();
+    let new = all.filter(|(name, server)| c.allowed.mcp_servers.get(*name) != Some(*server));
+    let found = new.map(|(name, server)| {
+        // What it is given may be a secret, which is kept nowhere.
+        let hash = |text: &String| blake3::hash(text.as_bytes()).to_hex()[..32].to_owned();
+        let env: BTreeMap<&String, String> = server
+            .env
+            .iter()
+            .map(|(name, value)| (name, hash(value)))
+            .collect();
+        let known = json!({ "command": server.command, "args": server.args, "env": env });
+        let line = std::iter::once(&server.command).chain(&server.args);
+        let line = line.map(String::as_str).collect::<Vec<_>>().join(" ");
+        let given = match env.keys().map(|name| name.as_str()).collect::<Vec<_>>() {
+            names if names.is_empty() => String::new(),
+            names => format!(", with the variables {}", names.join(", ")),
+        };
+        FoundRequest {
+            path: vec!["mcp_servers".to_owned(), name.clone()],
+            value: known.to_string(),
+            asks: format!("let roles use the MCP server `{name}`, started as `{line}`{given}"),
+            part: RequestTarget::Value,
+            beside: &[],
+        }
+    });
+    found.collect()
+}
+
+fn files(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
+    if c.included.is_empty() {
+        return Vec::new();
+    }
+    let names = c.included.join("`, `");
+    vec![FoundRequest {
+        path: vec![INCLUDES.to_owned()],
+        value: c.included.join("\n"),
+        asks: format!("copy files of your checkout that git ignores into worktrees: `{names}`"),
+        part: RequestTarget::File,
+        beside: &[],
+    }]
+}
+
+/// Texts that look like secrets and are kept and shown all the same.
+fn redaction(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
+    let allowed = &c.allowed.redaction.allow;
+    let all = c.full.redaction.allow.iter();
+    let new = all.filter(|pattern| !allowed.contains(pattern));
+    let found = new.map(|pattern| {
+        let asks = format!("keep and show what looks like a secret and matches `{pattern}`");
+        item("redaction.allow", pattern.clone(), asks)
+    });
+    once(found.collect())
+}
+
+/// Whether the user has said something by name.
+fn is_said(c: &AccessComparison<'_>, path: &[&str]) -> bool {
+    let said = path.iter().try_fold(c.own, |node, key| node.get(key));
+    said.is_some()
+}
+
+/// What a run may use up, where the user has set a limit.
+fn limits(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
+    let both = amounts(&c.full.limits)
+        .into_iter()
+        .zip(amounts(&c.allowed.limits));
+    let said = both.filter(|((key, _), _)| is_said(c, &["limits", key]));
+    let wider = said.filter_map(|((key, full), (_, allowed))| {
+        let allowed = allowed?;
+        let key = format!("limits.{key}");
+        match full {
+            // What is no number is more than any.
+            Some(full) if full <= allowed => None,
+            Some(full) => {
+                let asks = format!("raise your limit `{key}` from {allowed} to {full}");
+                Some(value(&key, full.to_string(), asks))
+            }
+            None => Some(value(
+                &key,
+                "none",
+                format!("lift your limit `{key}` of {allowed}"),
+            )),
+        }
+    });
+    wider.collect()
+}
+
+fn amounts(limits: &Limits) -> [(&'static str, Option<f64>); 13] {
+    #[expect(clippy::cast_precision_loss, reason = "no limit is as large as that")]
+    let whole = |limit: Option<u64>| limit.map(|limit| limit as f64);
+    let count = |limit: Option<usize>| whole(limit.map(|limit| limit as u64));
+    let few = |limit: Option<u32>| limit.map(f64::from);
+    [
+        ("max_cost_usd", limits.max_cost_usd),
+        ("max_tokens", whole(limits.max_tokens)),
+        ("max_attempts", whole(limits.max_attempts)),
+        ("max_minutes", whole(limits.max_minutes)),
+        ("max_disk_mb", whole(limits.max_disk_mb)),
+        ("max_task_cost_usd", limits.max_task_cost_usd),
+        ("max_task_tokens", whole(limits.max_task_tokens)),
+        ("max_tasks", count(limits.max_tasks)),
+        ("max_parallel_tasks", count(limits.max_parallel_tasks)),
+        ("step_timeout_seconds", whole(limits.step_timeout_seconds)),
+        ("step_max_retries", few(limits.step_max_retries)),
+        ("workflow_max_steps", few(limits.workflow_max_steps)),
+        ("max_token_budget", whole(limits.max_token_budget)),
+    ]
+}
+
+/// Rules that a change must keep to, where the user has said so by name.
+fn honesty(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
+    let strict = |judging: Judging| match judging {
+        Judging::Off => 0,
+        Judging::Report => 1,
+        Judging::Fail => 2,
+    };
+    let of = |config: &Config, rule| strict(config.verification.honesty.of(rule));
+    let rules = Rule::ALL.into_iter();
+    let said = rules.filter(|rule| is_said(c, &["verification", "honesty", rule.as_str()]));
+    let weaker = said.filter(|rule| of(c.full, *rule) < of(c.allowed, *rule));
+    let found = weaker.map(|rule| {
+        let name = rule.as_str();
+        let known = ["off", "report", "fail"][of(c.full, rule)];
+        let asks = format!("judge changes less strictly than you say: `{name}: {known}`");
+        value(&format!("verification.honesty.{name}"), known, asks)
+    });
+    found.collect()
+}
+
+/// What becomes of the user's branch, and whether they are asked before commits, where the user has
+/// said so by name.
+fn git(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
+    let said = |key: &str| is_said(c, &["git", key]);
+    let mut found = Vec::new();
+    let reaches = |config: &Config| match config.git.mode() {
+        GitMode::None => 0,
+        GitMode::Branch => 1,
+        GitMode::Current => 2,
+    };
+    if (said("mode") || said("auto_branch")) && reaches(c.full) > reaches(c.allowed) {
+        let (mode, asks) = match c.full.git.mode() {
+            GitMode::Current => (
+                "current",
+                "move the branch you are on forward to what a run made",
+            ),
+            _ => ("branch", "make a branch for every run"),
+        };
+        found.push(FoundRequest {
+            beside: &["auto_branch"],
+            ..value("git.mode", mode, asks.to_owned())
+        });
+    }
+    let asked = |config: &Config| match config.git.asks_before() {
+        AsksBefore::Nothing => 0,
+        AsksBefore::First => 1,
+        AsksBefore::Each => 2,
+    };
+    if (said("auto_commit") || said("dry_run_preview")) && asked(c.full) < asked(c.allowed) {
+        let asks = "commit without asking you, where your configuration says to ask";
+        let known = ["nothing", "first", "each"][asked(c.full)];
+        found.push(FoundRequest {
+            beside: &["dry_run_preview"],
+            ..value("git.auto_commit", known, asks.to_owned())
+        });
+    }
+    found
+}
+
+/// What tokens cost, where the user has set a limit in money: it would be reached later.
+fn prices(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
+    let limits = &c.allowed.limits;
+    if limits.max_cost_usd.is_none() && limits.max_task_cost_usd.is_none() {
+        return Vec::new();
+    }
+    let known = |price: &Price| (price.input, price.output, price.cached_input);
+    let all = c.full.prices.iter();
+    let new =
+        all.filter(|(model, price)| c.allowed.prices.get(*model).map(known) != Some(known(price)));
+    let found = new.map(|(model, price)| FoundRequest {
+        path: vec!["prices".to_owned(), model.clone()],
+        value: format!("{:?}", known(price)),
+        asks: format!(
+            "count a million tokens of `{model}` as ${} read and ${} written, against your limit of money",
+            price.input, price.output
+        ),
+        part: RequestTarget::Value,
+        beside: &[],
+    });
+    found.collect()
+}
+
+/// What an item of a list is, in the form that its request has.
+pub(super) fn item_value(path: &[String], node: &Node) -> String {
+    let known = match path.last().map(String::as_str) {
+        Some("hosts" | "registries") => as_type(node).map(|host: Host| host_value(&host)),
+        Some("caches") => as_type(node).map(|cache: Cache| cache_value(&cache)),
+        _ => None,
+    };
+    known.unwrap_or_else(|| node.as_text().unwrap_or_default().to_owned())
+}
+
+fn host_value(host: &Host) -> String {
+    let name = host.host.to_ascii_lowercase();
+    let has_port = name
+        .rsplit_once(':')
+        .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    let port = if has_port { "" } else { ":443" };
+    let private = if host.private { " (private)" } else { "" };
+    format!("{name}{port}{private}")
+}
+
+fn cache_value(cache: &Cache) -> String {
+    let mode = match cache.mode {
+        CacheMode::ReadOnly => "read-only",
+        CacheMode::Copy => "copy",
+    };
+    format!("{} ({mode})", cache.path.display())
+}
+
+/// Each request once.
+fn once(found: Vec<FoundRequest>) -> Vec<FoundRequest> {
+    let mut all: Vec<FoundRequest> = Vec::new();
+    for finding in found {
+        if !all
+            .iter()
+            .any(|known| known.path == finding.path && known.value == finding.value)
+        {
+            all.push(finding);
+        }
+    }
+    all
+}

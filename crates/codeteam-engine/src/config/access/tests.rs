@@ -1,0 +1,376 @@
+//! What a repository may say by itself, and what only if it is trusted with it.
+
+use std::collections::BTreeSet;
+
+use codeteam_core::event::{AccessGrant, Sandbox as Backend};
+
+use crate::config::{Config, Origins, RequestState};
+
+struct Repository {
+    folder: tempfile::TempDir,
+    origins: Origins,
+}
+
+impl Repository {
+    fn new(user: &str, project: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (own, home) = (
+            folder.path().join("project/.codeteam"),
+            folder.path().join("home"),
+        );
+        std::fs::create_dir_all(&own).unwrap();
+        std::fs::create_dir_all(home.join("codeteam")).unwrap();
+        std::fs::write(own.join("config.yml"), project).unwrap();
+        std::fs::write(home.join("codeteam/config.yml"), user).unwrap();
+        let origins = Origins {
+            project: Some(own),
+            config_home: Some(home),
+            ..Origins::default()
+        };
+        Self { folder, origins }
+    }
+
+    fn load(&self) -> Config {
+        Config::load(&self.origins).unwrap()
+    }
+
+    /// The same, trusted with all that it asks for.
+    fn trusted(&mut self) -> Config {
+        let requests = self.load().requests;
+        self.origins.granted = requests.into_iter().map(|request| request.access).collect();
+        self.load()
+    }
+}
+
+/// `key = value` of everything that is asked for.
+fn asked(user: &str, project: &str) -> Vec<String> {
+    let requests = Repository::new(user, project).load().requests;
+    let told = requests.iter().map(|request| {
+        assert_eq!(request.state, RequestState::Open, "{request:?}");
+        assert!(!request.asks.is_empty());
+        format!("{} = {}", request.access.key, request.access.value)
+    });
+    told.collect()
+}
+
+#[test]
+fn a_repository_does_not_switch_the_sandbox_off() {
+    let user = "sandbox: { backend: bubblewrap }\n";
+    for project in ["sandbox: none\n", "sandbox: { backend: none }\n"] {
+        for user in [user, ""] {
+            let mut repository = Repository::new(user, project);
+            let config = repository.load();
+            assert_ne!(config.sandbox.backend, Some(Backend::None));
+            assert_eq!(asked(user, project), ["sandbox.backend = none"]);
+            let place = &config.requests[0].place;
+            assert!(place.contains("config.yml:1"), "{place}");
+            assert!(
+                config.notes[0].contains("is left out"),
+                "{:?}",
+                config.notes
+            );
+            assert_eq!(repository.trusted().sandbox.backend, Some(Backend::None));
+        }
+    }
+    // The user's own word needs nobody's trust, and more confinement than they ask for neither.
+    for (user, project) in [
+        ("sandbox: none\n", "sandbox: none\n"),
+        ("sandbox: none\n", "sandbox: bubblewrap\n"),
+        ("", "sandbox: bubblewrap\n"),
+    ] {
+        assert_eq!(asked(user, project), [""; 0]);
+    }
+    let mut repository = Repository::new("", "sandbox: none\n");
+    repository.origins.set = vec!["sandbox.backend=none".to_owned()];
+    assert!(repository.load().requests.is_empty());
+}
+
+/// What the user says, what the project says, and what it asks for by that.
+const MORE: &[(&str, &str, &str)] = &[
+    (
+        "",
+        "redaction: { allow: [AKIA.*] }\n",
+        "redaction.allow = AKIA.*",
+    ),
+    (
+        "limits: { max_tasks: 3 }\n",
+        "limits: { max_tasks: 9 }\n",
+        "limits.max_tasks = 9",
+    ),
+    (
+        "verification: { honesty: { secrets: report } }\n",
+        "verification: { honesty: { secrets: off, scope: off } }\n",
+        "verification.honesty.secrets = off",
+    ),
+    ("", "sandbox: container\n", "sandbox.backend = container"),
+    ("", "sandbox: { image: x }\n", "sandbox.image = x"),
+    (
+        "sandbox: { image: mine }\n",
+        "sandbox: { image: ~ }\n",
+        "sandbox.image = ",
+    ),
+    (
+        "",
+        "sandbox: { limits: { memory_mb: 65536 } }\n",
+        "sandbox.limits.memory_mb = 65536",
+    ),
+    (
+        "sandbox: { limits: { disk_mb: 1 } }\n",
+        "sandbox: { limits: ~ }\n",
+        "sandbox.limits.disk_mb = 20480",
+    ),
+    (
+        "sandbox: { limits: { processes: 5 } }\n",
+        "sandbox: ~\n",
+        "sandbox.limits.processes = 1024",
+    ),
+    (
+        "",
+        "sandbox: { hosts: [A.org] }\n",
+        "sandbox.hosts = a.org:443",
+    ),
+    (
+        "",
+        "sandbox: { registries: ['a.org:80'] }\n",
+        "sandbox.registries = a.org:80",
+    ),
+    (
+        "",
+        "sandbox: { toolchains: [/opt/x] }\n",
+        "sandbox.toolchains = /opt/x",
+    ),
+    (
+        "",
+        "sandbox: { caches: [{ path: ~/.npm, mode: copy }] }\n",
+        "sandbox.caches = ~/.npm (copy)",
+    ),
+    (
+        "limits: { max_cost_usd: 5 }\n",
+        "limits: { max_cost_usd: 500 }\n",
+        "limits.max_cost_usd = 500",
+    ),
+    (
+        "limits: { max_tokens: 5 }\n",
+        "limits: { max_tokens: ~ }\n",
+        "limits.max_tokens = none",
+    ),
+    (
+        "limits: { max_minutes: 5 }\n",
+        "limits: ~\n",
+        "limits.max_minutes = none",
+    ),
+    (
+        "git: { mode: branch }\n",
+        "git: { mode: current }\n",
+        "git.mode = current",
+    ),
+    (
+        "git: { mode: branch }\n",
+        "git: { auto_branch: false }\n",
+        "git.mode = current",
+    ),
+    (
+        "git: { auto_commit: false }\n",
+        "git: ~\n",
+        "git.auto_commit = nothing",
+    ),
+    (
+        "git: { dry_run_preview: true }\n",
+        "git: { dry_run_preview: false }\n",
+        "git.auto_commit = nothing",
+    ),
+    (
+        "limits: { max_cost_usd: 5 }\n",
+        "prices: { m: { input: 0, output: 0 } }\n",
+        "prices.m = (0.0, 0.0, None)",
+    ),
+];
+
+#[test]
+fn every_kind_of_more_is_a_request() {
+    for (user, project, wanted) in MORE {
+        assert_eq!(asked(user, project), [*wanted], "{user}{project}");
+        // Without trust it is as if the project had not said it; with it, as it says.
+        let mut repository = Repository::new(user, project);
+        let alone = Repository::new(user, "");
+        let parts = |config: &Config| {
+            format!(
+                "{:?} {:?} {:?} {:?} {:?} {:?}",
+                config.sandbox,
+                config.limits,
+                config.git,
+                config.prices,
+                config.redaction,
+                config.verification.honesty.secrets,
+            )
+        };
+        assert_eq!(parts(&repository.load()), parts(&alone.load()), "{project}");
+        let config = repository.trusted();
+        assert_ne!(parts(&config), parts(&alone.load()), "{project}");
+        assert!(config.open_requests().next().is_none());
+    }
+}
+
+#[test]
+fn less_is_no_request_and_neither_is_what_the_user_allows() {
+    for (user, project) in [
+        (
+            "sandbox: { hosts: [a.org] }\n",
+            "sandbox: { hosts: ['A.org:443'] }\n",
+        ),
+        ("", "sandbox: { limits: { memory_mb: 100 } }\n"),
+        (
+            "limits: { max_cost_usd: 5 }\n",
+            "limits: { max_cost_usd: 2, max_tokens: 7 }\n",
+        ),
+        (
+            "",
+            "limits: { max_cost_usd: 5 }\nprices: { m: { input: 1, output: 1 } }\n",
+        ),
+        ("", "git: { mode: current, auto_commit: true }\n"),
+        (
+            "",
+            "limits: { max_tasks: 9000, step_timeout_seconds: 9000 }\n",
+        ),
+        ("", "verification: { honesty: { secrets: off } }\n"),
+        ("git: { mode: current }\n", "git: { mode: branch }\n"),
+        (
+            "mcp_servers: { t: { command: x } }\n",
+            "mcp_servers: { t: { command: x } }\n",
+        ),
+        (
+            "mcp_servers: { t: { command: x } }\n",
+            "mcp_servers: { t: ~ }\n",
+        ),
+        (
+            "",
+            "setup: { command: npm ci }\nverification: { commands: [ { command: npm test } ] }\n",
+        ),
+        (
+            "sandbox: { caches: [{ path: ~/.npm }] }\n",
+            "sandbox: { caches: [{ path: ~/.npm, mode: copy }] }\n",
+        ),
+    ] {
+        assert_eq!(asked(user, project), [""; 0], "{user}{project}");
+    }
+}
+
+#[test]
+fn a_server_of_the_users_is_not_another_of_the_same_name() {
+    let user = "mcp_servers: { t: { command: tickets, env: { TOKEN: secret-of-mine } } }\n";
+    let project =
+        "mcp_servers: { t: { command: evil }, u: { command: u, args: [x], env: { A: b } } }\n";
+    let mut repository = Repository::new(user, project);
+    let config = repository.load();
+    assert_eq!(config.mcp_servers["t"].command, "tickets");
+    assert!(!config.mcp_servers.contains_key("u") && config.knows_server("u"));
+    let told = format!("{:?}", config.requests);
+    assert!(
+        told.contains("started as `u x`, with the variables A"),
+        "{told}"
+    );
+    assert!(!told.contains("secret-of-mine"), "{told}");
+    let trusted = repository.trusted();
+    assert_eq!(trusted.mcp_servers["t"].command, "evil");
+    assert!(
+        trusted.mcp_servers["t"].env.is_empty(),
+        "what the user gives to theirs"
+    );
+    // What a server is given is part of what is trusted.
+    let path = repository
+        .folder
+        .path()
+        .join("project/.codeteam/config.yml");
+    std::fs::write(path, project.replace("A: b", "A: c")).unwrap();
+    let open: Vec<String> = repository
+        .load()
+        .open_requests()
+        .map(|r| r.access.key.clone())
+        .collect();
+    assert_eq!(open, ["mcp_servers.u"]);
+}
+
+#[test]
+fn files_that_git_ignores_are_a_request_as_a_whole() {
+    let mut repository = Repository::new("", "");
+    let file = repository.folder.path().join("project/.worktreeinclude");
+    std::fs::write(&file, "# settings\n.env\n\n*.local  \n").unwrap();
+    let config = repository.load();
+    assert!(config.included.is_empty());
+    assert_eq!(config.requests[0].access.value, ".env\n*.local");
+    assert_eq!(repository.trusted().included, [".env", "*.local"]);
+    std::fs::write(&file, ".env\n*.local\n*.key\n").unwrap();
+    assert!(repository.load().included.is_empty());
+    std::fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", &file).unwrap();
+    assert!(repository.load().requests.is_empty());
+}
+
+#[test]
+fn what_is_trusted_is_exactly_that() {
+    let mut repository = Repository::new("", "sandbox: { hosts: [a.org, b.org] }\n");
+    let one = AccessGrant {
+        key: "sandbox.hosts".to_owned(),
+        value: "a.org:443".to_owned(),
+    };
+    repository.origins.granted = BTreeSet::from([one]);
+    let config = repository.load();
+    let hosts: Vec<&str> = config
+        .sandbox
+        .hosts
+        .iter()
+        .map(|h| h.host.as_str())
+        .collect();
+    assert_eq!(hosts, ["a.org"]);
+    let open: Vec<&str> = config
+        .open_requests()
+        .map(|r| r.access.value.as_str())
+        .collect();
+    assert_eq!(open, ["b.org:443"]);
+    // Trust is for what is asked for: nobody gets what they do not ask for.
+    let folder = repository
+        .folder
+        .path()
+        .join("project/.codeteam/config.yml");
+    std::fs::write(folder, "").unwrap();
+    let config = repository.load();
+    assert!(config.sandbox.hosts.is_empty() && config.grants().is_empty());
+}
+
+#[test]
+fn the_user_can_forbid_it_for_good() {
+    let project =
+        "sandbox: { backend: none, hosts: [a.org] }\nmcp_servers: { t: { command: t } }\n";
+    for (user, forbidden) in [
+        ("trust: never\n", 3),
+        ("trust: { never: [sandbox] }\n", 2),
+        ("trust: { never: [sandbox.backend] }\n", 1),
+        ("trust: ask\n", 0),
+    ] {
+        let mut repository = Repository::new(user, project);
+        let config = repository.trusted();
+        let states = config.requests.iter().map(|request| request.state);
+        let count = states
+            .filter(|state| *state == RequestState::Forbidden)
+            .count();
+        assert_eq!(count, forbidden, "{user}");
+        assert_eq!(
+            config.sandbox.backend == Some(Backend::None),
+            forbidden == 0
+        );
+        assert!(config.open_requests().next().is_none());
+    }
+    let load = |user: &str, project: &str| {
+        let loaded = Config::load(&Repository::new(user, project).origins);
+        loaded.map(|_| ()).map_err(|error| error.to_string())
+    };
+    let error = load("", "trust: ask\n").unwrap_err();
+    assert!(error.contains("the repository cannot say it"), "{error}");
+    let error = load("trust: { never: [sandbx] }\n", "").unwrap_err();
+    assert!(
+        error.contains("`sandbx`, which no repository can ask for"),
+        "{error}"
+    );
+    let error = load("trust: allways\n", "").unwrap_err();
+    assert!(error.contains("unknown word `allways`"), "{error}");
+}

@@ -1,0 +1,41 @@
+//! Keeps a run to what the user has trusted its repository with.
+
+use codeteam_core::Run;
+use codeteam_core::event::Sandbox;
+
+use super::Engine;
+use crate::perform::Halt;
+use crate::trust::TrustStore;
+
+/// The key by which a repository asks for another sandbox, or none.
+const BACKEND: &str = "sandbox.backend";
+
+impl Engine {
+    /// Refuses to go on with a run that would have more than the user allows now. What the
+    /// repository's files ask for today is in the configuration only if it is trusted today; what a
+    /// run has pinned is looked at here.
+    pub(crate) fn check_access(&self, run: &Run) -> Result<(), Halt> {
+        if run.is_terminal() {
+            return Ok(());
+        }
+        if run.access.restricted && !self.config.grants().is_empty() {
+            return Err(Halt::Restricted);
+        }
+        let mut pinned = run.access.granted.iter();
+        let Some(pinned) = pinned.find(|grant| grant.key == BACKEND) else {
+            return Ok(());
+        };
+        let configured = self.config.sandbox.backend.unwrap_or(Sandbox::Bubblewrap);
+        let store = TrustStore::of(&self.env);
+        let is_trusted = store.is_some_and(|store| {
+            let granted = store.granted(self.repo.top_level());
+            granted.contains(pinned)
+        });
+        if is_trusted || configured == run.sandbox || configured == Sandbox::None {
+            return Ok(());
+        }
+        Err(Halt::Untrusted {
+            asked: format!("{BACKEND}: {}", pinned.value),
+        })
+    }
+}

@@ -1,0 +1,363 @@
+//! What the user trusts repositories with: kept in the user's own state folder, never in a
+//! repository.
+//!
+//! A record belongs to one repository on this machine: the place of its git directory, and when
+//! that was made. Another clone in the same place is another repository. It names every request
+//! that was trusted, to the letter (see `config::access` for what a request is), so whatever changes
+//! in a repository's files asks again.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use codeteam_core::event::AccessGrant;
+use codeteam_core::ids::Time;
+use serde::{Deserialize, Serialize};
+
+use crate::env::Env;
+
+/// The folder of the records, in codeteam's own state folder.
+const FOLDER: &str = "codeteam/trust";
+
+/// No record is longer.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// Why something cannot be trusted, or no longer be.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no place for it.
+    #[error(
+        "neither `HOME` nor `XDG_STATE_HOME` is set, so there is no place to keep what is trusted"
+    )]
+    NoHome,
+    /// It would be kept where the repository's own files are.
+    #[error("`{}` is inside the repository, so what is trusted cannot be kept there", .0.display())]
+    Inside(PathBuf),
+    /// There is nothing to trust.
+    #[error("`{}` is not a git repository", .0.display())]
+    NotARepository(PathBuf),
+    /// It could not be kept.
+    #[error("could not {doing} `{}`", path.display())]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// What the user trusts one repository with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrustRecord {
+    /// Its git directory.
+    pub repository: PathBuf,
+    /// When that was made, in nanoseconds since 1970, where the file system says so.
+    #[serde(default)]
+    pub born: Option<u64>,
+    /// The top of the checkout it was trusted in.
+    pub checkout: PathBuf,
+    /// What it may have.
+    pub granted: BTreeSet<AccessGrant>,
+    /// A digest of that, by which people compare.
+    pub digest: String,
+    /// When it was trusted.
+    pub at: Time,
+    /// By whom.
+    pub by: String,
+}
+
+/// The records of all repositories.
+#[derive(Clone, Debug)]
+pub struct TrustStore {
+    folder: PathBuf,
+}
+
+impl TrustStore {
+    /// The user's own.
+    pub fn of(env: &Env) -> Option<Self> {
+        let folder = env.state_home.as_ref()?.join(FOLDER);
+        Some(Self { folder })
+    }
+
+    /// What the repository with this top folder may have; nothing if there is no record that can be
+    /// read, or if the records would be among the repository's own files.
+    pub fn granted(&self, root: &Path) -> BTreeSet<AccessGrant> {
+        let record = self.record(root);
+        record.map(|record| record.granted).unwrap_or_default()
+    }
+
+    /// The record of the repository with this top folder.
+    pub fn record(&self, root: &Path) -> Option<TrustRecord> {
+        let (repository, born) = identity(root)?;
+        if self.is_inside(root, &repository) {
+            return None;
+        }
+        let record = read(&self.file(&repository))?;
+        (record.repository == repository && record.born == born).then_some(record)
+    }
+
+    /// Trusts a repository with exactly this, in place of what it was trusted with before.
+    pub fn trust(
+        &self,
+        root: &Path,
+        granted: BTreeSet<AccessGrant>,
+        by: &str,
+        at: Time,
+    ) -> Result<TrustRecord, Error> {
+        let found = identity(root).ok_or_else(|| Error::NotARepository(root.to_owned()))?;
+        let (repository, born) = found;
+        if self.is_inside(root, &repository) {
+            return Err(Error::Inside(self.folder.clone()));
+        }
+        let record = TrustRecord {
+            digest: digest(&granted),
+            checkout: root.canonicalize().unwrap_or_else(|_| root.to_owned()),
+            by: by.to_owned(),
+            repository,
+            granted,
+            born,
+            at,
+        };
+        self.write(&record)?;
+        Ok(record)
+    }
+
+    /// Forgets what a repository was trusted with; whether there was anything.
+    pub fn revoke(&self, root: &Path) -> Result<bool, Error> {
+        let found = identity(root).ok_or_else(|| Error::NotARepository(root.to_owned()))?;
+        let path = self.file(&found.0);
+        match fs::remove_file(&path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(source) => Err(failed("remove", path)(source)),
+        }
+    }
+
+    /// All records, by repository.
+    pub fn list(&self) -> Vec<TrustRecord> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let paths = entries.map(|entry| entry.path());
+        let files = paths.filter(|path| path.extension().is_some_and(|end| end == "json"));
+        let mut records: Vec<TrustRecord> = files.filter_map(|path| read(&path)).collect();
+        records.sort_by(|a, b| a.repository.cmp(&b.repository));
+        records
+    }
+
+    fn write(&self, record: &TrustRecord) -> Result<(), Error> {
+        let mut folder = fs::DirBuilder::new();
+        let made = folder.recursive(true).mode(0o700).create(&self.folder);
+        made.map_err(failed("make the folder", self.folder.clone()))?;
+        let path = self.file(&record.repository);
+        // Whole or not at all, whatever becomes of this process.
+        let half = path.with_extension(format!("half-{}", std::process::id()));
+        let text = serde_json::to_string_pretty(record).unwrap_or_default();
+        let mut options = fs::OpenOptions::new();
+        let options = options.write(true).create(true).truncate(true).mode(0o600);
+        let written = options.open(&half).and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        });
+        let written = written.and_then(|()| fs::rename(&half, &path));
+        written.map_err(failed("write", path))
+    }
+
+    fn file(&self, repository: &Path) -> PathBuf {
+        let hash = blake3::hash(repository.as_os_str().as_encoded_bytes());
+        self.folder.join(format!("{}.json", &hash.to_hex()[..24]))
+    }
+
+    /// Whether what a repository brings along could be taken for the user's word.
+    fn is_inside(&self, root: &Path, repository: &Path) -> bool {
+        let existing = self
+            .folder
+            .ancestors()
+            .find_map(|at| at.canonicalize().ok());
+        let folder = existing.unwrap_or_else(|| self.folder.clone());
+        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        folder.starts_with(root) || folder.starts_with(repository)
+    }
+}
+
+/// A digest of what a repository may have.
+pub fn digest(granted: &BTreeSet<AccessGrant>) -> String {
+    let text = serde_json::to_string(granted).unwrap_or_default();
+    blake3::hash(text.as_bytes()).to_hex()[..16].to_owned()
+}
+
+/// The git directory that all work trees of a repository share, and when it was made. A folder that
+/// only says it is a work tree of some repository, by a link or a file that the repository does not
+/// know of, is one by itself: whoever made it must not inherit what that one is trusted with.
+fn identity(root: &Path) -> Option<(PathBuf, Option<u64>)> {
+    let root = root.canonicalize().ok()?;
+    let own = root.join(".git");
+    let found = own.symlink_metadata().ok()?;
+    let git = if found.is_dir() {
+        own
+    } else {
+        linked(&own).unwrap_or(own)
+    };
+    let born = git.symlink_metadata().ok()?.created().ok();
+    let born = born.and_then(|born| born.duration_since(UNIX_EPOCH).ok());
+    let born = born.and_then(|born| u64::try_from(born.as_nanos()).ok());
+    Some((git, born))
+}
+
+/// The shared git directory of a linked work tree whose `.git` is this file, if that knows it.
+fn linked(file: &Path) -> Option<PathBuf> {
+    let text = read_text(file)?;
+    let own = file.parent()?.join(text.strip_prefix("gitdir:")?.trim());
+    let back = own.join(read_text(&own.join("gitdir"))?.trim());
+    let common = own.join(read_text(&own.join("commondir"))?.trim());
+    let is_known = back.canonicalize().ok()? == file;
+    common.canonicalize().ok().filter(|_| is_known)
+}
+
+fn read(path: &Path) -> Option<TrustRecord> {
+    serde_json::from_str(&read_text(path)?).ok()
+}
+
+fn read_text(path: &Path) -> Option<String> {
+    let found = path.symlink_metadata().ok()?;
+    if !found.is_file() || found.len() > MAX_BYTES {
+        return None;
+    }
+    fs::read_to_string(path).ok()
+}
+
+fn failed(doing: &'static str, path: PathBuf) -> impl FnOnce(io::Error) -> Error {
+    move |source| Error::Io {
+        doing,
+        path,
+        source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn grant(value: &str) -> BTreeSet<AccessGrant> {
+        BTreeSet::from([AccessGrant {
+            key: "sandbox.backend".to_owned(),
+            value: value.to_owned(),
+        }])
+    }
+
+    fn repository(folder: &Path, name: &str) -> PathBuf {
+        let root = folder.join(name);
+        fs::create_dir_all(root.join(".git")).unwrap();
+        root
+    }
+
+    #[test]
+    fn a_record_is_of_one_repository_and_of_one_content() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = TrustStore {
+            folder: folder.path().join("state/trust"),
+        };
+        let (a, b) = (
+            repository(folder.path(), "a"),
+            repository(folder.path(), "b"),
+        );
+        assert!(store.granted(&a).is_empty() && !store.revoke(&a).unwrap());
+        let record = store.trust(&a, grant("none"), "ada", Time(1)).unwrap();
+        assert_eq!(store.granted(&a), grant("none"));
+        assert!(store.granted(&b).is_empty());
+        assert_eq!(store.list(), std::slice::from_ref(&record));
+        assert_ne!(record.digest, digest(&grant("container")));
+        // What it was trusted with before no longer counts.
+        store.trust(&a, grant("container"), "ada", Time(2)).unwrap();
+        assert_eq!(store.granted(&a), grant("container"));
+        let file = fs::read_dir(&store.folder).unwrap().next().unwrap();
+        let file = file.unwrap();
+        let mode = file.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        // A damaged record trusts nobody.
+        fs::write(file.path(), "{").unwrap();
+        assert!(store.granted(&a).is_empty());
+        assert!(store.revoke(&a).unwrap() && store.list().is_empty());
+    }
+
+    #[test]
+    fn another_clone_in_the_same_place_is_another_repository() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = TrustStore {
+            folder: folder.path().join("state"),
+        };
+        let root = repository(folder.path(), "a");
+        if root.join(".git").metadata().unwrap().created().is_err() {
+            // This file system does not say when something was made.
+            return;
+        }
+        store.trust(&root, grant("none"), "ada", Time(1)).unwrap();
+        fs::rename(&root, folder.path().join("old")).unwrap();
+        repository(folder.path(), "a");
+        assert!(store.granted(&root).is_empty());
+    }
+
+    #[test]
+    fn linked_work_trees_share_a_record() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = TrustStore {
+            folder: folder.path().join("state"),
+        };
+        let root = repository(folder.path(), "a");
+        let own = root.join(".git/worktrees/b");
+        fs::create_dir_all(&own).unwrap();
+        fs::write(own.join("commondir"), "../..\n").unwrap();
+        let tree = |name: &str| {
+            let tree = folder.path().join(name);
+            fs::create_dir(&tree).unwrap();
+            let text = format!("gitdir: {}\n", own.display());
+            fs::write(tree.join(".git"), text).unwrap();
+            tree
+        };
+        let linked = tree("b");
+        let back = format!("{}\n", linked.join(".git").display());
+        fs::write(own.join("gitdir"), back).unwrap();
+        store.trust(&root, grant("none"), "ada", Time(1)).unwrap();
+        assert_eq!(store.granted(&linked), grant("none"));
+        // Who only says so does not.
+        let claims = tree("c");
+        assert!(store.granted(&claims).is_empty());
+        let links = folder.path().join("d");
+        fs::create_dir(&links).unwrap();
+        std::os::unix::fs::symlink(root.join(".git"), links.join(".git")).unwrap();
+        assert!(store.granted(&links).is_empty());
+        store.trust(&links, grant("none"), "ada", Time(2)).unwrap();
+        assert_eq!(store.granted(&links), grant("none"));
+        assert!(store.granted(&claims).is_empty());
+    }
+
+    #[test]
+    fn nothing_in_the_repository_is_the_users_word() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = repository(folder.path(), "a");
+        for inside in ["state", ".git/state"] {
+            let store = TrustStore {
+                folder: root.join(inside),
+            };
+            let refused = store.trust(&root, grant("none"), "ada", Time(1));
+            assert!(matches!(refused, Err(Error::Inside(_))), "{refused:?}");
+            // Nor if somebody has put it there already.
+            let elsewhere = TrustStore {
+                folder: folder.path().join("elsewhere"),
+            };
+            elsewhere
+                .trust(&root, grant("none"), "eve", Time(1))
+                .unwrap();
+            let file = fs::read_dir(&elsewhere.folder).unwrap().next().unwrap();
+            let file = file.unwrap();
+            fs::create_dir_all(&store.folder).unwrap();
+            fs::copy(file.path(), store.folder.join(file.file_name())).unwrap();
+            assert!(store.granted(&root).is_empty());
+        }
+    }
+}

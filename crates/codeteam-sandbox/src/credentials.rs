@@ -1,0 +1,215 @@
+//! Knows by name what holds keys, tokens and logins, and finds it in folders that
+//! commands are shown, so that it can be covered there.
+//!
+//! A net below the wall: what is shown is chosen so that nothing of this should be in
+//! it. Nothing is followed through a link, and only the upper levels of a folder are
+//! looked at, which is where programs keep such files.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::policy::Kind;
+
+/// Levels of a folder that are looked at.
+const DEPTH: usize = 4;
+
+/// So many entries of one folder are looked at, the uppermost first.
+const ENTRIES: usize = 5_000;
+
+/// Files that hold keys, tokens or passwords whatever folder they are in.
+const FILES: &[&str] = &[
+    ".boto",
+    ".credentials",
+    ".credentials.json",
+    ".dockercfg",
+    ".envrc",
+    ".git-credentials",
+    ".gitconfig",
+    ".htpasswd",
+    ".my.cnf",
+    ".netrc",
+    ".npmrc",
+    ".pgpass",
+    ".pypirc",
+    ".s3cfg",
+    ".terraformrc",
+    ".vault-token",
+    ".yarnrc",
+    ".yarnrc.yml",
+    "_netrc",
+    "application_default_credentials.json",
+    "auth.json",
+    "credentials",
+    "credentials.db",
+    "credentials.json",
+    "credentials.toml",
+    "id_dsa",
+    "id_ecdsa",
+    "id_ecdsa_sk",
+    "id_ed25519",
+    "id_ed25519_sk",
+    "id_rsa",
+    "master.key",
+    "npmrc",
+    "oauth_creds.json",
+    "pip.conf",
+    "pip.ini",
+    "pypirc",
+    "settings-security.xml",
+];
+
+/// Files that do so in a folder of a certain name only.
+const FILES_OF: &[(&str, &str)] = &[
+    (".docker", "config.json"),
+    (".gradle", "gradle.properties"),
+    (".m2", "settings.xml"),
+    ("NuGet", "NuGet.Config"),
+    ("gh", "hosts.yml"),
+    ("pnpm", "rc"),
+];
+
+/// Folders of which nothing is anybody else's business: a repository's own data (its
+/// `config` may have a token in a URL), and where keys are kept.
+const FOLDERS: &[&str] = &[
+    ".aws",
+    ".azure",
+    ".codeteam",
+    ".docker",
+    ".git",
+    ".gnupg",
+    ".kube",
+    ".password-store",
+    ".ssh",
+    "keyrings",
+];
+
+/// Samples of environment files, which are there to be read.
+const SAMPLES: &[&str] = &["defaults", "dist", "example", "sample", "template"];
+
+/// Whether a file of this path is known to hold keys or logins.
+pub fn is_credential_file(path: &Path) -> bool {
+    let name = |path: &Path| path.file_name()?.to_str().map(str::to_owned);
+    let Some(file) = name(path) else {
+        return false;
+    };
+    let folder = path.parent().and_then(name).unwrap_or_default();
+    let is_environment = match file.strip_prefix(".env") {
+        Some("") => true,
+        Some(rest) => rest
+            .strip_prefix('.')
+            .is_some_and(|rest| !SAMPLES.iter().any(|sample| rest.ends_with(sample))),
+        None => false,
+    };
+    is_environment
+        || FILES.contains(&file.as_str())
+        || FOLDERS.contains(&file.as_str())
+        || FILES_OF.contains(&(folder.as_str(), file.as_str()))
+}
+
+/// Whether a folder of this name is one of keys and logins as a whole.
+pub fn is_credential_folder(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| FOLDERS.contains(&name))
+}
+
+/// What is to be covered if `folder` is shown: credentials, and pipes and sockets by which
+/// a process of the host could be spoken to. A read-only mount does not keep a command from
+/// writing to those.
+pub fn find_below(folder: &Path) -> BTreeMap<PathBuf, Kind> {
+    let mut found = BTreeMap::new();
+    let mut open = VecDeque::from([(folder.to_owned(), DEPTH)]);
+    let mut left = ENTRIES;
+    while let Some((folder, depth)) = open.pop_front() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            if left == 0 {
+                return found;
+            }
+            left -= 1;
+            let (path, Ok(kind)) = (entry.path(), entry.file_type()) else {
+                continue;
+            };
+            if kind.is_dir() && is_credential_folder(&path) {
+                found.insert(path, Kind::Directory);
+            } else if kind.is_dir() && depth > 1 {
+                open.push_back((path, depth - 1));
+            } else if kind.is_fifo()
+                || kind.is_socket()
+                || (kind.is_file() && is_credential_file(&path))
+            {
+                found.insert(path, Kind::File);
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_known_by_name() {
+        let files = [
+            "x/credentials.toml",
+            ".npmrc",
+            "etc/npmrc",
+            ".env",
+            ".env.local",
+            "pnpm/rc",
+            ".m2/settings.xml",
+            ".git",
+        ];
+        for file in files {
+            assert!(is_credential_file(Path::new(file)), "{file}");
+        }
+        let others = [
+            ".env.example",
+            ".environment",
+            "credentials.py",
+            "bash/rc",
+            "settings.xml",
+            "cacert.pem",
+            "npm",
+        ];
+        for file in others {
+            assert!(!is_credential_file(Path::new(file)), "{file}");
+        }
+    }
+
+    #[test]
+    fn they_are_found_in_the_upper_levels_and_never_through_links() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str| {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        };
+        for name in [
+            "bin/node",
+            "etc/npmrc",
+            "lib/credentials/index.js",
+            "a/b/c/.netrc",
+            "a/b/c/d/.netrc",
+            ".git/config",
+        ] {
+            write(name);
+        }
+        std::os::unix::fs::symlink("/etc", folder.path().join(".ssh")).unwrap();
+        std::os::unix::net::UnixListener::bind(folder.path().join("a/door")).unwrap();
+        let found = find_below(folder.path());
+        let found: Vec<_> = found
+            .iter()
+            .map(|(path, kind)| (path.strip_prefix(folder.path()).unwrap(), *kind))
+            .map(|(path, kind)| (path.to_str().unwrap(), kind))
+            .collect();
+        let wanted = [
+            (".git", Kind::Directory),
+            ("a/b/c/.netrc", Kind::File),
+            ("a/door", Kind::File),
+            ("etc/npmrc", Kind::File),
+        ];
+        assert_eq!(found, wanted);
+    }
+}
