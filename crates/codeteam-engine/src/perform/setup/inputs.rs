@@ -181,7 +181,7 @@ pub(in crate::perform) fn fingerprint(job: &Job, engine: &Engine) -> Result<Stri
 
 /// The user's files that are copied into worktrees, with hashes of what they hold.
 fn included(engine: &Engine) -> Result<Vec<(String, String)>, Error> {
-    let names = engine.repo.worktree_includes()?;
+    let names = engine.repo.ignored_files(&engine.config.included)?;
     let hashed = names.into_iter().map(|name| {
         let path = engine.repo.top_level().join(&name);
         let hash = bodies::hash_of(&path).unwrap_or_default();
