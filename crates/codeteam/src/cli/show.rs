@@ -102,7 +102,10 @@ fn found(place: &str, finding: &Finding) -> String {
     let file = report.file.as_deref().map_or("-".to_owned(), one_line);
     let stands = format!("{:?} {:?}", report.severity, finding.state).to_lowercase();
     let id = &finding.id;
-    format!("finding   {place} {id} {stands} {file}: {}", one_line(&report.title))
+    format!(
+        "finding   {place} {id} {stands} {file}: {}",
+        one_line(&report.title)
+    )
 }
 
 /// What a feedback says beyond its first line, as far as it is worth a look here: a check names the
