@@ -273,7 +273,7 @@ pub fn apply(run: &mut Run, event: &Event) {
             revise_plan(run, plan);
             for frame in rejudged {
                 with_kept(run, frame, |f| {
-                    expire_verdicts(f, |verdict| verdict.by_checks)
+                    expire_verdicts(f, |verdict| verdict.by_checks);
                 });
             }
         }
