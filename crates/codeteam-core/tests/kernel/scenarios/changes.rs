@@ -183,7 +183,17 @@ fn checks_that_change_on_the_way_judge_before_the_commit() {
          run/one describe goes
          run/one commit passes",
     );
-    expect![[r#""#]].assert_eq(&transcript);
+    expect![[r#"
+        > repin test make strict
+          other checks from now on: `test`
+        > run/one describe goes
+          run/one:describe.1.0.1#4 answered
+          run/one at commit.1 (next)
+          run/one:commit.1.0.1#5 started: the checks of `test`
+        > run/one commit passes
+          `test` passed on README.md=0,a.rs=1
+          run/one:commit.1.0.2#6 started: integrate
+    "#]].assert_eq(&transcript);
 }
 
 #[test]
