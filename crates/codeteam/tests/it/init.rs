@@ -82,7 +82,7 @@ fn without_a_terminal_it_shows_and_waits() {
           |   overrides:
           |     # Roles of the pack `rust`: the code is Rust, and there is `Cargo.toml`.
           |     code: { role: rust_dev }
-          |     review: { roles: [reviewer, memory_safety_reviewer] }
+          |     review: { roles: [architecture, task_completion, security, performance, memory_safety_reviewer] }
           |
           | # What must hold before anything is committed. Run without a network.
           | verification:
