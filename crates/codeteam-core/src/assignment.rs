@@ -288,13 +288,15 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
         asks: form.asks,
         context: role.context.clone(),
         scope: scope(run, frame, step.scope),
-        before: frame
-            .verdicts
-            .get(&id.step)
-            .map(|judged| judged.tree.clone())
-            .filter(|tree| judges && *tree != frame.tree),
+        before: judged_before(frame, &id.step).filter(|_| judges),
         targets: targets(run, frame, role.kind),
     })
+}
+
+/// The tree that a step judged last, if the frame has another one now.
+fn judged_before(frame: &Frame, step: &StepId) -> Option<Tree> {
+    let judged = frame.verdicts.get(step)?;
+    (judged.tree != frame.tree).then(|| judged.tree.clone())
 }
 
 /// The frame whose questions and answers hold for a frame. What an analyst asked for the whole run holds

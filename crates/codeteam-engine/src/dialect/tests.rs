@@ -455,6 +455,7 @@ fn a_signal_is_named() {
         stderr_bytes: 0,
         dropped_bytes: 0,
         wall: Duration::from_secs(1),
+        lost: false,
     };
     let WorkerEnd::Failed(facts) = fold.finish(&exit) else {
         panic!("it did not fail");

@@ -108,6 +108,10 @@ impl<'a> SecretFilter<'a> {
             Input::GateFinished { results, .. } => {
                 for result in results {
                     self.text(&mut result.summary);
+                    for finding in &mut result.findings {
+                        self.text(&mut finding.title);
+                        self.text(&mut finding.detail);
+                    }
                 }
             }
             Input::Published { output, .. } => self.text(output),
@@ -127,6 +131,7 @@ impl<'a> SecretFilter<'a> {
             | Input::Integrated { .. }
             | Input::NetworkUsed { .. }
             | Input::ContextPacked { .. }
+            | Input::UsageMeasured { .. }
             | Input::DiskMeasured { .. }
             | Input::AccountLimited { .. } => {}
         }
@@ -165,14 +170,26 @@ impl<'a> SecretFilter<'a> {
             }
             Decision::Revise { plan } => self.plan(plan),
             Decision::Abort { reason } => self.text(reason),
-            Decision::Retry { note, .. } | Decision::Accept { note, .. } => self.text(note),
-            Decision::Reassign { .. } | Decision::Skip { .. } | Decision::RaiseLimits { .. } => {}
+            Decision::Retry { note, plan, .. } => {
+                self.text(note);
+                if let Some(plan) = plan {
+                    self.plan(plan);
+                }
+            }
+            Decision::Accept { note, .. } => self.text(note),
+            // Commands of checks are kept as they are written: they are what is run.
+            Decision::Repin { .. }
+            | Decision::Reassign { .. }
+            | Decision::Skip { .. }
+            | Decision::RaiseLimits { .. } => {}
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     /// Made up, and put together here so that nobody takes this file for a leak.
@@ -196,7 +213,7 @@ mod tests {
         });
         let redactor = Redactor::new([]);
         for (mut decision, count) in [
-            (Decision::Revise { plan }, 4),
+            (Decision::Revise { plan: plan.clone() }, 4),
             (
                 Decision::Abort {
                     reason: said.clone(),
@@ -207,8 +224,10 @@ mod tests {
                 Decision::Retry {
                     frame: None,
                     note: said.clone(),
+                    plan: Some(plan.clone()),
+                    checks: BTreeMap::new(),
                 },
-                1,
+                5,
             ),
         ] {
             let mut filter = SecretFilter::new(&redactor);
