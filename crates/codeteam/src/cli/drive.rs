@@ -20,7 +20,7 @@ use serde_json::json;
 use crate::cli::talk::{self, Manner, Source, Task};
 use crate::cli::{Calls, Scene};
 use crate::exit::Exit;
-use crate::output::{self, Style, one_line, say};
+use crate::output::{self, Style, say};
 use crate::problem::Problem;
 use crate::progress::{Detail, Progress};
 
