@@ -162,6 +162,18 @@ impl Engine {
             ));
         }
         let flow = self.config.flow.as_ref();
+        let has = |key: &str| flow.is_some_and(|flow| flow.get(key).is_some());
+        let of_runs = ["overrides", "disable"].into_iter().find(|key| has(key));
+        if let Some(key) = of_runs
+            && started.hands == Hands::Session
+            && !has("extends")
+            && !has("template")
+        {
+            warnings.push(format!(
+                "`workflow.{key}` has no effect in a session: it changes the workflow of `codeteam run`; with \
+                 `extends` it would change the one that it names, for both"
+            ));
+        }
         let rebound = flow.and_then(|flow| flow.get("rebound"));
         if rebound.is_some() && steps().all(|step| step.rebound.is_none()) {
             warnings.push(

@@ -568,7 +568,7 @@ impl Library {
 }
 
 /// What a configuration may say of any workflow, whatever its steps are.
-const ANY_WORKFLOW: [&str; 13] = [
+const ANY_WORKFLOW: [&str; 15] = [
     "version",
     "limits",
     "max_iterations",
@@ -581,6 +581,8 @@ const ANY_WORKFLOW: [&str; 13] = [
     "roles",
     "rules",
     "policies",
+    "checks",
+    "hooks",
     "description",
 ];
 

@@ -489,7 +489,9 @@ fn a_task_that_nobody_leads_is_stopped_wherever_it_is_shown() {
 fn what_a_project_says_of_roles_and_rounds_holds_in_its_session() {
     let project = project();
     let known = project.read(".codeteam/config.yml");
-    project.config(&format!("{known}workflow: {{ max_iterations: 2 }}\n"));
+    project.config(&format!(
+        "{known}workflow: {{ max_iterations: 2, disable: [message] }}\n"
+    ));
     project.write(
         ".codeteam/agents/ba/prompt.md",
         "You are the analyst of this project.\n",
@@ -506,6 +508,7 @@ fn what_a_project_says_of_roles_and_rounds_holds_in_its_session() {
     for said in [
         "You are the analyst of this project.",
         "No placeholder implementations",
+        "`workflow.disable` has no effect in a session",
     ] {
         assert!(told.contains(said), "{said}: {told}");
     }
