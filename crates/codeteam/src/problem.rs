@@ -191,9 +191,11 @@ impl From<EngineError> for Problem {
                 };
                 Self::user(error.to_string()).hint(hint)
             }
-            EngineError::UnknownTool { known, .. } => Self::user(error.to_string())
-                .hint(format!("the tools are {known}"))
-                .hint("a tool of your own is one of an MCP server, which the role names under `mcp_servers`"),
+            EngineError::UnknownTool { .. } => Problem::user(error.to_string()).hint(
+                "`allowed_tools` takes `read`, `write`, `edit`, `run`, `search`, `list`, `web`, and what \
+                 workers call these; tools of your own come from an MCP server that the role names under \
+                 `mcp_servers`",
+            ),
             EngineError::NoSuchRun(_) | EngineError::Ambiguous(_) => Self::user(error.to_string())
                 .hint("`codeteam status` lists the runs of this project"),
             EngineError::NoRuns => Self::user("this project has no run yet")

@@ -20,7 +20,7 @@ impl Builtin {
             // It knows itself who may change files, and what the user's settings make possible.
             return Vec::new();
         }
-        let mut tools = tools::BUILTIN.offered(assignment);
+        let mut tools = tools::BUILTIN.offered(assignment.kind, &assignment.means);
         let servers = &assignment.means.mcp_servers;
         for name in tools::of_servers(&assignment.means) {
             if name.contains("__") || name.ends_with('*') {

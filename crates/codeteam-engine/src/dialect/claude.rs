@@ -134,7 +134,7 @@ fn tools_for(assignment: &Assignment, around: &Surroundings) -> String {
     if assignment.means.mode == Mode::Edits {
         return String::new();
     }
-    let mut tools = tools::CLAUDE.offered(assignment);
+    let mut tools = tools::CLAUDE.offered(assignment.kind, &assignment.means);
     // It looks for files by its shell, as it does of itself; where nobody confines it, that would
     // need a person's leave.
     let is_default = assignment.means.allowed_tools.is_empty();

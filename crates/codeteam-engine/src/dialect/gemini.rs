@@ -162,7 +162,7 @@ fn settings_of(assignment: &Assignment, around: &Surroundings) -> Value {
 fn tools_for(assignment: &Assignment) -> Vec<String> {
     let mut tools = match assignment.means.mode {
         Mode::Edits => Vec::new(),
-        Mode::Tools => tools::GEMINI.offered(assignment),
+        Mode::Tools => tools::GEMINI.offered(assignment.kind, &assignment.means),
     };
     let servers = assignment.means.mcp_servers.iter();
     tools.extend(servers.map(|server| format!("mcp_{server}_*")));

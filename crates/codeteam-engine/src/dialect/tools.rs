@@ -36,8 +36,14 @@ impl ToolWord {
     fn names(self) -> &'static [&'static str] {
         match self {
             Self::Read => &["read", "read_file", "Read", "read_many_files"],
-            Self::Search => &["search", "Grep", "grep_search", "search_file_content"],
-            Self::List => &["list", "list_files", "Glob", "glob", "list_directory"],
+            Self::Search => &[
+                "search",
+                "Grep",
+                "grep_search",
+                "search_file_content",
+                "search_files",
+            ],
+            Self::List => &["list", "list_files", "Glob", "LS", "glob", "list_directory"],
             Self::Edit => &[
                 "edit",
                 "edit_file",
@@ -68,7 +74,7 @@ impl ToolWord {
 
     fn parse(name: &str) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
-        all.find(|word| word.names().contains(&base_name(name)))
+        all.find(|word| word.names().contains(&name))
     }
 
     /// What a role of a kind needs to do what it owes.
@@ -183,27 +189,35 @@ pub(super) const BUILTIN: ToolNames = ToolNames {
 };
 
 impl ToolNames {
-    /// The tools of its own that a worker gets for an assignment.
-    pub(super) fn offered(&self, assignment: &Assignment) -> Vec<String> {
-        let allowed = &assignment.means.allowed_tools;
+    /// The tools of its own that a worker gets for a role.
+    pub(super) fn offered(&self, kind: Kind, means: &Means) -> Vec<String> {
+        let allowed = &means.allowed_tools;
         if allowed.is_empty() {
-            let words = ToolWord::needed_by(assignment.kind).iter();
+            let words = ToolWord::needed_by(kind).iter();
             return distinct(words.flat_map(|word| (self.of)(*word)).copied());
         }
         let mut names = Vec::new();
         for name in allowed {
-            match ToolWord::parse(name) {
-                _ if self.has(name) => names.push(name.as_str()),
+            match ToolWord::parse(plain(name)) {
+                // As it stands: what follows in brackets narrows it.
+                _ if self.has(plain(name)) => names.push(name.as_str()),
                 Some(word) => names.extend((self.of)(word)),
-                // Another worker's own tool has no counterpart here; the rest are servers' tools.
-                None => {}
+                None => names.extend(self.beginning_with(name)),
             }
         }
         distinct(names)
     }
 
+    /// Its tools whose names begin as `name` does, if that ends in `*`. Other workers' own tools have
+    /// no counterpart here, and the rest are servers' tools.
+    fn beginning_with(&self, name: &str) -> impl Iterator<Item = &'static str> {
+        let words = ToolWord::ALL.into_iter();
+        let all = words.flat_map(self.of).chain(self.only).copied();
+        let start = name.strip_suffix('*').map(str::to_owned);
+        all.filter(move |known| start.as_ref().is_some_and(|start| known.starts_with(start)))
+    }
+
     fn has(&self, name: &str) -> bool {
-        let name = base_name(name);
         let mut words = ToolWord::ALL.into_iter();
         self.only.contains(&name) || words.any(|word| (self.of)(word).contains(&name))
     }
@@ -212,7 +226,7 @@ impl ToolNames {
 /// The tools of MCP servers that a role allows by name: `server__tool`, or `tool` alone.
 pub(super) fn of_servers(means: &Means) -> impl Iterator<Item = &str> {
     let names = means.allowed_tools.iter().map(String::as_str);
-    names.filter(|name| !is_known(name, false))
+    names.filter(|name| !is_known(name))
 }
 
 /// Whether an assignment's worker may use a tool, for workers that have no list of tools but
@@ -222,7 +236,9 @@ pub(super) fn may_use(assignment: &Assignment, word: ToolWord) -> bool {
     if allowed.is_empty() {
         return ToolWord::needed_by(assignment.kind).contains(&word);
     }
-    let mut words = allowed.iter().filter_map(|name| ToolWord::parse(name));
+    let mut words = allowed
+        .iter()
+        .filter_map(|name| ToolWord::parse(plain(name)));
     words.any(|known| known == word)
 }
 
@@ -232,25 +248,27 @@ pub(super) fn has_tools(assignment: &Assignment) -> bool {
     words.any(|word| word != ToolWord::Web && may_use(assignment, word))
 }
 
-/// The first tool that a role allows and no worker has. A name that is nobody's may be a tool of one
-/// of the role's MCP servers.
-pub(crate) fn unknown(means: &Means) -> Option<&str> {
-    let mut names = means.allowed_tools.iter().map(String::as_str);
-    names.find(|name| !is_known(name, !means.mcp_servers.is_empty()))
+/// Whether any worker has a tool of this name, or tools whose names begin so if it ends in `*`. What
+/// stands in brackets behind it narrows it.
+pub(crate) fn is_known(name: &str) -> bool {
+    let name = plain(name);
+    let mut all = ToolWord::ALL.into_iter().flat_map(ToolWord::names);
+    match name.strip_suffix('*') {
+        Some(start) => all.any(|known| known.starts_with(start)),
+        None => ToolWord::parse(name).is_some() || is_of_a_worker(name),
+    }
 }
 
-/// Whether a role may name a tool so.
-pub(crate) fn is_known(name: &str, has_servers: bool) -> bool {
-    has_servers || ToolWord::parse(name).is_some() || is_of_a_worker(name)
+/// The words that every worker understands, for those who named a tool that there is not.
+pub(crate) fn words() -> impl Iterator<Item = &'static str> {
+    let words = ToolWord::ALL.into_iter();
+    words.filter_map(|word| word.names().first().copied())
 }
 
-/// The words that every worker understands, for a message.
-pub(crate) const WORDS: &str =
-    "`read`, `search`, `list`, `edit`, `write`, `run` and `web`, or a worker's own name of a tool";
-
-/// How to name a tool that no worker has, for a message.
-pub(crate) const OF_A_SERVER: &str =
-    "a tool of your own is one of an MCP server, which the role names under `mcp_servers`";
+/// A tool without what narrows it.
+fn plain(name: &str) -> &str {
+    name.split('(').next().unwrap_or(name).trim()
+}
 
 fn is_of_a_worker(name: &str) -> bool {
     let mut all = [
@@ -260,12 +278,7 @@ fn is_of_a_worker(name: &str) -> bool {
         ONLY_OF_BUILTIN,
     ]
     .into_iter();
-    all.any(|names| names.contains(&base_name(name)))
-}
-
-/// A tool's name without what stands in brackets behind it, which narrows it: `Bash(git log:*)`.
-fn base_name(name: &str) -> &str {
-    name.split('(').next().unwrap_or(name).trim()
+    all.any(|names| names.contains(&name))
 }
 
 fn distinct<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
@@ -282,13 +295,12 @@ fn distinct<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn means(allowed: &[&str], servers: &[&str]) -> Means {
-        let texts = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
-        Means {
-            allowed_tools: texts(allowed),
-            mcp_servers: texts(servers),
+    fn named_for_claude(allowed: &[&str]) -> Vec<String> {
+        let means = Means {
+            allowed_tools: allowed.iter().map(|&name| name.to_owned()).collect(),
             ..Means::default()
-        }
+        };
+        CLAUDE.offered(Kind::Implementer, &means)
     }
 
     #[test]
@@ -315,14 +327,39 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_nobody_has_is_found() {
-        let fine = means(&["read", "edit_file", "Bash(git log:*)", "Skill"], &[]);
-        assert_eq!(unknown(&fine), None);
+    fn what_one_worker_calls_a_tool_the_others_understand() {
         assert_eq!(
-            unknown(&means(&["read", "fly"], &[])),
-            Some("fly"),
-            "it is nobody's"
+            named_for_claude(&["read_file", "edit_file"]),
+            ["Read", "Edit"]
         );
-        assert_eq!(unknown(&means(&["fly"], &["birds"])), None);
+        assert_eq!(named_for_claude(&["search", "list"]), ["Grep", "Glob"]);
+        assert_eq!(named_for_claude(&["read", "write_todos"]), ["Read"]);
+    }
+
+    #[test]
+    fn a_workers_own_name_means_that_tool_alone() {
+        assert_eq!(named_for_claude(&["Grep"]), ["Grep"]);
+        assert_eq!(named_for_claude(&["Bash(git log:*)"]), ["Bash(git log:*)"]);
+        assert_eq!(
+            named_for_claude(&["Web*", "Skill"]),
+            ["WebSearch", "WebFetch", "Skill"]
+        );
+    }
+
+    #[test]
+    fn only_tools_that_some_worker_has_are_known() {
+        for known in [
+            "read",
+            "read_file",
+            "Bash(git log:*)",
+            "TodoWrite",
+            "glob",
+            "read_*",
+        ] {
+            assert!(is_known(known), "{known}");
+        }
+        for unknown in ["backtest_runner", "raed", ""] {
+            assert!(!is_known(unknown), "{unknown}");
+        }
     }
 }

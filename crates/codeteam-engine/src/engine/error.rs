@@ -67,15 +67,13 @@ pub enum Error {
     Redaction(#[from] codeteam_context::redact::Error),
     #[error("no MCP server `{0}` is configured")]
     UnknownServer(String, Vec<String>),
-    /// A role may use a tool that no worker has.
+    /// A role may use a tool that nothing has: its name, and the role's.
     #[error("the role `{role}` may use the tool `{tool}`, which no worker has")]
     UnknownTool {
+        /// What it is called.
+        tool: String,
         /// The role.
         role: String,
-        /// What it calls the tool.
-        tool: String,
-        /// How tools can be called.
-        known: &'static str,
     },
     #[error("neither `HOME` nor `XDG_STATE_HOME` is set, so there is no place for worktrees")]
     NoHome,

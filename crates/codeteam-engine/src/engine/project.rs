@@ -440,11 +440,14 @@ impl Project {
                     return Err(Error::UnknownServer(server.clone(), known));
                 }
             }
-            if let Some(tool) = dialect::tools::unknown(&role.means) {
+            let named = &role.means.allowed_tools;
+            // What servers of the project's own have nobody knows beforehand.
+            if role.means.mcp_servers.is_empty()
+                && let Some(tool) = named.iter().find(|tool| !dialect::tools::is_known(tool))
+            {
                 return Err(Error::UnknownTool {
+                    tool: tool.clone(),
                     role: role.name.0.clone(),
-                    tool: tool.to_owned(),
-                    known: dialect::tools::WORDS,
                 });
             }
             // One that the repository is not trusted with is left out.

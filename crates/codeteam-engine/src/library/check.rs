@@ -159,12 +159,20 @@ impl Library {
             let known = known.iter().map(String::as_str);
             faults.push(Fault::at(strategy.place, message).maybe(meant(name, known)));
         }
-        let has_servers = node.get("mcp_servers").is_some();
-        for (name, place) in texts(node.get("allowed_tools")) {
-            if !tools::is_known(name, has_servers) {
-                let fault = Fault::at(place, format!("no worker has a tool `{name}`"));
-                let hint = format!("the tools are {}; {}", tools::WORDS, tools::OF_A_SERVER);
-                faults.push(fault.hint(hint));
+        if texts(node.get("mcp_servers")).is_empty() {
+            for (name, place) in texts(node.get("allowed_tools")) {
+                if !tools::is_known(name) {
+                    let message = format!("no worker has a tool `{name}`");
+                    let hint = nearest(name, tools::words());
+                    let hint = match hint {
+                        Some(near) => format!("did you mean `{near}`?"),
+                        None => {
+                            "tools of your own come from an MCP server: name it under `mcp_servers`"
+                                .to_owned()
+                        }
+                    };
+                    faults.push(Fault::at(place, message).hint(hint));
+                }
             }
         }
         let Some(config) = config else {

@@ -235,7 +235,7 @@ fn a_tool_that_no_worker_has_is_refused_with_those_there_are() {
     );
     project.run(&["role", "validate", "mine"]).expect(2).says(&[
         "mine.yml:2:34: no worker has a tool `fly`",
-        "`read`, `search`",
+        "tools of your own come from an MCP server",
     ]);
     project.write(
         ".codeteam/roles/mine.yml",

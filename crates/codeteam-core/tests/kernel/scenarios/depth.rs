@@ -110,9 +110,9 @@ fn who_has_judged_a_change_once_judges_it_again() {
     );
     expect![[r#"
         > run test passes
-          `test` passed on README.md=0,a.rs=2,b.rs=0,c.rs=1
+          `test` passed on README.md=0,a.rs=1,b.rs=1
           run: test approved
-          run at review.2 (next): 3 files
+          run at review.2 (next): they have judged it before
           run:review.2.0.1#7 started: one on claude
           run:review.2.1.1#8 started: two on claude
     "#]]

@@ -68,7 +68,7 @@ fn a_tool_that_no_worker_has_is_refused_before_anything_starts() {
     let project = Project::new(Scenario::new());
     let workflow = alone("allowed_tools: [read, fly]", "");
     let done = project.goal(&workflow, &["--worker", "claude"]).expect(2);
-    done.says(&["a tool `fly`, which no worker has", "`read`, `search`"]);
+    done.says(&["the tool `fly`, which no worker has", "`read`, `write`"]);
     assert!(project.asked().is_empty());
 }
 
