@@ -101,6 +101,7 @@ fn kernel(n: usize) -> (u128, u128) {
         run: "bench".into(),
         at: Time(0),
         goal: String::new(),
+        goal_files: Vec::new(),
         workflow: compiled.workflow,
         roles: compiled.roles,
         base: Tip::default(),

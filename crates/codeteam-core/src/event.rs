@@ -66,9 +66,21 @@ pub enum Event {
         step: StepId,
         generation: u32,
         why: Entry,
+        /// The slots that are asked, where not all of them are.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        slots: Vec<u32>,
+        /// Why these slots, in words.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        because: String,
     },
     /// A step was left out.
-    StepSkipped { frame: FramePath, step: StepId },
+    StepSkipped {
+        frame: FramePath,
+        step: StepId,
+        /// The facts by which it was, in words, where they say more than the workflow does.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        because: String,
+    },
 
     /// A try began.
     AttemptStarted {
@@ -313,6 +325,9 @@ pub struct RunStarted {
     pub at: Time,
     /// What the user asked for.
     pub goal: String,
+    /// The files of its base that the goal names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub goal_files: Vec<String>,
     /// The graph.
     pub workflow: Workflow,
     /// The roles.

@@ -198,6 +198,9 @@ pub struct FrameChange {
     pub diff: BodyId,
     /// The files it touches.
     pub files: Vec<String>,
+    /// How many lines it adds and removes, all together; unknown where not everything in it is lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lines: Option<u32>,
 }
 
 /// A parallel member of a step.

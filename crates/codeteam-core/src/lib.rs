@@ -18,6 +18,7 @@ pub mod breaker;
 pub mod budget;
 pub mod context;
 pub mod decide;
+pub mod depth;
 pub mod due;
 pub mod effect;
 pub mod event;

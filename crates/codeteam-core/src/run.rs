@@ -34,6 +34,8 @@ pub struct Run {
     pub id: RunId,
     /// What the user asked for.
     pub goal: String,
+    /// The files of its base that the goal names.
+    pub goal_files: Arc<Vec<String>>,
     /// When it started.
     pub started: Time,
     /// How many events it has.
@@ -140,10 +142,12 @@ impl Default for Run {
             on_exhausted: crate::workflow::Exhausted::default(),
             severity_floor: crate::findings::Severity::default(),
             settings: BTreeMap::new(),
+            small_change: None,
         };
         Self {
             id: RunId::default(),
             goal: String::new(),
+            goal_files: Arc::default(),
             started: Time::default(),
             seq: 0,
             workflow: Arc::new(workflow),

@@ -8,7 +8,7 @@ use crate::effect::Effect;
 use crate::findings::Severity;
 use crate::frame::{Frame, Question, QuestionKind, SlotState, Work};
 use crate::hands::{Hands, is_session};
-use crate::ids::{AttemptId, StepId};
+use crate::ids::{AttemptId, RoleName, StepId};
 use crate::role::Role;
 use crate::run::Run;
 use crate::submission::{self, About, Choice, Submission};
@@ -268,7 +268,12 @@ pub fn judges(run: &Run, frame: &Frame) -> Vec<(String, bool)> {
         let Some(StepKind::Role(role)) = run.step(&step).map(|s| &s.kind) else {
             continue;
         };
-        for name in &role.slots {
+        let asked = frame.record.ballots.get(&step).into_iter().flatten();
+        let mut asked: Vec<&RoleName> = asked.map(|ballot| &ballot.role).collect();
+        if asked.is_empty() {
+            asked.extend(role.roles_for(None));
+        }
+        for name in asked {
             if !found.iter().any(|(known, _)| *known == name.0) {
                 found.push((name.0.clone(), verdict.approved));
             }

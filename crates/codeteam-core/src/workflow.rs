@@ -21,13 +21,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::compile::{Compiled, Surroundings, build, compile};
-pub use self::exits::{Answer, Condition, Length, Presence, Rebound, Target};
+pub use self::exits::{
+    Answer, Breadth, Condition, Detail, Length, Presence, Rebound, Size, Target,
+};
 pub use self::expand::{SETTINGS, Setting};
 pub use self::file::{FileRetry, OnFailure, WorkflowFile};
 pub use self::gate::{Check, CheckKind, Class, Metric, Proof, Rule};
 pub use self::glob::matches as glob_matches;
 pub use self::join::Join;
 pub use self::shape::{Find, Shape, assemble};
+use crate::depth::SmallChange;
 use crate::findings::Severity;
 use crate::ids::{Commit, RoleName, StepId};
 use crate::retry;
@@ -57,6 +60,9 @@ pub struct Workflow {
     pub severity_floor: Severity,
     /// Switches that `when` can ask for.
     pub settings: BTreeMap<String, bool>,
+    /// What counts as a small change; none does if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub small_change: Option<SmallChange>,
 }
 
 /// How many stagnant rounds end a workflow that has no bound of rounds, and one that was pinned before
@@ -209,8 +215,11 @@ pub(crate) fn stall_ms() -> u64 {
 /// Workers in one step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoleStep {
-    /// The role of each slot.
+    /// The role of each slot. Not all of them need be asked: see `small_from`.
     pub slots: Vec<RoleName>,
+    /// From which slot on they judge small changes, and nothing else; those before judge the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub small_from: Option<u32>,
     /// How the slots' verdicts are put together.
     pub join: Join,
     /// Where a rejection goes; without one it is a failure of the step.
@@ -243,10 +252,21 @@ pub struct RoleStep {
 }
 
 impl RoleStep {
+    /// The roles that judge a change, small or not.
+    pub fn roles_for(&self, size: Option<Size>) -> &[RoleName] {
+        let usual = self.small_from.map_or(self.slots.len(), |n| n as usize);
+        let (usual, small) = self.slots.split_at(usual.min(self.slots.len()));
+        match size {
+            Some(Size::Small) if !small.is_empty() => small,
+            _ => usual,
+        }
+    }
+
     /// One worker that is asked for an opinion: nothing is tried again and nothing is judged.
     pub(crate) fn of_a_choice(role: &RoleName) -> Self {
         Self {
             slots: vec![role.clone()],
+            small_from: None,
             join: Join::default(),
             on_reject: None,
             retry: retry::Policy::default(),

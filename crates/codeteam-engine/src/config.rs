@@ -359,6 +359,7 @@ impl Config {
             max_parallel_tasks: limits.max_parallel_tasks,
             tests: self.verification.test_paths.clone(),
             security_role: self.security_role.clone(),
+            small_change: Some(self.verification.small_change.clone()),
             asks_before: self.git.asks_before(),
             ..Surroundings::default()
         }

@@ -16,6 +16,7 @@ mod sight;
 pub mod strategies;
 mod told;
 
+pub use self::documents::PLACEHOLDERS;
 pub(crate) use self::objects::Objects;
 pub(crate) use self::sight::{About, Sight};
 pub use self::told::Error;

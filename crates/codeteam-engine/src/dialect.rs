@@ -125,6 +125,12 @@ pub trait Dialect: Send + Sync {
     /// The beginning of a fold over what the worker says.
     fn fold(&self, listening: &Listening) -> Box<dyn Fold>;
 
+    /// Whether the CLI gets the schema of the answer by an option, so that it need not be said in the
+    /// prompt as well.
+    fn takes_schema(&self) -> bool {
+        false
+    }
+
     /// Where the CLI keeps its sessions, relative to the home.
     fn sessions(&self) -> Option<&'static str> {
         None

@@ -2,6 +2,7 @@
 
 mod confined;
 mod error;
+mod goal_files;
 mod ground;
 mod known;
 mod names;
@@ -295,6 +296,7 @@ impl Engine {
             message: prepared.message,
             run,
             at,
+            goal_files: self.goal_files(&prepared.goal, &prepared.base)?,
             goal: prepared.goal,
             workflow: prepared.compiled.workflow,
             roles: prepared.compiled.roles,
@@ -314,6 +316,18 @@ impl Engine {
             hands: prepared.hands,
             basis,
         })
+    }
+
+    /// The files of a run's base that its goal names.
+    fn goal_files(&self, goal: &str, base: &Tip) -> Result<Vec<String>, Error> {
+        let candidates = goal_files::candidates(goal);
+        let (Some(tree), false) = (git::Oid::parse(&base.tree.0), candidates.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        Ok(goal_files::named(
+            &candidates,
+            &self.repo.ls_tree_paths(&tree)?,
+        ))
     }
 
     /// What gates of a run that begins now go by beside their checks.

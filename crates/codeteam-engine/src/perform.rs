@@ -410,6 +410,7 @@ pub(crate) fn frame_change(
         patch: PatchId(diff.patch_id.clone()),
         diff: BodyId(engine.bodies.put(&diff.text)?),
         files: diff.files.iter().map(name).collect(),
+        lines: diff.changed_lines(),
     })
 }
 

@@ -72,6 +72,8 @@ pub struct Attached {
     pub relevant: Vec<(String, Option<String>)>,
     /// All that is said of the matter itself, where the role's contract says what that is.
     pub input: Option<String>,
+    /// Whether the worker gets the schema of its answer besides the prompt.
+    pub schema_given: bool,
 }
 
 /// A part of what is shown of a project.

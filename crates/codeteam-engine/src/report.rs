@@ -353,23 +353,31 @@ fn verifiers(run: &Run, frame: &Frame, patch: Option<&PatchId>) -> Vec<Verifier>
         if ballots.is_empty() && !is_here {
             continue;
         }
+        // Of those who judge small changes and those who judge the others, the ones that were asked.
+        let is_asked = |slot: u32| {
+            role_step.small_from.is_none()
+                || ballots.iter().any(|b| b.slot == slot)
+                || (is_here && frame.slots.iter().any(|s| s.id.slot == slot))
+        };
+        let asked = (0..).zip(&role_step.slots).filter(|(i, _)| is_asked(*i));
+        let asked: Vec<(u32, &RoleName)> = asked.collect();
         let mut roles: Vec<&RoleName> = Vec::new();
-        for role in &role_step.slots {
-            if !roles.contains(&role) {
+        for (_, role) in &asked {
+            if !roles.contains(role) {
                 roles.push(role);
             }
         }
         for role in roles {
-            let of = role_step.slots.iter().filter(|r| *r == role).count();
+            let of = asked.iter().filter(|(_, r)| *r == role).count();
             let own: Vec<Ballot> = ballots
                 .iter()
                 .filter(|b| b.role == *role)
                 .map(|b| Ballot::clone(b))
                 .collect();
-            let slots: Vec<u32> = (0..)
-                .zip(&role_step.slots)
+            let slots: Vec<u32> = asked
+                .iter()
                 .filter(|(_, r)| *r == role)
-                .map(|(i, _)| i)
+                .map(|(i, _)| *i)
                 .collect();
             let findings = frame.findings.open();
             found.push(Verifier {

@@ -67,11 +67,22 @@ pub fn event(run: &Run, event: &Event) -> Option<String> {
         Event::FrameResumed { .. } => "taken up again".to_owned(),
         Event::FrameEnded { frame, .. } if frame.is_root() => return None,
         Event::FrameEnded { outcome, .. } => ended(outcome),
-        Event::StepEntered { step, why, .. } => match why {
+        Event::StepEntered {
+            step,
+            why,
+            slots,
+            because,
+            ..
+        } => match why {
             Entry::Rejected => format!("back to {step}"),
             Entry::Stale => format!("{step} must judge again, the change is another one now"),
+            _ if slots.len() == 1 => format!("{step} by one reviewer: {because}"),
+            _ if !slots.is_empty() => format!("{step} by {} reviewers: {because}", slots.len()),
             _ => return None,
         },
+        Event::StepSkipped { step, because, .. } if !because.is_empty() => {
+            format!("{step} is left out: {because}")
+        }
         Event::StepSkipped { step, .. } if is_no_news(run, step) => return None,
         Event::StepSkipped { step, .. } => format!("{step} is left out"),
         Event::AttemptStarted {
@@ -200,7 +211,12 @@ fn is_no_news(run: &Run, step: &StepId) -> bool {
             Condition::Setting(_) | Condition::Log(_) | Condition::Committed(_) => true,
             Condition::Not(inner) => expected(inner),
             Condition::All(all) | Condition::Any(all) => all.iter().any(expected),
-            Condition::Plan(_) | Condition::Changed(_) | Condition::Answered(_) => false,
+            Condition::Plan(_)
+            | Condition::Changed(_)
+            | Condition::Change(_)
+            | Condition::Task(_)
+            | Condition::Goal(_)
+            | Condition::Answered(_) => false,
         }
     }
     let when = run.step(step).and_then(|step| step.when.as_ref());

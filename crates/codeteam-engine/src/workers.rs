@@ -92,6 +92,12 @@ pub struct Worker {
 }
 
 impl Worker {
+    /// Whether a worker gets the schema of its answer besides the prompt.
+    pub(crate) fn takes_schema(config: &Config, name: &WorkerName) -> bool {
+        let worker = Self::find(config, name);
+        worker.is_some_and(|worker| worker.dialect.dialect().takes_schema())
+    }
+
     /// The worker of a name, if there is one.
     pub fn find(config: &Config, name: &WorkerName) -> Option<Self> {
         let said = config.workers.get(name.as_str());

@@ -1,13 +1,15 @@
 //! How a frame moves through the graph.
 
 use super::Decider;
+use crate::depth;
 use crate::event::{Entry, Event, Outcome};
 use crate::frame::{Frame, Level, Question, QuestionKind};
 use crate::ids::{AttemptId, FramePath, StepId};
 use crate::log;
 use crate::run::Run;
 use crate::workflow::{
-    Answer, Condition, Exhausted, Length, Over, Presence, StepKind, Target, glob_matches,
+    Answer, Breadth, Condition, Detail, Exhausted, Length, Over, Presence, Size, StepKind, Target,
+    glob_matches,
 };
 
 impl Decider {
@@ -47,9 +49,12 @@ impl Decider {
                 return self.enter(frame, &step, why, None);
             }
             target = definition.next.clone();
+            let when = definition.when.as_ref();
+            let because = when.map(|c| facts_against(&self.run, state, c));
             self.emit(Event::StepSkipped {
                 frame: frame.clone(),
                 step,
+                because: because.unwrap_or_default(),
             });
         }
     }
@@ -71,11 +76,17 @@ impl Decider {
             return;
         };
         let generation = state.visits.get(step).copied().unwrap_or(0) + 1;
+        let (slots, because) = match self.run.step(step).map(|s| &s.kind) {
+            Some(StepKind::Role(role)) => depth::choose_slots(&self.run, state, step, role),
+            _ => (Vec::new(), String::new()),
+        };
         self.emit(Event::StepEntered {
             frame: frame.clone(),
             step: step.clone(),
             generation,
             why,
+            slots,
+            because,
         });
         let kind = self.run.step(step).map(|s| s.kind.clone());
         match kind {
@@ -290,6 +301,9 @@ fn holds(run: &Run, frame: &Frame, condition: &Condition) -> bool {
         }),
         Condition::Committed(wanted) => (run.tip.commit != run.base.commit) == *wanted,
         Condition::Log(Length::Long) => frame.log.tokens() >= log_threshold(run),
+        Condition::Change(Size::Small) => depth::assess_change(run, frame).is_ok(),
+        Condition::Task(Detail::Vague) => depth::assess_task(run.task_of(frame)).is_err(),
+        Condition::Goal(Breadth::Broad) => depth::assess_goal(run).is_err(),
         Condition::Answered(answers) => answers
             .iter()
             .all(|(step, answer)| frame.answered.get(step) == Some(answer)),
@@ -297,6 +311,25 @@ fn holds(run: &Run, frame: &Frame, condition: &Condition) -> bool {
         Condition::All(all) => all.iter().all(|c| holds(run, frame, c)),
         Condition::Any(any) => any.iter().any(|c| holds(run, frame, c)),
     }
+}
+
+/// The facts by which a condition does not hold, where a person could not know them.
+fn facts_against(run: &Run, frame: &Frame, condition: &Condition) -> String {
+    let facts = match condition {
+        Condition::Task(Detail::Vague) => depth::assess_task(run.task_of(frame)).ok(),
+        Condition::Goal(Breadth::Broad) => depth::assess_goal(run).ok(),
+        Condition::Change(Size::Small) => depth::assess_change(run, frame).err(),
+        Condition::Not(inner) => match inner.as_ref() {
+            Condition::Change(Size::Small) => depth::assess_change(run, frame).ok(),
+            _ => None,
+        },
+        Condition::All(all) => {
+            let mut failing = all.iter().filter(|c| !holds(run, frame, c));
+            failing.next().map(|c| facts_against(run, frame, c))
+        }
+        _ => None,
+    };
+    facts.unwrap_or_default()
 }
 
 /// How many tokens a log may have before it is shortened.

@@ -462,7 +462,7 @@ impl Decider {
             .run
             .frames
             .get(&id.frame)
-            .and_then(|f| f.slots.get(id.slot as usize));
+            .and_then(|f| f.slots.iter().find(|slot| slot.id.slot == id.slot));
         let same = SlotState::Paused {
             until,
             why: Pause::Quota,

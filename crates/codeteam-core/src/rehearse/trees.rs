@@ -63,6 +63,7 @@ impl Trees {
             by: by.to_owned(),
             diff: BodyId(format!("diff of {patch}")),
             patch: PatchId(patch),
+            lines: Some(lines_between(&touched, &old, &new)),
             files: touched,
         }
     }
@@ -94,6 +95,15 @@ impl Trees {
         self.known.insert(tree.clone(), files);
         tree
     }
+}
+
+/// How many lines a diff between the files would add and remove at most.
+fn lines_between(touched: &[String], old: &Files, new: &Files) -> u32 {
+    let lines = |files: &Files, path: &String| files.get(path).map_or(0, |t| t.lines().count());
+    let changed = touched
+        .iter()
+        .map(|path| lines(old, path) + lines(new, path));
+    u32::try_from(changed.sum::<usize>()).unwrap_or(u32::MAX)
 }
 
 /// The files that are not the same.

@@ -106,6 +106,7 @@ impl<'a> World<'a> {
             run: "rehearsal".into(),
             at: self.now,
             goal: goal.to_owned(),
+            goal_files: Vec::new(),
             workflow: self.compiled.workflow.clone(),
             roles,
             base: self.trees.base(),

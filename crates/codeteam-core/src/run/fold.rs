@@ -75,8 +75,10 @@ pub fn apply(run: &mut Run, event: &Event) {
             step,
             generation,
             why,
-        } => enter(run, frame, step, *generation, *why),
-        Event::StepSkipped { frame, step } => with(run, frame, |f| {
+            slots,
+            ..
+        } => enter(run, frame, step, *generation, (*why, slots)),
+        Event::StepSkipped { frame, step, .. } => with(run, frame, |f| {
             f.entered += 1;
             f.step = step.clone();
         }),
@@ -410,6 +412,7 @@ fn begin(run: &mut Run, started: &RunStarted) {
     run.id = id.clone();
     run.started = *at;
     run.goal.clone_from(goal);
+    run.goal_files = Arc::new(started.goal_files.clone());
     run.workflow = Arc::new(workflow.clone());
     run.roles = Arc::new(roles.clone());
     run.base = base.clone();
@@ -464,7 +467,7 @@ fn with_slot(run: &mut Run, id: &AttemptId, change: impl FnOnce(&mut Slot)) {
     with(run, &id.frame, |f| {
         if f.step == id.step
             && f.generation == id.generation
-            && let Some(slot) = f.slots.get_mut(id.slot as usize)
+            && let Some(slot) = f.slots.iter_mut().find(|slot| slot.id.slot == id.slot)
         {
             change(slot);
         }

@@ -125,6 +125,13 @@ fn kinds(step: &Step, roles: &BTreeMap<RoleName, Role>) -> Vec<(String, Option<S
         );
         wrong.push((message, None));
     }
+    if role_step.small_from.is_some() && !judges {
+        let message = format!(
+            "`{}` has `small_change`, but only gatekeepers judge changes",
+            step.id
+        );
+        wrong.push((message, None));
+    }
     if role_step.on_reject.is_some() && !judges {
         let message = format!(
             "`{}` has `on_reject`, but its role is no gatekeeper",

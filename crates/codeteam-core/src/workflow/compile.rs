@@ -12,6 +12,7 @@ use super::shape::{self, Find};
 use super::{
     Answer, AsksBefore, Check, Exhausted, Over, RoleStep, Step, StepKind, Target, Workflow, check,
 };
+use crate::depth::SmallChange;
 use crate::ids::{RoleName, StepId, is_plain};
 use crate::retry;
 use crate::role::{Book, Kind, Layer, Resolved, Role, RoleSource};
@@ -66,6 +67,8 @@ pub struct Surroundings {
     pub tests: Vec<String>,
     /// Who judges where the setting `security_review` asks for it.
     pub security_role: Option<String>,
+    /// What counts as a small change.
+    pub small_change: Option<SmallChange>,
     /// Before which commits a person is asked, whatever the workflow says.
     pub asks_before: AsksBefore,
 }
@@ -210,6 +213,7 @@ impl Compiler<'_> {
                 .iter()
                 .map(|(name, on)| (name.clone(), on.value))
                 .collect(),
+            small_change: self.surroundings.small_change.clone(),
         };
         let known = workflow.steps.get(&workflow.start);
         if known.is_none_or(|step| step.scope.is_some()) && self.faults.is_empty() {
@@ -393,10 +397,15 @@ impl Compiler<'_> {
     }
 
     fn role_step(&mut self, raw: FileStep) -> Option<StepKind> {
-        let names: Vec<Placed<String>> = raw.role.into_iter().chain(raw.roles).collect();
+        let mut names: Vec<Placed<String>> = raw.role.into_iter().chain(raw.roles).collect();
         let mut slots = Vec::new();
         let mut plans = false;
-        for name in names {
+        let (usual, mut small_from) = (names.len(), None);
+        names.extend(raw.small_change);
+        for (index, name) in names.into_iter().enumerate() {
+            if index == usual {
+                small_from = u32::try_from(slots.len()).ok();
+            }
             let resolved = self.role(&name)?;
             let role = resolved.role;
             let said = raw.instances;
@@ -411,6 +420,7 @@ impl Compiler<'_> {
         let usual = self.surroundings.timeout_ms.unwrap_or(TIMEOUT_MS);
         Some(StepKind::Role(Box::new(RoleStep {
             slots,
+            small_from,
             join: raw.join.unwrap_or_default(),
             on_reject: raw.on_reject.map(Target::from),
             retry,

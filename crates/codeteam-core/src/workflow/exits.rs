@@ -101,6 +101,14 @@ pub enum Condition {
     Committed(bool),
     /// The log of the frame's work is longer than its implementer may be given.
     Log(Length),
+    /// The frame's change is small, by `verification.small_change`: few lines in few files, none of
+    /// them risky, and every check has passed it without a remark.
+    Change(Size),
+    /// The frame's task does not say enough to start from: it names no files, has no acceptance or
+    /// hardly a description.
+    Task(Detail),
+    /// The goal is not about one place: it names no file of the project, or many, or is long.
+    Goal(Breadth),
     /// A person gave this answer (`step: answer`) in this frame.
     Answered(BTreeMap<StepId, String>),
     /// The other way round.
@@ -109,6 +117,30 @@ pub enum Condition {
     All(Vec<Condition>),
     /// One holds.
     Any(Vec<Condition>),
+}
+
+/// How large a change is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Size {
+    /// Small, and of little risk.
+    Small,
+}
+
+/// How much a task says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Detail {
+    /// Not enough to start from.
+    Vague,
+}
+
+/// How much a goal is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Breadth {
+    /// More than one place.
+    Broad,
 }
 
 /// How long something is.

@@ -133,6 +133,9 @@ fn settings_of(condition: &Condition, asked: &mut BTreeSet<String>) {
         | Condition::Committed(_)
         | Condition::Changed(_)
         | Condition::Answered(_)
+        | Condition::Change(_)
+        | Condition::Task(_)
+        | Condition::Goal(_)
         | Condition::Log(_) => {}
     }
 }

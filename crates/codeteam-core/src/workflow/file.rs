@@ -194,6 +194,9 @@ pub(crate) struct FileStep {
     pub(super) role: Option<Placed<String>>,
     /// The roles that workers play side by side.
     pub(super) roles: Vec<Placed<String>>,
+    /// The roles that judge a change that is small by `verification.small_change`, in place of
+    /// `roles`.
+    pub(super) small_change: Vec<Placed<String>>,
     /// How many workers play each role; 1, or what `verifier_instances` says, if left out.
     pub(super) instances: Option<u32>,
     /// How the verdicts are put together; `all` if left out.

@@ -183,7 +183,14 @@ fn enter_by_owner(graph: &mut Node) {
 
 /// A step over the one it changes. What it does itself takes the place of what that did.
 fn over_step(mut below: Node, mut above: Node) -> Node {
-    const WORK: &[&str] = &["role", "roles", "instances", "parallel", "join"];
+    const WORK: &[&str] = &[
+        "role",
+        "roles",
+        "small_change",
+        "instances",
+        "parallel",
+        "join",
+    ];
     const GATES: &[&str] = &["command", "type", "gate_type"];
     const REST: &[&str] = &["person", "answers", "commit", "publish", "each"];
     // `type: orchestrator_gate` alone says who does it, and what it does is said below.
@@ -200,7 +207,8 @@ fn over_step(mut below: Node, mut above: Node) -> Node {
     }
     let says = |keys: &[&str]| keys.iter().any(|key| above.get(key).is_some());
     let replaced: Vec<&str> = if says(&["role", "roles"]) {
-        [&["role", "roles"], GATES, REST].concat()
+        // Who names reviewers of their own wants them for every change, unless they say otherwise.
+        [&["role", "roles", "small_change"], GATES, REST].concat()
     } else if says(&[
         "command",
         "type",

@@ -14,8 +14,8 @@ mod text;
 use std::collections::BTreeMap;
 
 use super::{
-    Check, Compiled, Condition, Delivery, Exhausted, Join, Length, Over, Presence, RoleStep, Step,
-    StepKind, Workflow,
+    Breadth, Check, Compiled, Condition, Delivery, Detail, Exhausted, Join, Length, Over, Presence,
+    RoleStep, Size, Step, StepKind, Workflow,
 };
 use crate::ids::{RoleName, StepId};
 use crate::role::Role;
@@ -256,8 +256,30 @@ fn node(workflow: &Workflow, roles: &BTreeMap<RoleName, Role>, step: &Step) -> N
 }
 
 fn worker_words(step: &RoleStep, roles: &BTreeMap<RoleName, Role>) -> String {
+    let usual = step.roles_for(None);
+    let kind = usual.first().and_then(|name| roles.get(name));
+    let kind = kind.map_or("role", |role| role.kind.as_str());
+    let join = match step.join {
+        _ if usual.len() < 2 => "",
+        Join::All => " (all approve)",
+        Join::Any => " (one approves)",
+        Join::Majority => " (more than half approve)",
+        Join::Roles => " (more than half of each approve)",
+    };
+    let small = match step.small_from {
+        Some(_) => format!(
+            "; {} alone if the change is small",
+            counted(step.roles_for(Some(Size::Small)))
+        ),
+        None => String::new(),
+    };
+    format!("{kind}: {}{join}{small}", counted(usual))
+}
+
+/// Names of roles, with how often each is there.
+fn counted(slots: &[RoleName]) -> String {
     let mut counts: Vec<(&RoleName, u32)> = Vec::new();
-    for name in &step.slots {
+    for name in slots {
         match counts.iter_mut().find(|(known, _)| *known == name) {
             Some((_, count)) => *count += 1,
             None => counts.push((name, 1)),
@@ -270,16 +292,7 @@ fn worker_words(step: &RoleStep, roles: &BTreeMap<RoleName, Role>) -> String {
             count => format!("{name} ×{count}"),
         })
         .collect();
-    let kind = step.slots.first().and_then(|name| roles.get(name));
-    let kind = kind.map_or("role", |role| role.kind.as_str());
-    let join = match step.join {
-        _ if step.slots.len() < 2 => "",
-        Join::All => " (all approve)",
-        Join::Any => " (one approves)",
-        Join::Majority => " (more than half approve)",
-        Join::Roles => " (more than half of each approve)",
-    };
-    format!("{kind}: {}{join}", names.join(", "))
+    names.join(", ")
 }
 
 fn gate_words(checks: &[Check]) -> String {
@@ -374,6 +387,9 @@ fn condition(condition: &Condition) -> String {
         Condition::Committed(true) => "something was committed".to_owned(),
         Condition::Committed(false) => "nothing was committed yet".to_owned(),
         Condition::Log(Length::Long) => "its log is long".to_owned(),
+        Condition::Change(Size::Small) => "the change is small".to_owned(),
+        Condition::Task(Detail::Vague) => "the task does not say enough".to_owned(),
+        Condition::Goal(Breadth::Broad) => "the goal is not about one place".to_owned(),
         Condition::Answered(answers) => {
             let words = answers.iter().map(|(s, a)| format!("{s} was answered {a}"));
             words.collect::<Vec<String>>().join(" and ")
@@ -383,6 +399,9 @@ fn condition(condition: &Condition) -> String {
             Condition::Plan(Presence::Present) => "there is no plan".to_owned(),
             Condition::Plan(Presence::Given) => "it did not begin with a plan".to_owned(),
             Condition::Setting(name) => format!("{name} is off"),
+            Condition::Change(Size::Small) => "the change is not small".to_owned(),
+            Condition::Task(Detail::Vague) => "the task says enough".to_owned(),
+            Condition::Goal(Breadth::Broad) => "the goal is about one place".to_owned(),
             c => format!("not {}", inner(c)),
         },
         Condition::All(all) => joined(all, " and "),

@@ -12,6 +12,7 @@ const FEW: usize = 64;
 pub const REPLACED: &[&str] = &[
     "sequence",
     "roles",
+    "small_change",
     "allowed_tools",
     "approvers",
     "priority_order",

@@ -26,6 +26,7 @@ pub(crate) struct Start {
     pub plan: Option<Plan>,
     pub limits: Limits,
     pub message: Format,
+    pub goal_files: Vec<String>,
     pub hands: Hands,
 }
 
@@ -37,6 +38,7 @@ impl Start {
             plan: None,
             limits: Limits::default(),
             message: Format::default(),
+            goal_files: Vec::new(),
             hands: if workflow == SESSION {
                 Hands::Session
             } else {
@@ -48,6 +50,22 @@ impl Start {
     /// With a plan in short: `a: x.rs` or `b: y.rs z.rs < a` or, in phases, `b@two: y.rs`.
     pub(crate) fn plan(mut self, lines: &str) -> Self {
         self.plan = Some(plan(lines));
+        self
+    }
+
+    /// With a goal that names these files.
+    pub(crate) fn goal_files(mut self, files: &[&str]) -> Self {
+        self.goal_files = files.iter().map(|&file| file.to_owned()).collect();
+        self
+    }
+
+    /// Where a change of at most two lines in two files is small, unless it touches what is risky.
+    pub(crate) fn small_changes(mut self) -> Self {
+        self.compiled.workflow.small_change = Some(codeteam_core::depth::SmallChange {
+            max_lines: 2,
+            max_files: 2,
+            risky_paths: vec!["**/*auth*".to_owned()],
+        });
         self
     }
 
@@ -94,6 +112,7 @@ impl Start {
             run: "20250108-reset".into(),
             at: Time(1_000),
             goal: "Add a password reset".to_owned(),
+            goal_files: self.goal_files.clone(),
             workflow: self.compiled.workflow.clone(),
             roles: self.compiled.roles.clone(),
             base: git.tip(),

@@ -212,6 +212,7 @@ pub(crate) fn change(by: &str, base: &Tree, to: &Tree) -> FrameChange {
         by: by.to_owned(),
         diff: format!("diff {patch}").into(),
         patch: PatchId(patch),
+        lines: u32::try_from(files.len()).ok(),
         files,
     }
 }

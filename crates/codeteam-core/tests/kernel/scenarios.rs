@@ -1,6 +1,7 @@
 //! Scenarios, each a specification: what the world does, and what follows.
 
 mod contracts;
+mod depth;
 mod integration;
 mod limits;
 mod messages;

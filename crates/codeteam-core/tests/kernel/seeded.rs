@@ -27,6 +27,9 @@ fn play(seed: u64) -> World {
     if luck.percent(70) && ![SEQUENCE, SESSION].contains(&workflow) {
         start.plan = Some(some_plan(&mut luck, workflow == PHASES));
     }
+    if seed % 4 < 2 {
+        start = start.small_changes();
+    }
     if luck.percent(30) {
         start = start.money(60_000 + luck.below(400_000));
     }
@@ -250,6 +253,9 @@ fn play_dying_always(seed: u64) -> World {
         start.plan = Some(some_plan(&mut luck, workflow == PHASES));
     }
     start.compiled.workflow.on_exhausted = Exhausted::Fail;
+    if seed % 4 < 2 {
+        start = start.small_changes();
+    }
     let trouble = *luck.pick(&[0, 5, 15]);
     let mut world = World::begin(&start);
     for turn in 0..TURNS {

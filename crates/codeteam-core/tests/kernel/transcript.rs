@@ -67,8 +67,20 @@ pub(crate) fn tell(event: &Event) -> String {
             step,
             generation,
             why,
-        } => format!("{frame} at {step}.{generation} ({})", word(why)),
-        Event::StepSkipped { frame, step } => format!("{frame} leaves out {step}"),
+            because,
+            ..
+        } => {
+            let because = noted(because);
+            format!("{frame} at {step}.{generation} ({}){because}", word(why))
+        }
+        Event::StepSkipped {
+            frame,
+            step,
+            because,
+        } => {
+            let because = noted(because);
+            format!("{frame} leaves out {step}{because}")
+        }
         Event::AttemptStarted {
             id, work, worker, ..
         } => {
@@ -239,4 +251,12 @@ pub(crate) fn tell_due(effect: &Effect) -> String {
         }
     };
     format!("  due: {text}")
+}
+
+/// Facts after what they explain.
+fn noted(because: &str) -> String {
+    match because {
+        "" => String::new(),
+        facts => format!(": {facts}"),
+    }
 }

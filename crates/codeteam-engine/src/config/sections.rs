@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use codeteam_core::depth::SmallChange;
 use codeteam_core::role::Provider;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -120,6 +121,9 @@ pub struct Verification {
     /// How it is found out whether the tests of a change prove anything: without the rest of it they
     /// must fail.
     pub proof: Proving,
+    /// What a change may be at most to count as small: steps that name `small_change` have it judged
+    /// by those roles alone.
+    pub small_change: SmallChange,
     /// What a change must not do to get past the checks. Each rule fails the gate (`fail`), is told
     /// in the report and nothing more (`report`), or is not looked for (`off`).
     pub honesty: Honesty,

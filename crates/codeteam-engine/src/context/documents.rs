@@ -30,6 +30,9 @@ const NAME: &str = "AGENTS.md";
 /// How the user's own documents are called, wherever their folder is.
 const USERS: &str = "~/.config/codeteam/context";
 
+/// What stands in the document that `init` proposes until somebody writes something in its place.
+pub const PLACEHOLDERS: [&str; 2] = ["(one paragraph)", "(what a newcomer gets wrong)"];
+
 /// Reads them all: the tree's first, then the project's, then the user's, each in the order of their
 /// names.
 pub(super) fn read(
@@ -76,6 +79,7 @@ pub(super) fn read(
         let name = format!("{shown}/{name}");
         let is_own = inside::stays(&path, repository).is_ok();
         match beginning(&path).filter(|_| is_own) {
+            Some((bytes, _)) if is_unfilled(&bytes) => {}
             Some((bytes, length)) => add(name, &bytes, length, &mut room, attached),
             None => attached.unshown.push(name),
         }
@@ -139,6 +143,14 @@ fn beginning(path: &Path) -> Option<(Vec<u8>, usize)> {
     Some((bytes, length))
 }
 
+/// Whether a document is the one that `init` proposes, as it was proposed: it tells nobody anything.
+fn is_unfilled(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    PLACEHOLDERS
+        .iter()
+        .all(|placeholder| text.lines().any(|line| line.trim() == *placeholder))
+}
+
 /// Adds a document as far as there is room for it.
 fn add(path: String, bytes: &[u8], length: usize, room: &mut usize, attached: &mut Attached) {
     let text = String::from_utf8_lossy(bytes);
@@ -182,6 +194,16 @@ mod tests {
         assert_eq!(found[1], ["docs/AGENTS.md", "AGENTS.md"]);
         assert_eq!(found[2], ["AGENTS.md"]);
         assert_eq!(candidates(&[]), [[PathBuf::from("AGENTS.md")]]);
+    }
+
+    #[test]
+    fn a_template_that_nobody_has_filled_in_is_told_to_nobody() {
+        let [purpose, conventions] = PLACEHOLDERS;
+        let template = format!("# This project\n\n{purpose}\n\n## Conventions\n\n{conventions}\n");
+        assert!(is_unfilled(template.as_bytes()));
+        let begun = template.replace(purpose, "It counts words.");
+        assert!(!is_unfilled(begun.as_bytes()));
+        assert!(!is_unfilled(b"# A project of somebody's own\n"));
     }
 
     #[test]

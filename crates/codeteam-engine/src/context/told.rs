@@ -58,6 +58,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) outputs: Vec<Option<String>>,
     /// How many tokens it may be.
     pub(crate) budget: u64,
+    /// Whether the worker gets the schema of its answer besides the prompt.
+    pub(crate) schema_given: bool,
 }
 
 /// What a worker is told, and how it was put together.
@@ -96,7 +98,10 @@ pub enum Error {
 pub(crate) fn told(asked: &Asked<'_>) -> Result<Told, Error> {
     let needs = asked.templates.needs(asked.assignment);
     let budget = usize::try_from(asked.budget).unwrap_or(usize::MAX);
-    let mut fixed = Attached::default();
+    let mut fixed = Attached {
+        schema_given: asked.schema_given,
+        ..Attached::default()
+    };
     named_variables(asked, &needs, budget, &mut fixed)?;
     if prompt::is_exact(asked.assignment) {
         fixed.input = Some(exact::input(asked)?);

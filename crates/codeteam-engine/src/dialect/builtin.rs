@@ -1,6 +1,7 @@
 //! The built-in worker: `codeteam agent`, asking any model API.
 
 use codeteam_core::assignment::Assignment;
+use codeteam_core::role::Kind;
 use serde_json::json;
 
 use super::lines::Lines;
@@ -12,18 +13,29 @@ use crate::prompt::Prompt;
 pub struct Builtin;
 
 impl Builtin {
-    /// Its own names for the tools that a role allows.
-    pub(crate) fn tools(allowed: &[String]) -> Vec<String> {
-        tools::named(allowed, |word| match word {
-            "read" => &["read_file"],
-            "write" => &["write_file"],
-            "edit" => &["edit_file"],
-            "run" => &["run_command"],
-            "search" => &["search"],
-            "list" => &["list_files"],
-            "web" => &["web_search"],
-            _ => &[],
-        })
+    /// Its own names for the tools that an assignment allows; none for all that it has.
+    pub(crate) fn tools(assignment: &Assignment) -> Vec<String> {
+        let is_default = assignment.means.allowed_tools.is_empty();
+        if is_default && assignment.kind != Kind::Scribe {
+            // It knows itself who may change files, and what the user's settings make possible.
+            return Vec::new();
+        }
+        let mut tools = tools::BUILTIN.offered(assignment.kind, &assignment.means);
+        let servers = &assignment.means.mcp_servers;
+        for name in tools::of_servers(&assignment.means) {
+            if name.contains("__") || name.ends_with('*') {
+                tools.push(name.to_owned());
+            } else {
+                tools.extend(servers.iter().map(|server| format!("{server}__{name}")));
+            }
+        }
+        for server in servers {
+            let of_server = format!("{server}__");
+            if !tools.iter().any(|tool| tool.starts_with(&of_server)) {
+                tools.push(format!("{of_server}*"));
+            }
+        }
+        tools
     }
 }
 

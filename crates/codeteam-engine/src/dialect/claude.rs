@@ -12,7 +12,7 @@ use codeteam_core::budget::Usage;
 use codeteam_core::failure::{Facts, Quota, Stage, Trouble};
 use codeteam_core::ids::Time;
 use codeteam_core::input::WorkerEnd;
-use codeteam_core::role::{Kind, Mode, Provider};
+use codeteam_core::role::{Mode, Provider};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -82,7 +82,7 @@ impl Dialect for Claude {
             "acceptEdits"
         };
         arg(&["--permission-mode", mode]);
-        permit(assignment, &mut arg);
+        arg(&["--tools", &tools_for(assignment, around)]);
         arg(&["--json-schema", &assignment.schema.to_string()]);
         if let Some(turns) = assignment.means.max_turns {
             arg(&["--max-turns", &turns.to_string()]);
@@ -117,43 +117,28 @@ impl Dialect for Claude {
         })
     }
 
+    fn takes_schema(&self) -> bool {
+        true
+    }
+
     fn sessions(&self) -> Option<&'static str> {
         Some(".claude/projects")
     }
 }
 
-/// The tools it gets.
-fn permit(assignment: &Assignment, arg: &mut impl FnMut(&[&str])) {
-    let own = |word: &str| -> &'static [&'static str] {
-        match word {
-            "read" => &["Read"],
-            "write" => &["Write"],
-            "edit" => &["Edit"],
-            "run" => &["Bash"],
-            "search" => &["Grep", "Glob"],
-            "list" => &["Glob"],
-            "web" => &["WebSearch", "WebFetch"],
-            _ => &[],
-        }
-    };
+/// The tools it gets, besides the one that takes its answer and those of MCP servers.
+fn tools_for(assignment: &Assignment, around: &Surroundings) -> String {
     if assignment.means.mode == Mode::Edits {
-        return arg(&["--tools", ""]);
+        return String::new();
     }
-    if !assignment.means.allowed_tools.is_empty() {
-        let tools = tools::named(&assignment.means.allowed_tools, own);
-        return arg(&["--tools", &tools.join(",")]);
+    let mut tools = tools::CLAUDE.offered(assignment.kind, &assignment.means);
+    // It looks for files by its shell, as it does of itself; where nobody confines it, that would
+    // need a person's leave.
+    let is_default = assignment.means.allowed_tools.is_empty();
+    if is_default && around.confined && tools.iter().any(|tool| tool == "Bash") {
+        tools.retain(|tool| !matches!(tool.as_str(), "Grep" | "Glob"));
     }
-    // Nobody is there to answer it, and what is not asked for need not be offered.
-    let mut without = vec![
-        "AskUserQuestion",
-        "EnterPlanMode",
-        "ExitPlanMode",
-        "EnterWorktree",
-    ];
-    if assignment.kind != Kind::Implementer {
-        without.extend(["Edit", "Write", "NotebookEdit"]);
-    }
-    arg(&["--disallowedTools", &without.join(",")]);
+    tools.join(",")
 }
 
 fn environment(assignment: &Assignment, around: &Surroundings) -> Vec<(OsString, OsString)> {

@@ -2,7 +2,7 @@
 //!
 //! Seen in 0.166.0. Its traps: usage is counted from the beginning of the thread; an `error` item
 //! can be a mere warning, and an `error` event is not the end; a refusal is a turn without any
-//! message; it has no limit for turns or money and no list of tools.
+//! message; it has no limit for turns or money and no list of tools, only switches for some.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -16,6 +16,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::heard::{Heard, brief, clipped};
+use super::tools::{self, ToolWord};
 use super::{Dialect, Fold, Listening, McpServer, Needs, Program, Surroundings, Told, quota};
 use crate::process::{Exit, Line};
 use crate::prompt::Prompt;
@@ -49,16 +50,17 @@ const UNREACHABLE: &[&str] = &[
 ];
 
 /// What of it is not for work that nobody watches, or reaches for more than its API.
-const WITHOUT: &[&str] = &["apps", "plugins", "remote_plugin", "hooks", "multi_agent"];
-
-/// What it works with; without them it can only answer.
-const TOOLS: &[&str] = &[
-    "shell_tool",
-    "unified_exec",
-    "view_image",
-    "code_mode_host",
+const WITHOUT: &[&str] = &[
+    "apps",
+    "plugins",
+    "remote_plugin",
+    "hooks",
+    "multi_agent",
     "goals",
 ];
+
+/// What it works with; without them it can only answer.
+const TOOLS: &[&str] = &["shell_tool", "unified_exec", "view_image", "code_mode_host"];
 
 impl Dialect for Codex {
     fn needs(&self) -> Option<&'static Needs> {
@@ -92,7 +94,9 @@ impl Dialect for Codex {
         for feature in WITHOUT {
             arg(&["--disable", feature]);
         }
-        if assignment.means.mode == Mode::Edits {
+        // It has no list of tools: its shell reads, searches and changes files.
+        let is_bare = assignment.means.mode == Mode::Edits || !tools::has_tools(assignment);
+        if is_bare {
             for feature in TOOLS {
                 arg(&["--disable", feature]);
             }
@@ -108,8 +112,10 @@ impl Dialect for Codex {
         set("developer_instructions", json!(prompt.system));
         set("analytics.enabled", json!(false));
         set("features.unbounded_connection_retries", json!(false));
-        if assignment.means.mode == Mode::Edits {
+        if assignment.means.mode == Mode::Edits || !tools::may_use(assignment, ToolWord::Web) {
             set("web_search", json!("disabled"));
+        }
+        if is_bare {
             // Whether a model patches files and writes scripts is not a feature but its own, so it
             // is told about the model anew. A model that nobody names is known to nobody here.
             if let Some(model) = &around.model {
@@ -162,6 +168,10 @@ impl Dialect for Codex {
             heard,
             listening: listening.clone(),
         })
+    }
+
+    fn takes_schema(&self) -> bool {
+        true
     }
 
     fn sessions(&self) -> Option<&'static str> {

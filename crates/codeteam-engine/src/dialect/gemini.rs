@@ -152,27 +152,21 @@ fn settings_of(assignment: &Assignment, around: &Surroundings) -> Value {
     if let Some(turns) = assignment.means.max_turns {
         settings["model"] = json!({ "maxSessionTurns": turns });
     }
-    let own = |word: &str| -> &'static [&'static str] {
-        match word {
-            "read" => &["read_file", "read_many_files"],
-            "write" => &["write_file"],
-            "edit" => &["replace"],
-            "run" => &["run_shell_command"],
-            "search" => &["grep_search", "glob"],
-            "list" => &["list_directory"],
-            "web" => &["google_web_search", "web_fetch"],
-            _ => &[],
-        }
-    };
-    // The list counts for the tools of MCP servers too, and an empty one would mean all there are.
-    if assignment.means.mode == Mode::Edits {
-        settings["tools"] = json!({ "core": [SUBMIT] });
-    } else if !assignment.means.allowed_tools.is_empty() {
-        let mut tools = tools::named(&assignment.means.allowed_tools, own);
-        tools.push(SUBMIT.to_owned());
-        settings["tools"] = json!({ "core": tools });
-    }
+    settings["tools"] = json!({ "core": tools_for(assignment) });
     settings
+}
+
+/// The tools it gets. The list counts for the tools of MCP servers too, and an empty one would mean
+/// all there are.
+fn tools_for(assignment: &Assignment) -> Vec<String> {
+    let mut tools = match assignment.means.mode {
+        Mode::Edits => Vec::new(),
+        Mode::Tools => tools::GEMINI.offered(assignment.kind, &assignment.means),
+    };
+    let servers = assignment.means.mcp_servers.iter();
+    tools.extend(servers.map(|server| format!("mcp_{server}_*")));
+    tools.push(SUBMIT.to_owned());
+    tools
 }
 
 fn mode(assignment: &Assignment) -> &'static str {

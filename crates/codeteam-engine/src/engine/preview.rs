@@ -1,7 +1,7 @@
 //! Prompts as they would be, for a person to read: nothing runs, and nothing is written.
 
 use codeteam_context::redact::Redactor;
-use codeteam_core::ids::{StepId, TaskId, Tree};
+use codeteam_core::ids::{StepId, TaskId, Tree, WorkerName};
 use codeteam_core::plan::Plan;
 use codeteam_core::role::Role;
 
@@ -11,6 +11,7 @@ use crate::context::{self, About, Objects, Place, Sight};
 use crate::find;
 use crate::layout;
 use crate::prompt::{self, Asked, Prompt, Templates};
+use crate::workers::{self, Worker};
 
 /// What a prompt is wanted for.
 #[derive(Clone, Debug, Default)]
@@ -94,8 +95,17 @@ impl Project {
             printed: Vec::new(),
             outputs: Vec::new(),
             budget: self.config.token_budget(role, &strategies),
+            schema_given: Worker::takes_schema(&self.config, &self.first_worker(role)),
         })?;
         Ok(told.prompt)
+    }
+
+    /// Who would carry a role out first.
+    fn first_worker(&self, role: &Role) -> WorkerName {
+        let configured = || self.config.worker.clone().map(WorkerName);
+        let named = role.workers.first().cloned().or_else(configured);
+        let named = named.or_else(|| workers::default(&self.config, &self.env));
+        named.unwrap_or_default()
     }
 
     /// Takes secrets out of what is shown.

@@ -73,11 +73,59 @@ impl Diff {
         self.files.is_empty()
     }
 
+    /// How many lines it adds and removes, all together. Nobody can say of bytes, links, references to
+    /// other repositories, and of files whose mode changes.
+    pub fn changed_lines(&self) -> Option<u32> {
+        let is_plain = |mode: u32| matches!(mode, 0 | 0o100_644 | 0o100_755);
+        let is_of_lines = |file: &Changed| {
+            let same_mode = file.old_mode == 0 || file.new_mode == 0;
+            is_plain(file.old_mode)
+                && is_plain(file.new_mode)
+                && (same_mode || file.old_mode == file.new_mode)
+        };
+        if !self.files.iter().all(is_of_lines) {
+            return None;
+        }
+        let mut count = 0_u32;
+        // What is left of the hunk: lines of the old file, and of the new one.
+        let mut left = (0_u64, 0_u64);
+        for line in self.text.split(|&byte| byte == b'\n') {
+            match (left, line.first()) {
+                ((0, 0), _) if line.starts_with(b"GIT binary patch") => return None,
+                ((0, 0), _) if line.starts_with(b"@@ ") => left = hunk_lengths(line)?,
+                ((0, 0), _) | (_, Some(b'\\')) => {}
+                (_, Some(b'+')) => {
+                    left.1 = left.1.saturating_sub(1);
+                    count = count.saturating_add(1);
+                }
+                (_, Some(b'-')) => {
+                    left.0 = left.0.saturating_sub(1);
+                    count = count.saturating_add(1);
+                }
+                _ => left = (left.0.saturating_sub(1), left.1.saturating_sub(1)),
+            }
+        }
+        Some(count)
+    }
+
     /// New or changed references to other repositories' commits, whose content
     /// nobody has seen.
     pub fn gitlinks(&self) -> impl Iterator<Item = &Changed> {
         self.files.iter().filter(|file| file.new_mode == GITLINK)
     }
+}
+
+/// `@@ -12,3 +12,4 @@`: how many lines of the old and of the new file follow.
+fn hunk_lengths(line: &[u8]) -> Option<(u64, u64)> {
+    let words = String::from_utf8_lossy(line);
+    let mut ranges = words
+        .split(' ')
+        .skip(1)
+        .map(|range| match range.split_once(',') {
+            Some((_, length)) => length.parse().ok(),
+            None => Some(1),
+        });
+    Some((ranges.next()??, ranges.next()??))
 }
 
 /// Runs the diff with a call that says in which repository.

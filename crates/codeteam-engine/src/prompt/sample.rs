@@ -210,6 +210,7 @@ fn everything(role: &Role) -> (Assignment, Attached) {
         repo_map: text(),
         relevant: vec![file()],
         input: Some(text()),
+        schema_given: false,
     };
     (assignment, attached)
 }

@@ -394,6 +394,25 @@ fn nobody_is_told_a_secret() {
 }
 
 #[test]
+fn a_schema_that_the_worker_has_is_not_said_again() {
+    for (kind, contract) in [("implementer", "native"), ("planner", "strict")] {
+        let assignment = assignment(kind, &serde_json::json!({ "contract": contract }));
+        let of = |schema_given| {
+            let attached = Attached {
+                schema_given,
+                ..Attached::default()
+            };
+            let prompt = told(&assignment, &attached);
+            prompt.system + &prompt.user
+        };
+        assert!(of(false).contains("It must fit this schema:"), "{kind}");
+        let without = of(true);
+        assert!(!without.contains("schema:"), "{without}");
+        assert!(without.contains("\"a\": 1"), "{without}");
+    }
+}
+
+#[test]
 fn what_was_made_to_fit_is_told_whole() {
     let middle = "+the middle of it\n";
     let long = [&"+a\n".repeat(100_000), middle, &"+b\n".repeat(100_000)].concat();

@@ -195,6 +195,7 @@ fn shown(attached: &Attached, put: &mut impl FnMut(&str, Value)) {
     put("documents", documents.collect());
     put("unshown", json!(attached.unshown));
     put(variables::REPO_MAP, json!(attached.repo_map));
+    put("schema_given", json!(attached.schema_given));
 }
 
 /// The names of a part's items, as many as anybody reads.

@@ -176,6 +176,10 @@ pub const VARIABLES: &[Variable] = &[
     ),
     list("unshown", "the documents there was no room for"),
     plain("schema", "the JSON Schema of the answer"),
+    plain(
+        "schema_given",
+        "whether the worker gets that schema besides the prompt, as `claude` and `codex` do",
+    ),
     plain("example", "an example of the answer"),
 ];
 

@@ -114,6 +114,7 @@ fn task_frame() -> Frame {
         patch: "p1".into(),
         diff: "d".into(),
         files: vec!["src/api/profile.py".to_owned()],
+        lines: None,
     });
     frame.record.made = 1;
     frame

@@ -98,6 +98,7 @@ fn choose(engine: &Engine, run: &Run, assignment: &Assignment) -> Result<Vec<Str
         printed: Vec::new(),
         outputs: Vec::new(),
         budget: 0,
+        schema_given: false,
     };
     Ok(context::named(&asked, NAMES)?)
 }

@@ -73,12 +73,63 @@ fn codeteam() {
     let done = start(&project, "codeteam", &script(reject), 0);
     done.says(&[
         "prompter wrote",
+        "review by 4 reviewers: `tests/one.sh` is a risky path",
         "security rejects",
         "back to code",
         "round 2",
     ]);
     assert_eq!(commits(&project), ["Make committer"]);
     assert_eq!(project.made("one.txt"), "round 2");
+}
+
+#[test]
+fn codeteam_asks_one_reviewer_about_a_small_change() {
+    let first = "
+  - match: { kind: planner }
+    do:
+      - submit:
+          plan:
+            description: One thing
+            tasks:
+              - id: one
+                title: Say how it went
+                description: The file one.txt says in one line how often this was tried so far.
+                files: [one.txt]
+                acceptance: [one.txt has one line]
+  - match: { kind: implementer }
+    do:
+      - write: { path: one.txt, content: \"round {{round}}\\n\" }
+      - submit: { summary: Made one }
+  - match: { role: reviewer, round: 1 }
+    do: [ { submit: { verdict: reject, reason: Not yet } } ]
+  - match: { role: security }
+    do: [ { submit: { verdict: reject, reason: Nobody asks me } } ]";
+    let config = |more: &str| {
+        format!(
+            "worker: scripted\nverification:\n  commands: [ {{ name: made, command: test -e one.txt }} ]\n{more}"
+        )
+    };
+    let project = Project::new();
+    project.config(&config(""));
+    let done = start(&project, "codeteam", &script(first), 0);
+    let facts = "1 file, 1 line, no risky path, checks passed";
+    let done = done.says(&[
+        "prompt is left out: the task names 1 file and 1 criterion",
+        &format!("review by one reviewer: {facts}"),
+        "reviewer rejects",
+        "back to code",
+        "round 2",
+    ]);
+    assert!(!done.stdout.contains("security"), "{}", done.stdout);
+    assert_eq!(project.made("one.txt"), "round 2");
+    let shown = project.run(&["log"]).expect(0).stdout;
+    assert!(shown.contains(facts), "{shown}");
+
+    // A project that wants to hear all four says so.
+    let project = Project::new();
+    project.config(&config("  small_change: { max_lines: 0 }\n"));
+    start(&project, "codeteam", &script(first), 1)
+        .says(&["review by 4 reviewers", "security rejects"]);
 }
 
 #[test]

@@ -25,17 +25,17 @@ fn every_value_is_shown_with_the_place_it_was_said_at() {
     let args = ["config", "show", "limits", "--origin"];
     let args = [&args[..], &["--set", "limits.max_cost_usd=4"]].concat();
     let done = with(&project, &[("CODETEAM_LIMITS__MAX_TOKENS", "3")], &args).expect(0);
-    expect![[r"
-        step_timeout_seconds: 1800   # built-in configuration:29
-        workflow_max_steps: 100      # built-in configuration:30
-        max_tasks: 1000              # built-in configuration:31
-        default_token_budget: 50000  # built-in configuration:33
-        max_token_budget: 200000     # built-in configuration:34
+    expect![[r#"
+        step_timeout_seconds: 1800   # built-in configuration:73
+        workflow_max_steps: 100      # built-in configuration:74
+        max_tasks: 1000              # built-in configuration:75
+        default_token_budget: 50000  # built-in configuration:77
+        max_token_budget: 200000     # built-in configuration:78
         max_minutes: 1               # ~/.config/codeteam/config.yml:2
         max_disk_mb: 2               # .codeteam/config.yml:3
         max_tokens: 3                # $CODETEAM_LIMITS__MAX_TOKENS
         max_cost_usd: 4              # command line (`--set`)
-    "]]
+    "#]]
     .assert_eq(&done.stdout);
     assert_eq!(done.stderr, "");
 }

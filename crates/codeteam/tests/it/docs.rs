@@ -156,14 +156,47 @@ fn the_guide_says_what_each_workflow_costs() {
     }
 }
 
-/// How many workers a run and a task start if all goes well.
-fn cost(steps: &Value, start: &Value) -> (usize, usize) {
-    let (mut run, mut task) = (0, 0);
+/// How many workers are started at least and at most.
+#[derive(Clone, Copy, Default)]
+struct Calls {
+    least: usize,
+    most: usize,
+}
+
+impl std::fmt::Display for Calls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self { least, most } if least == most => write!(f, "{most}"),
+            Self { least, most } => write!(f, "{least} to {most}"),
+        }
+    }
+}
+
+/// How many workers a run and a task start if all goes well, by how much a task says and how large a
+/// change is.
+fn cost(steps: &Value, start: &Value) -> (Calls, Calls) {
+    let (mut run, mut task) = (Calls::default(), Calls::default());
     let mut at = start.clone();
     while let Some(step) = at.as_str().and_then(|name| steps.get(name)) {
         match step["kind"]["does"].as_str().unwrap() {
-            "role" => run += step["kind"]["slots"].as_array().unwrap().len(),
-            "each" => task += cost(steps, &step["kind"]["start"]).0,
+            "role" => {
+                let slots = step["kind"]["slots"].as_array().unwrap().len();
+                let small = step["kind"]["small_from"].as_u64();
+                let usual = small.map_or(slots, |from| usize::try_from(from).unwrap());
+                let when = step["when"].to_string();
+                let is_optional = ["vague", "broad"].iter().any(|word| when.contains(word));
+                run.most += usual;
+                run.least += match small {
+                    _ if is_optional => 0,
+                    Some(_) => slots - usual,
+                    None => slots,
+                };
+            }
+            "each" => {
+                let (each, _) = cost(steps, &step["kind"]["start"]);
+                task.least += each.least;
+                task.most += each.most;
+            }
             _ => {}
         }
         // A person's first answer is the one that leads on.

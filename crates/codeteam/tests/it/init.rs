@@ -51,8 +51,9 @@ fn without_a_terminal_it_shows_and_waits() {
         .codeteam/context/project.md (new)
           | # This project
           |
-          | Every worker is told this. Say what it cannot know from the code: what the
-          | project is for, what must never happen, how things are done here.
+          | Every worker is told this, once somebody has filled it in. Say what nobody can
+          | know from the code: what the project is for, what must never happen, how things are
+          | done here.
           |
           | ## What it is
           |

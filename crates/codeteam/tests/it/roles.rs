@@ -227,6 +227,25 @@ fn roles_of_ones_own_need_no_repository() {
 }
 
 #[test]
+fn a_tool_that_no_worker_has_is_refused_with_those_there_are() {
+    let project = Project::new();
+    project.write(
+        ".codeteam/roles/mine.yml",
+        "extends: coder\nallowed_tools: [read_file, Bash, fly]\n",
+    );
+    project.run(&["role", "validate", "mine"]).expect(2).says(&[
+        "mine.yml:2:34: no worker has a tool `fly`",
+        "tools of your own come from an MCP server",
+    ]);
+    project.write(
+        ".codeteam/roles/mine.yml",
+        "extends: coder\nallowed_tools: [read_file, fly]\nmcp_servers: [birds]\n",
+    );
+    project.config("worker: scripted\nmcp_servers: { birds: { command: birds } }\n");
+    project.run(&["role", "validate", "mine"]).expect(0);
+}
+
+#[test]
 fn everything_wrong_with_roles_is_said_at_once() {
     let project = Project::new();
     let good = project.run(&["role", "validate"]).expect(0).stdout;

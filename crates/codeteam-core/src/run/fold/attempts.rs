@@ -100,7 +100,8 @@ pub(super) fn receive(
             Submission::Verdict(v) => {
                 let role = f
                     .slots
-                    .get(id.slot as usize)
+                    .iter()
+                    .find(|slot| slot.id.slot == id.slot)
                     .and_then(|slot| match &slot.work {
                         Work::Role(role) => Some(role.as_str()),
                         _ => None,

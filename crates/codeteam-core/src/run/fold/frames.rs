@@ -10,7 +10,14 @@ use crate::run::Run;
 use crate::schedule::Status;
 use crate::workflow::{Step, StepKind};
 
-pub(super) fn enter(run: &mut Run, path: &FramePath, step: &StepId, generation: u32, why: Entry) {
+/// Takes a frame to a step. `slots` are those that are asked; all of the step's if none is named.
+pub(super) fn enter(
+    run: &mut Run,
+    path: &FramePath,
+    step: &StepId,
+    generation: u32,
+    (why, slots): (Entry, &[u32]),
+) {
     let Some(frame) = run.frames.get(path) else {
         return;
     };
@@ -27,13 +34,17 @@ pub(super) fn enter(run: &mut Run, path: &FramePath, step: &StepId, generation: 
     if let Some(children) = &children {
         follow_schedule(run, children);
     }
-    let work: Vec<Work> = match &definition.kind {
-        StepKind::Role(role) => role.slots.iter().cloned().map(Work::Role).collect(),
-        StepKind::Gate { .. } => vec![Work::Gate(step.clone())],
+    let is_asked = |slot: &u32| slots.is_empty() || slots.contains(slot);
+    let work: Vec<(u32, Work)> = match &definition.kind {
+        StepKind::Role(role) => (0..)
+            .zip(role.slots.iter().cloned().map(Work::Role))
+            .filter(|(slot, _)| is_asked(slot))
+            .collect(),
+        StepKind::Gate { .. } => vec![(0, Work::Gate(step.clone()))],
         // What it does first depends on where the tip is; `AttemptStarted` says it.
-        StepKind::Commit { .. } => vec![Work::Integrate],
-        StepKind::Publish { .. } => vec![Work::Publish],
-        StepKind::Deliver { .. } => vec![Work::Deliver],
+        StepKind::Commit { .. } => vec![(0, Work::Integrate)],
+        StepKind::Publish { .. } => vec![(0, Work::Publish)],
+        StepKind::Deliver { .. } => vec![(0, Work::Deliver)],
         StepKind::Person { .. } | StepKind::Each { .. } => Vec::new(),
     };
     let stage = match &definition.kind {
@@ -69,8 +80,7 @@ pub(super) fn enter(run: &mut Run, path: &FramePath, step: &StepId, generation: 
         f.children = children;
         f.slots = work
             .into_iter()
-            .zip(0..)
-            .map(|(work, slot)| {
+            .map(|(slot, work)| {
                 let id = AttemptId {
                     frame: path.clone(),
                     step: step.clone(),

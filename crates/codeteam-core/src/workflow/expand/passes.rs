@@ -67,6 +67,14 @@ impl Writer<'_, '_> {
             let in_turn = step.parallel == Some(false) || self.switches.serial;
             let all = step.join.unwrap_or_default() == Join::All;
             if in_turn && all && step.roles.len() > 1 {
+                if !std::mem::take(&mut step.small_change).is_empty() {
+                    let name = self.name(index).value;
+                    self.compiler.notes.push(format!(
+                        "`{name}`: `small_change` is left out, because its roles judge one after \
+                         the other"
+                    ));
+                }
+                let step = &mut self.graph.entries[index].1;
                 let rest = step.roles.split_off(1);
                 let on_reject = Some(self.redone_by(index));
                 let shared = &self.graph.entries[index].1;

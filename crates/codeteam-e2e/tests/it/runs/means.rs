@@ -5,12 +5,12 @@ use codeteam_e2e::{Play, Scenario, Turn};
 use super::project::Project;
 use super::samples::{RIGHT, alone, writes};
 
-/// A worker whose role allows reading and writing is offered these tools.
+/// A worker whose role has these keys is offered these tools.
 #[track_caller]
-fn offers(worker: &str, tools: &[&str]) {
+fn offers(worker: &str, role: &str, tools: &[&str]) {
     let project = Project::new(Scenario::new().play(writes(Play::new())));
     project.user_config("workers: { builtin: { protocol: openai, model: local-model } }\n");
-    let workflow = alone("allowed_tools: [read, write]", "");
+    let workflow = alone(role, "");
     project.goal(&workflow, &["--worker", worker]).expect(0);
     assert_eq!(project.made("add.sh"), RIGHT.trim_end());
     for request in &project.asked() {
@@ -20,20 +20,72 @@ fn offers(worker: &str, tools: &[&str]) {
 
 #[test]
 fn claude_is_offered_the_tools_its_role_allows() {
-    offers("claude", &["Read", "StructuredOutput", "Write"]);
+    let tools = ["Read", "StructuredOutput", "Write"];
+    offers("claude", "allowed_tools: [read, write]", &tools);
+    offers("claude", "allowed_tools: [read_file, write_file]", &tools);
+}
+
+#[test]
+fn claude_is_offered_what_an_implementer_needs() {
+    let tools = ["Bash", "Edit", "Read", "StructuredOutput", "Write"];
+    offers("claude", "", &tools);
+}
+
+#[test]
+fn gemini_is_offered_what_an_implementer_needs() {
+    offers(
+        "gemini",
+        "",
+        &[
+            "list_directory",
+            "read_file",
+            "grep_search",
+            "glob",
+            "replace",
+            "write_file",
+            "run_shell_command",
+            "mcp_codeteam_submit",
+        ],
+    );
+}
+
+#[test]
+fn codex_is_offered_no_search_of_the_web_and_no_goals() {
+    let scenario = Scenario::new().play(writes(Play::new()));
+    let project = Project::lasting(scenario);
+    let workflow = alone("", "");
+    project.goal(&workflow, &["--worker", "codex"]).expect(0);
+    for request in &project.asked() {
+        let tools = request.tool_names();
+        let needless = |tool: &String| tool.contains("goal") || tool.contains("web_search");
+        assert!(!tools.iter().any(needless), "{tools:?}");
+        assert!(tools.iter().any(|tool| tool == "exec_command"), "{tools:?}");
+    }
+}
+
+#[test]
+fn a_tool_that_no_worker_has_is_refused_before_anything_starts() {
+    let project = Project::new(Scenario::new());
+    let workflow = alone("allowed_tools: [read, fly]", "");
+    let done = project.goal(&workflow, &["--worker", "claude"]).expect(2);
+    done.says(&["the tool `fly`, which no worker has", "`read`, `write`"]);
+    assert!(project.asked().is_empty());
 }
 
 #[test]
 fn gemini_is_offered_the_tools_its_role_allows() {
     offers(
         "gemini",
+        "allowed_tools: [read, Write]",
         &["read_file", "write_file", "mcp_codeteam_submit"],
     );
 }
 
 #[test]
 fn the_built_in_worker_is_offered_the_tools_its_role_allows() {
-    offers("builtin", &["read_file", "write_file", "submit"]);
+    let tools = ["read_file", "write_file", "submit"];
+    offers("builtin", "allowed_tools: [read, write]", &tools);
+    offers("builtin", "allowed_tools: [Read, Write]", &tools);
 }
 
 #[test]

@@ -14,6 +14,7 @@ use crate::find;
 use crate::layout;
 use crate::perform::{Error, Job, oid};
 use crate::prompt::{self, Templates};
+use crate::workers::Worker;
 use crate::workspace::Workspace;
 
 /// Longer files are not shown.
@@ -84,6 +85,7 @@ pub(super) fn told(
             Vec::new()
         },
         budget: assignment.context.budget.unwrap_or(TOKEN_BUDGET),
+        schema_given: Worker::takes_schema(&engine.config, &assignment.worker),
     })?)
 }
 

@@ -95,7 +95,7 @@ impl Files {
                 prompt: &prompt.user,
             },
             mode: assignment.means.mode,
-            tools: dialect::Builtin::tools(&assignment.means.allowed_tools),
+            tools: dialect::Builtin::tools(assignment),
             max_turns: assignment.means.max_turns,
         };
         let mut told = serde_json::to_value(&told).map_err(wrong)?;

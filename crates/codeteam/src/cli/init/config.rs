@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use codeteam_core::yaml;
+use codeteam_engine::context::PLACEHOLDERS;
 use codeteam_engine::survey::{Pack, Survey, packs};
 use serde_json::Value;
 
@@ -221,10 +222,11 @@ fn verification(survey: &Survey) -> String {
 
 /// A first document that every role may see.
 pub(super) fn context(survey: &Survey) -> String {
-    let mut text = String::from(
-        "# This project\n\nEvery worker is told this. Say what it cannot know from the code: what the\n\
-         project is for, what must never happen, how things are done here.\n\n\
-         ## What it is\n\n(one paragraph)\n",
+    let [purpose, conventions] = PLACEHOLDERS;
+    let mut text = format!(
+        "# This project\n\nEvery worker is told this, once somebody has filled it in. Say what nobody can\n\
+         know from the code: what the project is for, what must never happen, how things are\n\
+         done here.\n\n## What it is\n\n{purpose}\n",
     );
     let has_layout = [
         survey.languages.is_empty(),
@@ -259,7 +261,7 @@ pub(super) fn context(survey: &Survey) -> String {
             plain(&check.command)
         );
     }
-    text.push_str("\n## Conventions\n\n(what a newcomer gets wrong)\n");
+    let _ = write!(text, "\n## Conventions\n\n{conventions}\n");
     text
 }
 
