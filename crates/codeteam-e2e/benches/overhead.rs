@@ -195,6 +195,7 @@ fn sandbox(place: &Place, cli: &Cli) -> Outcome<()> {
     let repo = place.repository(&format!("{name}/repo"))?;
     let variables = keys(&server).into_iter();
     let env = Env {
+        codeteam: None,
         cache_home: None,
         path: place.path(&[])?,
         home: Some(home.clone()),

@@ -210,11 +210,13 @@ impl ToolNames {
 
     /// Its tools whose names begin as `name` does, if that ends in `*`. Other workers' own tools have
     /// no counterpart here, and the rest are servers' tools.
-    fn beginning_with(&self, name: &str) -> impl Iterator<Item = &'static str> {
+    fn beginning_with(&self, name: &str) -> Vec<&'static str> {
+        let Some(start) = name.strip_suffix('*') else {
+            return Vec::new();
+        };
         let words = ToolWord::ALL.into_iter();
         let all = words.flat_map(self.of).chain(self.only).copied();
-        let start = name.strip_suffix('*').map(str::to_owned);
-        all.filter(move |known| start.as_ref().is_some_and(|start| known.starts_with(start)))
+        all.filter(|known| known.starts_with(start)).collect()
     }
 
     fn has(&self, name: &str) -> bool {

@@ -620,7 +620,7 @@ max_iterations: 4
 rebound: { after_failures: 3 }
 on_max_iterations: escalate
 ",
-        &expect![[r#"
+        &expect![[r"
             flow
             at most 4 rounds and 100 steps, then a person decides
 
@@ -649,7 +649,7 @@ on_max_iterations: escalate
                           again?
                           ? yes → des ↑
                           ? no → imp ↑
-        "#]],
+        "]],
     );
     refuses(
         "sequence: [rev, imp]",
