@@ -64,7 +64,7 @@ pub(crate) fn examine(
     let said = said.or(engine.config.verification.baseline);
     let policy = said.unwrap_or(BaselinePolicy::Stop);
     let interrupt = drive::options(false)?.interrupt;
-    let observer = drive::observer(scene);
+    let observer = drive::observer(scene, engine);
     let lines = |id: &AttemptId, line: &str| observer.line(id, line);
     let busy = |id: &AttemptId, what: Option<&str>| observer.busy(id, what);
     let watching = Watching {

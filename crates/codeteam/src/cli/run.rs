@@ -25,7 +25,7 @@ use crate::problem::Problem;
 use crate::progress::Detail;
 
 /// What was chosen when a run began, and is not chosen again.
-const CHOSEN: [&str; 15] = [
+const CHOSEN: [&str; 16] = [
     "goal",
     "plan",
     "workflow",

@@ -76,7 +76,9 @@ mod tests {
             fence: 1,
         };
         let (sender, said) = channel();
-        slow.begin(&id, move |seconds| drop(sender.send(seconds)));
+        slow.begin(&id, move |seconds| {
+            let _ = sender.send(seconds);
+        });
         assert_eq!(said.recv(), Ok(0));
         slow.end(&id);
         assert!(said.recv().is_err(), "its watch has ended");
