@@ -25,7 +25,7 @@ fn every_value_is_shown_with_the_place_it_was_said_at() {
     let args = ["config", "show", "limits", "--origin"];
     let args = [&args[..], &["--set", "limits.max_cost_usd=4"]].concat();
     let done = with(&project, &[("CODETEAM_LIMITS__MAX_TOKENS", "3")], &args).expect(0);
-    expect![[r#"
+    expect![[r"
         step_timeout_seconds: 1800   # built-in configuration:73
         workflow_max_steps: 100      # built-in configuration:74
         max_tasks: 1000              # built-in configuration:75
@@ -35,7 +35,7 @@ fn every_value_is_shown_with_the_place_it_was_said_at() {
         max_disk_mb: 2               # .codeteam/config.yml:3
         max_tokens: 3                # $CODETEAM_LIMITS__MAX_TOKENS
         max_cost_usd: 4              # command line (`--set`)
-    "#]]
+    "]]
     .assert_eq(&done.stdout);
     assert_eq!(done.stderr, "");
 }

@@ -46,7 +46,7 @@ fn roles_are_listed_by_layer() {
     expect![[r"
         NAME | KIND | LAYER | EXTENDS | DESCRIPTION
         coder | implementer | project | coder (built-in) | Implements one task from its brief, then mends what verification finds (in adversarial, codeteam, lean, strict)
-        reviewer | gatekeeper | project | - | in place of the built-in one: Mine (in adversarial, enterprise, lean, mvp, open_source, security_critical, standard)
+        reviewer | gatekeeper | project | - | in place of the built-in one: Mine (in adversarial, codeteam, enterprise, lean, mvp, open_source, security_critical, standard)
         torn | ? | project | - | cannot be used
 
         rusty | implementer | user | rust_dev | Mine, too (in no workflow)"]]

@@ -189,10 +189,7 @@ fn hostile(text: &str) -> Compiled {
         quality_threshold: None,
     };
     let work = RoleStep {
-        writes: crate::workflow::Writes::default(),
-        scope: crate::workflow::Scope::default(),
         slots: vec![role.name.clone()],
-        small_from: None,
         join: Join::All,
         on_reject: Some(to(0)),
         retry: retry::Policy::default(),
@@ -203,6 +200,7 @@ fn hostile(text: &str) -> Compiled {
         allow_empty: false,
         outputs: Vec::new(),
         config: BTreeMap::new(),
+        ..RoleStep::of_a_choice(&role.name)
     };
     let check = Check {
         name: text.to_owned(),
