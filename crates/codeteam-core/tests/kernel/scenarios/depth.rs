@@ -157,10 +157,12 @@ fn a_finding_is_answered_by_who_opened_it_however_large_the_change_has_become() 
 #[test]
 fn a_goal_that_names_no_file_is_planned() {
     let transcript = play(&Start::of(BY_SIZE), "start");
-    expect![[r#"
-          run started: by-size
-          run at plan.1 (start)
-          run:plan.1.0.1#1 started: planner on claude
-    "#]]
-    .assert_eq(&transcript);
+    // There is nothing but events, so their indentation is not seen in an expected text.
+    let lines: Vec<&str> = transcript.lines().map(str::trim).collect();
+    let expected = [
+        "run started: by-size",
+        "run at plan.1 (start)",
+        "run:plan.1.0.1#1 started: planner on claude",
+    ];
+    assert_eq!(lines, expected);
 }
