@@ -81,10 +81,8 @@ pub(crate) fn examine(
         }
         Err(error) => {
             let what = "the checks could not be tried on the commit that the run would start from";
-            return Err(Problem::environment(format!(
-                "{what}: {}",
-                with_causes(&error)
-            )));
+            let problem = Problem::environment(format!("{what}: {}", with_causes(&error)));
+            return Err(problem.hint("nothing was started, and no model was asked"));
         }
     };
     if red.is_empty() {

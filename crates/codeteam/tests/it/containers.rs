@@ -65,7 +65,7 @@ fn a_run_in_containers_is_a_run_like_any_other() {
     project
         .run(&["run", "x", "--script", &script])
         .expect(0)
-        .says(&["checks passed", "done: x"]);
+        .says(&["check passed: ", "done: x"]);
     assert_eq!(project.made("two.txt"), "right");
     let said = project.shown()["confinement"].as_str().unwrap().to_owned();
     assert!(said.starts_with("confined by podman (image localhost/codeteam-test:"));

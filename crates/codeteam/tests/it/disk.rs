@@ -17,7 +17,7 @@ fn on_a_small_disk(project: &Project, disk: &str, kilobytes: u32) -> Done {
         "mount -t tmpfs -o size=64m small {disk} || exit 99
          head -c {full}K /dev/zero > {disk}/filler
          mkdir -p .codeteam; cp {config} .codeteam/config.yml
-         codeteam run x --script {script}
+         codeteam run x --script {script} --baseline must_pass
          echo $?
          rm {disk}/filler
          codeteam resume --json 2>{disk}/resumed || cat {disk}/resumed >&2"

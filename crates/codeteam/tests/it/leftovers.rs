@@ -229,7 +229,7 @@ fn a_commit_that_only_says_that_a_task_is_done_does_not_count() {
     );
     let output = project
         .codeteam(&["run", "x", "--script", &script, "--plan", &plan])
-        .env("CODETEAM_FAILPOINT", "appended:4")
+        .env("CODETEAM_FAILPOINT", "appended:8")
         .output()
         .unwrap();
     assert_eq!(output.status.code(), None);
@@ -250,7 +250,7 @@ fn a_commit_that_only_says_that_a_task_is_done_does_not_count() {
     }
     let json = project.json(&["status", "--json"]);
     assert_ne!(json[0]["state"], "PLAN_COMPLETE");
-    assert_eq!(json[0]["tasks"]["one"], "pending");
+    assert_eq!(json[0]["tasks"]["one"], "pending", "{json}");
     assert_eq!(json[0]["claims"].as_array().unwrap().len(), 2);
     let status = project.run(&["status"]).expect(0);
     status.says(&["no report of its run names it", "does not count"]);

@@ -120,9 +120,9 @@ fn from_the_first_question_to_the_commit() {
     );
     let summary = format!("{}/summary.md", done.value["run_path"].as_str().unwrap());
     let summary = project.read(&summary);
-    let required = "## Requirements (from BA)\nAnswered by the user:\n1. Asked: By mail or text?\n   \
-        and: When does it expire?\n   The user said: Mail, 24 hours\n\nWhat the analyst understood of \
-        it:\na reset\n";
+    let required = "## Requirements (from BA)\nClear before the user was asked:\n1. single use\n\n\
+        Answered by the user:\n2. Asked: By mail or text?\n   and: When does it expire?\n   \
+        The user said: Mail, 24 hours\n\nWhat the analyst understood of it:\na reset\n";
     assert!(summary.contains(required), "{summary}");
     assert!(summary.contains("## Result: ✅ SUCCESS\n"), "{summary}");
     let file = format!(

@@ -238,5 +238,5 @@ fn a_folder_that_is_not_what_its_name_says_is_not_judged() {
     );
     assert_ne!(stopped["role"], "qa", "{stopped}");
     let why = stopped.to_string();
-    assert!(why.contains("is not what its name says"), "{why}");
+    assert!(why.contains("is not what it was when git read it"), "{why}");
 }
