@@ -19,6 +19,7 @@ const SOURCES: &[(&str, &[u8])] = &[
     source!("redact/known.rs"),
     source!("redact/line.rs"),
     source!("redact/literals.rs"),
+    source!("redact/logins.rs"),
     source!("redact/pem.rs"),
     source!("redact/surroundings.rs"),
     source!("redact/value.rs"),

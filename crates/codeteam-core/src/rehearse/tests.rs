@@ -189,7 +189,7 @@ fn mistakes_are_found_before_anything_is_played() {
         8: `make`: "approve" is nothing that an implementer can do (`empty`, `{ change: [path] }`, `ok`, `blocked`, `crash`, `wrong` or a submission)
         9: `yes` is not an answer to `accept` (`approve`, `reject`)
         10: `know` cannot be said by `asker`: at `questions`: invalid type: integer `3`, expected a list (`wrong` is an answer that cannot be read)
-        11: `plan` cannot be said by `planner`: in `plan`: unknown field `taks`, expected one of `plan_id`, `description`, `phases`, `tasks` (`wrong` is an answer that cannot be read)
+        11: `plan` cannot be said by `planner`: in `plan`: unknown field `taks`, expected one of `plan_id`, `description`, `phases`, `tasks`, `forbidden` (`wrong` is an answer that cannot be read)
         12: `commit`: "fail" is nothing that a commit can do (`ok`, `conflict` or `crash`)
         13: `review` has 3 slots, not 4
         14: the workflow has no step `mak` (did you mean `make`?)"#]].assert_eq(&wrong(

@@ -103,6 +103,7 @@ impl Gate<'_> {
         setup::ready(job, self.look.workspace, context)?;
         for (at, check) in self.checks.iter().enumerate() {
             if self.results[at].is_none() {
+                (context.lines)(&job.id, &format!("checking: {}", check.name));
                 self.results[at] = Some(self.run(check)?);
             }
         }

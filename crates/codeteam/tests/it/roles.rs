@@ -251,6 +251,7 @@ fn everything_wrong_with_roles_is_said_at_once() {
     let good = project.run(&["role", "validate"]).expect(0).stdout;
     assert!(good.starts_with("nothing is wrong with these "), "{good}");
     project.config("worker: scripted\nmcp_servers: { tickets: { command: t } }\n");
+    project.trust();
     project.write(
         ".codeteam/roles/mine.yml",
         "extends: coder\ncontext: { strategy: planer_docset }\nworker: [claude, clod]\nmcp_servers: [tickts]\ndescripton: x\nmax_turns: few\n",
