@@ -230,7 +230,7 @@ mod tests {
                 panic!("{workflow}: {review} is no step of roles");
             };
             let slots: Vec<&str> = step
-                .slots
+                .roles_for(None)
                 .iter()
                 .map(codeteam_core::ids::RoleName::as_str)
                 .collect();

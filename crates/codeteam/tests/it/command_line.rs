@@ -12,7 +12,7 @@ fn help_names_every_command_and_exit_code() {
     let help = project.run(&["--help"]).expect(0);
     assert_eq!(help.stderr, "");
     let help = help.stdout;
-    expect![[r"
+    expect![[r#"
         Takes a goal to verified commits with a team of AI workers
 
         Usage: codeteam [OPTIONS] <COMMAND>
@@ -43,6 +43,7 @@ fn help_names_every_command_and_exit_code() {
           map          Show the definitions that matter most, file by file
           find         Find the files that matter for a task, and say why
           doctor       Check that everything codeteam needs is here
+          trust        Show what this repository asks for beyond your own configuration, and decide about it
           worker       Look at the workers there are, and try one out
           role         Look at the roles there are, and make your own
           config       Look at the configuration, and check it
@@ -63,7 +64,7 @@ fn help_names_every_command_and_exit_code() {
           -v, --verbose  Show what workers and checks say
 
         Exit codes: 0 done, 1 failed, 2 usage, 3 waiting for a person, 4 limit reached, 130 interrupted
-    "]].assert_eq(&help);
+    "#]].assert_eq(&help);
 }
 
 #[test]
