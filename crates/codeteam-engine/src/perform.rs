@@ -203,7 +203,7 @@ pub struct Context<'a> {
     pub lines: &'a (dyn Fn(&AttemptId, &str) + Sync),
     /// Takes what the run is to know before the job's end.
     pub report: &'a dyn Fn(Input),
-    /// Takes what a job that takes long is at, and that it has ended (see [`Context::busy_with`]).
+    /// Takes what a job that takes long is at, and that it has ended (see `Context::busy_with`).
     pub busy: &'a (dyn Fn(&AttemptId, Option<&str>) + Sync),
 }
 

@@ -6,7 +6,7 @@
 //! narrower one.
 //!
 //! The configuration is put together twice: as everybody says it, and without the project. Each of
-//! [`KINDS`] compares the two, by their meaning and not by how they are written, so that taking back
+//! `KINDS` compares the two, by their meaning and not by how they are written, so that taking back
 //! (`~`) what the user says is a request as well. A new kind is a function there; if it is about a
 //! key, nothing else is needed.
 

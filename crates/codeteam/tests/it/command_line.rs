@@ -12,7 +12,7 @@ fn help_names_every_command_and_exit_code() {
     let help = project.run(&["--help"]).expect(0);
     assert_eq!(help.stderr, "");
     let help = help.stdout;
-    expect![[r#"
+    expect![[r"
         Takes a goal to verified commits with a team of AI workers
 
         Usage: codeteam [OPTIONS] <COMMAND>
@@ -64,7 +64,7 @@ fn help_names_every_command_and_exit_code() {
           -v, --verbose  Show what workers and checks say
 
         Exit codes: 0 done, 1 failed, 2 usage, 3 waiting for a person, 4 limit reached, 130 interrupted
-    "#]].assert_eq(&help);
+    "]].assert_eq(&help);
 }
 
 #[test]

@@ -153,7 +153,6 @@ fn a_control_character_never_reaches_a_terminal() {
 }
 
 /// A workflow in which every text is a stranger's.
-#[expect(clippy::too_many_lines, reason = "a table: one step of each kind")]
 fn hostile(text: &str) -> Compiled {
     let id = |n: u32| StepId(format!("{text}{n}"));
     let to = |n: u32| Target::Step(id(n));
