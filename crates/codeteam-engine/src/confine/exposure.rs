@@ -158,15 +158,15 @@ mod tests {
 
     #[test]
     fn what_is_private_is_seen_in_nothing_that_is_shown() {
-        let shown = policy(&["/usr"], &["/opt/node", "/work/project"]);
-        let said = refused(&shown, "/work/project/.git").unwrap();
+        let shown = policy(&["/usr"], &["/opt/node", "/srv/project"]);
+        let said = refused(&shown, "/srv/project/.git").unwrap();
         assert!(
             said.starts_with(
-                "workers and checks would see `/work/project`, and `/work/project/.git`"
+                "workers and checks would see `/srv/project`, and `/srv/project/.git`"
             ),
             "{said}"
         );
-        assert!(refused(&shown, "/work/project").is_some());
+        assert!(refused(&shown, "/srv/project").is_some());
         // Only a part of it is shown, and by name.
         assert_eq!(refused(&shown, "/work"), None);
         assert_eq!(refused(&shown, "/home/ada"), None);
