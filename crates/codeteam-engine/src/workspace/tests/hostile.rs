@@ -380,10 +380,14 @@ fn collecting_ends_with_its_time() {
     bench.prepare();
     let _limit = crate::process::Patience::within(std::time::Duration::ZERO);
     let error = bench.workspace.collect().unwrap_err();
-    assert!(
-        matches!(error, Error::Git(git::Error::TimedOut { .. })),
-        "{error:?}"
-    );
+    // A process that another test has just begun may hold the lock for a moment, before it is executed:
+    // then the time is over while the lock is waited for.
+    let is_over = match &error {
+        Error::Git(git::Error::TimedOut { .. }) => true,
+        Error::Io { source, .. } => source.kind() == std::io::ErrorKind::TimedOut,
+        _ => false,
+    };
+    assert!(is_over, "{error:?}");
 }
 
 #[test]
