@@ -120,7 +120,7 @@ fn two_workers_have_one_login_and_a_renewal_reaches_the_other() {
     let (renewed, renewal) = channel();
     let wait = r"read go < gate; grep -o 'access-[a-z]*' ~/.claude/.credentials.json";
     let (first, second) = std::thread::scope(|scope| {
-        let renewing = format!("here=$PWD; {BY_RENAME} cd $here; echo renewed; {wait}");
+        let renewing = format!("here=$PWD; {BY_RENAME} cd \"$here\"; echo renewed; {wait}");
         let bench = &bench;
         let (one, other) = (&one, &other);
         let first = scope.spawn(move || {
