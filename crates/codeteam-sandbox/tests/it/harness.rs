@@ -71,17 +71,6 @@ pub(crate) fn shim() -> Shim {
     Shim::alone(env!("CARGO_BIN_EXE_sandbox-shim").into())
 }
 
-/// Where hosts are made. Not below /tmp, which is another one inside, if that can be; and the shell
-/// lines of the tests name paths without quotes, so there must be no blank in it.
-fn lasting_folder() -> &'static Path {
-    let usual = env!("CARGO_TARGET_TMPDIR");
-    Path::new(if usual.contains(char::is_whitespace) {
-        "/var/tmp"
-    } else {
-        usual
-    })
-}
-
 /// A directory on the host with a work tree and things beside it.
 pub(crate) struct Host {
     directory: tempfile::TempDir,
@@ -104,8 +93,9 @@ impl Ended {
 
 impl Host {
     pub(crate) fn new() -> Self {
+        // Not below /tmp, which is another one inside.
         let host = Self {
-            directory: tempfile::tempdir_in(lasting_folder()).unwrap(),
+            directory: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(),
         };
         fs::create_dir_all(host.tree().join("src")).unwrap();
         fs::write(host.tree().join(".git"), "gitdir: ../git\n").unwrap();
