@@ -146,7 +146,7 @@ fn the_repository_behind_cannot_be_changed() {
     host.write("repo/.git/objects/aa/bb", "object");
     let before = files(&host.path("repo"));
     let git = host.path("repo/.git");
-    let git = git.display();
+    let git = format!("'{}'", git.display());
     let attack = format!(
         "cat {git}/objects/aa/bb
          rm -rf {git}/objects/aa; echo x > {git}/objects/aa/bb; touch {git}/objects/cc
@@ -290,7 +290,7 @@ fn a_toolchain_in_the_users_home_runs_and_the_home_stays_hidden() {
     let host = Host::new();
     let tool = host.write(
         "home/.nvm/v22/bin/node",
-        "#!/bin/sh\ncat ${0%/*}/../lib/version\n",
+        "#!/bin/sh\ncat \"${0%/*}/../lib/version\"\n",
     );
     fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
     host.write("home/.nvm/v22/lib/version", "v22\n");
@@ -301,7 +301,7 @@ fn a_toolchain_in_the_users_home_runs_and_the_home_stays_hidden() {
         let mut policy = host.policy(case);
         found.add_to(&mut policy);
         let attack = format!(
-            "node; cat {home}/.npmrc; echo x > {home}/.nvm/v22/lib/version; rm {tool}",
+            "node; cat '{home}/.npmrc'; echo x > '{home}/.nvm/v22/lib/version'; rm '{tool}'",
             home = home.display(),
             tool = tool.display()
         );
@@ -315,11 +315,11 @@ fn a_toolchain_in_the_users_home_runs_and_the_home_stays_hidden() {
 fn git_works_on_borrowed_objects() {
     let host = Host::new();
     let prepare = format!(
-        "set -e; cd {base}; export GIT_CONFIG_NOSYSTEM=1 HOME={base}
+        "set -e; cd '{base}'; export GIT_CONFIG_NOSYSTEM=1 HOME='{base}'
          git init -q repo && cd repo && echo hello > file && git add file
          git -c user.name=x -c user.email=x@localhost commit -qm first && cd ..
          rm -r tree && mkdir tree && git init -q --separate-git-dir git tree
-         echo {base}/repo/.git/objects > git/objects/info/alternates
+         echo '{base}/repo/.git/objects' > git/objects/info/alternates
          git -C tree reset -q --hard $(git -C repo rev-parse HEAD)",
         base = host.path("").display()
     );

@@ -101,7 +101,7 @@ fn only_the_standard_streams_arrive() {
         let script = "ls /proc/$$/fd; cat /proc/1/fd/9; cat /proc/$$/fd/9; cat <&9";
         let confined = host.confine(case, host.policy(case), "sh", &["-c", script]);
         // A careless ancestor of the orchestrator has left a file open.
-        let careless = format!("exec 9< {}; exec \"$@\"", secret.display());
+        let careless = format!("exec 9< '{}'; exec \"$@\"", secret.display());
         let mut args = vec!["-c".into(), careless.into(), "sh".into()];
         args.push(confined.program.clone().into());
         args.extend(confined.args.iter().cloned());
