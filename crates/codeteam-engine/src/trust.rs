@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -59,6 +59,9 @@ pub struct TrustRecord {
     /// When that was made, in nanoseconds since 1970, where the file system says so.
     #[serde(default)]
     pub born: Option<u64>,
+    /// Its inode: clocks are too coarse to tell apart what was made within a few milliseconds.
+    #[serde(default)]
+    pub inode: u64,
     /// The top of the checkout it was trusted in.
     pub checkout: PathBuf,
     /// What it may have.
@@ -93,12 +96,13 @@ impl TrustStore {
 
     /// The record of the repository with this top folder.
     pub fn record(&self, root: &Path) -> Option<TrustRecord> {
-        let (repository, born) = identity(root)?;
+        let (repository, born, inode) = identity(root)?;
         if self.is_inside(root, &repository) {
             return None;
         }
         let record = read(&self.file(&repository))?;
-        (record.repository == repository && record.born == born).then_some(record)
+        let same = record.repository == repository && record.born == born && record.inode == inode;
+        same.then_some(record)
     }
 
     /// Trusts a repository with exactly this, in place of what it was trusted with before.
@@ -110,7 +114,7 @@ impl TrustStore {
         at: Time,
     ) -> Result<TrustRecord, Error> {
         let found = identity(root).ok_or_else(|| Error::NotARepository(root.to_owned()))?;
-        let (repository, born) = found;
+        let (repository, born, inode) = found;
         if self.is_inside(root, &repository) {
             return Err(Error::Inside(self.folder.clone()));
         }
@@ -121,6 +125,7 @@ impl TrustStore {
             repository,
             granted,
             born,
+            inode,
             at,
         };
         self.write(&record)?;
@@ -192,7 +197,7 @@ pub fn digest(granted: &BTreeSet<AccessGrant>) -> String {
 /// The git directory that all work trees of a repository share, and when it was made. A folder that
 /// only says it is a work tree of some repository, by a link or a file that the repository does not
 /// know of, is one by itself: whoever made it must not inherit what that one is trusted with.
-fn identity(root: &Path) -> Option<(PathBuf, Option<u64>)> {
+fn identity(root: &Path) -> Option<(PathBuf, Option<u64>, u64)> {
     let root = root.canonicalize().ok()?;
     let own = root.join(".git");
     let found = own.symlink_metadata().ok()?;
@@ -201,10 +206,11 @@ fn identity(root: &Path) -> Option<(PathBuf, Option<u64>)> {
     } else {
         linked(&own).unwrap_or(own)
     };
-    let born = git.symlink_metadata().ok()?.created().ok();
+    let found = git.symlink_metadata().ok()?;
+    let born = found.created().ok();
     let born = born.and_then(|born| born.duration_since(UNIX_EPOCH).ok());
     let born = born.and_then(|born| u64::try_from(born.as_nanos()).ok());
-    Some((git, born))
+    Some((git, born, found.ino()))
 }
 
 /// The shared git directory of a linked work tree whose `.git` is this file, if that knows it.
@@ -292,10 +298,6 @@ mod tests {
             folder: folder.path().join("state"),
         };
         let root = repository(folder.path(), "a");
-        if root.join(".git").metadata().unwrap().created().is_err() {
-            // This file system does not say when something was made.
-            return;
-        }
         store.trust(&root, grant("none"), "ada", Time(1)).unwrap();
         fs::rename(&root, folder.path().join("old")).unwrap();
         repository(folder.path(), "a");
