@@ -280,7 +280,6 @@ fn near(mut problems: Problems) -> String {
     problems.to_string()
 }
 
-/// Nothing was started: say what is missing.
 /// What a repository asks for and nobody has decided.
 fn untrusted(error: &EngineError, requests: &[AccessRequest]) -> Problem {
     let asked = requests.iter().fold(error.to_string(), |text, request| {
@@ -308,6 +307,7 @@ pub(crate) fn in_words(request: &AccessRequest) -> String {
     one_line(&format!("{} ({key}{})", request.asks, place.display()))
 }
 
+/// Nothing was started: say what is missing.
 fn no_sandbox(missing: &Missing) -> Problem {
     Problem::environment("workers and gates cannot be confined here, so nothing was started")
         .caused_by(missing)
