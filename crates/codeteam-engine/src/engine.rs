@@ -16,8 +16,8 @@ mod trusted;
 pub use self::current::CurrentChecks;
 pub use self::error::Error;
 pub use self::ground::Ground;
-pub(crate) use self::known::Tried;
 pub use self::known::Untouched;
+pub(crate) use self::known::{BaseFailures, SetupDigests, Tried};
 pub use self::places::{IGNORE, make_folder, refuse_links};
 use self::places::{state_folder, workspaces_root};
 pub use self::preview::Preview;
@@ -79,6 +79,8 @@ pub struct Engine {
     pub untouched: Untouched,
     /// How commands of gates have ended on which trees.
     pub(crate) tried: Tried,
+    pub(crate) base_failures: BaseFailures,
+    pub(crate) setup_digests: SetupDigests,
     identity: OnceLock<Option<Identity>>,
     workspaces: PathBuf,
     /// Takes secrets out of everything that is kept or shown.
@@ -264,6 +266,8 @@ impl Engine {
             codeteam,
             untouched: Untouched::default(),
             tried: Tried::default(),
+            base_failures: BaseFailures::default(),
+            setup_digests: SetupDigests::default(),
             identity: OnceLock::new(),
             workspaces,
             redactor,

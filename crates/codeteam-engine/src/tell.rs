@@ -91,21 +91,13 @@ fn describe(run: &Run, event: &Event) -> Option<String> {
         Event::FrameResumed { .. } => "taken up again".to_owned(),
         Event::FrameEnded { frame, .. } if frame.is_root() => return None,
         Event::FrameEnded { outcome, .. } => ended(outcome),
-        Event::StepEntered {
-            step,
-            why,
-            slots,
-            because,
-            ..
-        } => match why {
+        Event::StepEntered { step, why, .. } => match why {
             Entry::Rejected => format!("back to {step}"),
             Entry::Stale => format!("{step} must judge again, the change is another one now"),
-            _ if slots.len() == 1 => format!("{step} by one reviewer: {because}"),
-            _ if !slots.is_empty() => format!("{step} by {} reviewers: {because}", slots.len()),
-            _ => return None,
+            _ => return depth(event).map(|(.., decision)| decision),
         },
-        Event::StepSkipped { step, because, .. } if !because.is_empty() => {
-            format!("{step} is left out: {because}")
+        Event::StepSkipped { because, .. } if !because.is_empty() => {
+            return depth(event).map(|(.., decision)| decision);
         }
         Event::StepSkipped { step, .. } if is_no_news(run, step) => return None,
         Event::StepSkipped { step, .. } => format!("{step} is left out"),
@@ -668,6 +660,31 @@ fn ended(outcome: &Outcome) -> String {
         Outcome::Skipped => "was skipped".to_owned(),
         Outcome::Cancelled => "was cancelled".to_owned(),
         Outcome::Aborted(why) => format!("was aborted: {}", first_line(why)),
+    }
+}
+
+/// Why a step was left out, or by whom a change is judged, where facts about it decided that.
+pub fn depth(event: &Event) -> Option<(&FramePath, &StepId, String)> {
+    match event {
+        Event::StepEntered {
+            frame,
+            step,
+            slots,
+            because,
+            ..
+        } if !slots.is_empty() => {
+            let who = match slots.len() {
+                1 => "one reviewer".to_owned(),
+                many => format!("{many} reviewers"),
+            };
+            Some((frame, step, format!("{step} by {who}: {because}")))
+        }
+        Event::StepSkipped {
+            frame,
+            step,
+            because,
+        } if !because.is_empty() => Some((frame, step, format!("{step} is left out: {because}"))),
+        _ => None,
     }
 }
 

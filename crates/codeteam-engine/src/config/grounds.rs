@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Config, Sandbox, Setup};
+use super::{BaselinePolicy, Config, Sandbox, Setup};
 
 /// What gates go by beside their checks, which workflows carry themselves.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +19,8 @@ pub struct Grounds {
     pub test_paths: Vec<String>,
     /// What looks like a secret and is none.
     pub not_secret: Vec<String>,
+    /// What a check means that already fails on the commit that a run starts from.
+    pub baseline: Option<BaselinePolicy>,
 }
 
 impl Config {
@@ -30,6 +32,7 @@ impl Config {
             keep_worktree: self.verification.keep_worktree,
             test_paths: self.verification.test_paths.clone(),
             not_secret: self.redaction.allow.clone(),
+            baseline: self.verification.baseline,
         }
     }
 }

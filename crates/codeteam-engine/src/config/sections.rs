@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use codeteam_core::depth::SmallChange;
 use codeteam_core::role::Provider;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The model of roles that name none.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -133,7 +133,7 @@ pub struct Verification {
 }
 
 /// What becomes of a run if a check fails before anything is changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BaselinePolicy {
     /// It does not start.

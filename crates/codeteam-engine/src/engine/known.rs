@@ -27,6 +27,44 @@ impl Tried {
     }
 }
 
+/// Which tests a command failed on a tree. Kept in memory only: a session has the user's own shell and
+/// could write to a file.
+#[derive(Debug, Default)]
+pub(crate) struct BaseFailures(Mutex<BTreeMap<(String, String), Vec<String>>>);
+
+impl BaseFailures {
+    pub(crate) fn note(&self, tree: &str, command: &str, tests: Vec<String>) {
+        let known = self.0.lock();
+        let mut known = known.unwrap_or_else(std::sync::PoisonError::into_inner);
+        known.insert((tree.to_owned(), command.to_owned()), tests);
+    }
+
+    pub(crate) fn get(&self, tree: &str, command: &str) -> Option<Vec<String>> {
+        let known = self.0.lock();
+        let known = known.unwrap_or_else(std::sync::PoisonError::into_inner);
+        known.get(&(tree.to_owned(), command.to_owned())).cloned()
+    }
+}
+
+/// Digests of what set-up commands made while this process watched, by the key of the cache. Kept in
+/// memory only, for the same reason.
+#[derive(Debug, Default)]
+pub(crate) struct SetupDigests(Mutex<BTreeMap<String, blake3::Hash>>);
+
+impl SetupDigests {
+    pub(crate) fn note(&self, key: &str, digest: blake3::Hash) {
+        let known = self.0.lock();
+        let mut known = known.unwrap_or_else(std::sync::PoisonError::into_inner);
+        known.insert(key.to_owned(), digest);
+    }
+
+    pub(crate) fn get(&self, key: &str) -> Option<blake3::Hash> {
+        let known = self.0.lock();
+        let known = known.unwrap_or_else(std::sync::PoisonError::into_inner);
+        known.get(key).copied()
+    }
+}
+
 /// Worktrees that were just collected and have not been handed to anyone since, so that they need
 /// not be compared with their tree again.
 #[derive(Debug, Default)]

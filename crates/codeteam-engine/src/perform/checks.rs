@@ -1,5 +1,6 @@
 //! Runs the orchestrator's own checks on a tree, and commands on the host.
 
+mod base;
 mod honest;
 mod look;
 mod prove;
@@ -10,12 +11,13 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use codeteam_core::event::{BaselineFailure, CheckResult, Remark};
+use codeteam_core::event::CheckResult;
 use codeteam_core::ids::{BodyId, Tree};
 use codeteam_core::input::Input;
 use codeteam_core::workflow::{Check, CheckKind, Metric, glob_matches};
 use codeteam_sandbox::Access;
 
+use self::base::{BaseFailure, compare_failures};
 pub(super) use self::look::Look;
 use super::{About, Context, Error, Job, What, caches, now, setup, view};
 use crate::dialect::OVER_DISK;
@@ -132,10 +134,18 @@ impl Gate<'_> {
                 let tree = self.look.tree.as_str();
                 let known = &self.look.context.engine.tried;
                 known.note(tree, command, ended.passed);
-                let mut before = job.baseline.iter();
-                let judged = match before.find(|failure| failure.command == *command) {
-                    Some(before) if !ended.passed => beside(before, &ended, plain),
-                    _ => because(ended.passed, ended.said),
+                let judged = if ended.passed {
+                    plain(true, String::new())
+                } else {
+                    match self.base_failure(check, command)? {
+                        None => plain(false, ended.said),
+                        Some(BaseFailure::NewOnesCount(before)) => {
+                            compare_failures(&before, &ended, plain)
+                        }
+                        Some(BaseFailure::Noted(note)) => {
+                            plain(false, format!("{note}\n{}", ended.said))
+                        }
+                    }
                 };
                 CheckResult {
                     output: Some(ended.output),
@@ -177,39 +187,6 @@ impl Gate<'_> {
             CheckKind::Proved(proof) => self.prove(check, proof)?,
             CheckKind::Honest { rule, told_only } => self.honest(*rule)?.result(check, *told_only),
         })
-    }
-}
-
-/// Judges a command that fails and has failed before: only for what did not fail then.
-fn beside(
-    before: &BaselineFailure,
-    ended: &Ended,
-    result: impl Fn(bool, String) -> CheckResult,
-) -> CheckResult {
-    const SHOWN: usize = 10;
-    let known: BTreeSet<&String> = before.tests.iter().collect();
-    let listed = |tests: &[&String]| {
-        let names: Vec<&str> = tests.iter().take(SHOWN).map(|name| name.as_str()).collect();
-        match tests.len().saturating_sub(SHOWN) {
-            0 => names.join(", "),
-            more => format!("{} and {more} more", names.join(", ")),
-        }
-    };
-    let new: Vec<&String> = ended.tests.iter().filter(|t| !known.contains(t)).collect();
-    let old: Vec<&String> = ended.tests.iter().filter(|t| known.contains(t)).collect();
-    if ended.unclear.is_some() || ended.tests.is_empty() {
-        let why = "it failed before the run too, but its output names no tests now, so that new \
-                   failures cannot be told from old ones";
-        return result(false, format!("{why}\n{}", ended.said));
-    }
-    if !new.is_empty() {
-        let said = format!("these did not fail before the run: {}", listed(&new));
-        return result(false, format!("{said}\n{}", ended.said));
-    }
-    let said = format!("only what failed before the run fails: {}", listed(&old));
-    CheckResult {
-        remark: Some(Remark::Noted),
-        ..result(true, said)
     }
 }
 

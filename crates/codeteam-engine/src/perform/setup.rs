@@ -10,6 +10,7 @@ mod inputs;
 mod products;
 
 pub(crate) use self::cache::SetupCache;
+use self::cache::digest;
 pub(super) use self::inputs::fingerprint;
 
 use std::path::{Path, PathBuf};
@@ -78,10 +79,9 @@ fn include(job: &Job, workspace: &Workspace, engine: &Engine) -> Result<(), Erro
 }
 
 /// Whether the results of set-up can be shared. Without a sandbox nothing can be shown at another
-/// place, and paths in them would lead to the worktree that they were made in. A session has the
-/// user's own shell and could write to what is kept, so its checks have it made anew.
+/// place, and paths in them would lead to the worktree that they were made in.
 fn is_shared(job: &Job, grounds: &Grounds) -> bool {
-    grounds.setup.is_some() && job.sandbox != Sandbox::None && !job.in_session
+    grounds.setup.is_some() && job.sandbox != Sandbox::None
 }
 
 /// Shows a worktree at the place that is the same for all of them, with all that is shown or hidden
@@ -164,20 +164,36 @@ impl SetupCommand<'_> {
             return Err(Error::Cancelled);
         }
         let is_whole = cache.is_self_contained(&key) || self.has_filled_caches(&key);
-        if !cache.has(&key) || !is_whole {
-            let Some((made, products, writes)) = self.run_apart(workspace, inputs)? else {
-                // Only the worktree itself has what the command needs.
-                return self.run(workspace).map(drop);
-            };
-            let kept = cache.keep(&key, &made.tree_dir(), &products, writes);
-            made.remove()?;
-            kept.map_err(failed)?;
-            self.note_filled_caches(&key);
+        // A session has the user's own shell and could write to what is kept. Its checks use only
+        // what this process has seen being made, as it was then.
+        let seen = engine.setup_digests.get(&key);
+        let is_doubted = job.in_session && seen.is_none();
+        if cache.has(&key) && is_whole && !is_doubted {
+            let busy = self
+                .context
+                .busy_with(&job.id, "set-up: copying its results");
+            let tree = workspace.tree_dir();
+            let products = cache.copy_into(&key, &tree).map_err(failed)?;
+            if !job.in_session || seen == Some(digest(&tree, &products).map_err(failed)?) {
+                return Ok(());
+            }
+            drop(busy);
         }
+        let Some((made, products, writes)) = self.run_apart(workspace, inputs)? else {
+            // Only the worktree itself has what the command needs.
+            return self.run(workspace).map(drop);
+        };
+        let digest = digest(&made.tree_dir(), &products);
+        let kept = cache.keep(&key, &made.tree_dir(), &products, writes);
+        made.remove()?;
+        kept.map_err(failed)?;
+        engine.setup_digests.note(&key, digest.map_err(failed)?);
+        self.note_filled_caches(&key);
         let _busy = self
             .context
             .busy_with(&job.id, "set-up: copying its results");
-        cache.copy_into(&key, &workspace.tree_dir()).map_err(failed)
+        let copied = cache.copy_into(&key, &workspace.tree_dir());
+        copied.map(drop).map_err(failed)
     }
 
     /// Runs the command in a worktree of its own that has nothing of the change but the inputs: what

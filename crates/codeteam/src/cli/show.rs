@@ -1,5 +1,7 @@
 //! `codeteam show`: one run in full.
 
+use std::collections::BTreeMap;
+
 use codeteam_core::findings::Finding;
 use codeteam_core::frame::Stage;
 use codeteam_core::quoted::one_line;
@@ -32,6 +34,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     for question in drive::open_questions(&run) {
         drive::propose(&engine, &run, question);
     }
+    depth(&engine, &run)?;
     details(&run)?;
     let folder = codeteam_engine::artifacts::folder(&engine, &run);
     out_line(&format!("files     {}", folder.display()))?;
@@ -106,6 +109,21 @@ fn found(place: &str, finding: &Finding) -> String {
         "finding   {place} {id} {stands} {file}: {}",
         one_line(&report.title)
     )
+}
+
+/// Why not every step or reviewer of the workflow was asked: for each step, the latest decision.
+fn depth(engine: &Engine, run: &Run) -> Result<(), Problem> {
+    let mut decisions = BTreeMap::new();
+    engine.each_event(&run.id, 0, |_, _, event| {
+        if let Some((frame, step, decision)) = tell::depth(&event) {
+            decisions.insert((frame.clone(), step.clone()), decision);
+        }
+    })?;
+    for ((frame, _), decision) in decisions {
+        let place = frame.name();
+        out_line(&format!("depth     {place}: {}", one_line(&decision)))?;
+    }
+    Ok(())
 }
 
 /// What a feedback says beyond its first line, as far as it is worth a look here: a check names the

@@ -124,6 +124,10 @@ fn codeteam_asks_one_reviewer_about_a_small_change() {
     assert_eq!(project.made("one.txt"), "round 2");
     let shown = project.run(&["log"]).expect(0).stdout;
     assert!(shown.contains(facts), "{shown}");
+    project.run(&["show"]).expect(0).says(&[
+        &format!("depth     one: review by one reviewer: {facts}"),
+        "depth     one: prompt is left out: the task names 1 file and 1 criterion",
+    ]);
 
     // A project that wants to hear all four says so.
     let project = Project::new();

@@ -5,6 +5,7 @@
     reason = "messages are written where they are passed"
 )]
 
+mod base;
 mod branches;
 mod client;
 mod deaths;

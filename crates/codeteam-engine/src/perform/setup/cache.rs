@@ -121,20 +121,25 @@ impl SetupCache {
 
     /// Copies what is kept into a worktree in which nothing runs. What is at its place there goes; no
     /// link on the way is followed, since a worker may have put one there.
-    pub(super) fn copy_into(&self, key: &str, tree: &Path) -> io::Result<()> {
+    /// Gives the files and folders that were copied.
+    pub(super) fn copy_into(&self, key: &str, tree: &Path) -> io::Result<Vec<PathBuf>> {
         let files = self.files(key);
         let list = fs::read(self.folder.join(key).join("products"))?;
         let names = list
             .split(|byte| *byte == 0)
             .filter(|name| !name.is_empty());
-        for product in names.map(|name| PathBuf::from(OsStr::from_bytes(name))) {
-            let target = tree.join(&product);
+        let products: Vec<PathBuf> = names
+            .map(|name| PathBuf::from(OsStr::from_bytes(name)))
+            .collect();
+        for product in &products {
+            let target = tree.join(product);
             if make_way(tree, product.parent().unwrap_or(Path::new("")))? {
                 remove(&target)?;
-                duplicate(&files.join(&product), &target)?;
+                duplicate(&files.join(product), &target)?;
             }
         }
-        fs::write(self.folder.join(key).join("used"), "")
+        fs::write(self.folder.join(key).join("used"), "")?;
+        Ok(products)
     }
 
     /// Removes everything that nobody is using, and says how many bytes that were.
@@ -248,6 +253,50 @@ fn duplicate(from: &Path, to: &Path) -> io::Result<()> {
         duplicate(&entry.path(), &to.join(entry.file_name()))?;
     }
     fs::set_permissions(to, Permissions::from_mode(found.permissions().mode()))
+}
+
+/// A digest of these files and folders of a tree: names, kinds, modes and contents, but no times.
+pub(super) fn digest(tree: &Path, products: &[PathBuf]) -> io::Result<blake3::Hash> {
+    let mut hash = blake3::Hasher::new();
+    for product in products {
+        // A product whose way is blocked is not copied.
+        if tree.join(product).symlink_metadata().is_ok() {
+            add_to_digest(&mut hash, tree, product)?;
+        }
+    }
+    Ok(hash.finalize())
+}
+
+fn add_to_digest(hash: &mut blake3::Hasher, tree: &Path, name: &Path) -> io::Result<()> {
+    let path = tree.join(name);
+    let found = path.symlink_metadata()?;
+    let kind = found.file_type();
+    let mut add = |part: &[u8]| {
+        hash.update(&(part.len() as u64).to_le_bytes());
+        hash.update(part);
+    };
+    if kind.is_symlink() {
+        add(b"link");
+        add(name.as_os_str().as_bytes());
+        add(fs::read_link(&path)?.as_os_str().as_bytes());
+    } else if kind.is_file() {
+        add(b"file");
+        add(name.as_os_str().as_bytes());
+        add(&found.permissions().mode().to_le_bytes());
+        add(&found.len().to_le_bytes());
+        hash.update_reader(File::open(&path)?)?;
+    } else if kind.is_dir() {
+        add(b"folder");
+        add(name.as_os_str().as_bytes());
+        add(&found.permissions().mode().to_le_bytes());
+        let entries = fs::read_dir(&path)?.map(|entry| entry.map(|entry| entry.file_name()));
+        let mut entries = entries.collect::<io::Result<Vec<_>>>()?;
+        entries.sort();
+        for entry in entries {
+            add_to_digest(hash, tree, &name.join(entry))?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A client that writes lines, as a hostile one would.
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -25,8 +25,12 @@ impl Raw {
 
     /// A server to which nothing was said yet.
     pub(super) fn silent(project: &Project) -> Self {
-        let mut child = project
-            .codeteam(&["mcp"])
+        Self::of(project.codeteam(&["mcp"]))
+    }
+
+    /// A server started by this command.
+    pub(super) fn of(mut command: Command) -> Self {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -1,0 +1,132 @@
+//! Compares a check that fails with how it ended on the commit that the run started from.
+//!
+//! Runs of workers try their checks on that commit before they start, and record what failed. A session
+//! does not wait for that: there, a check is tried on the commit once it has failed a change.
+
+use std::collections::BTreeSet;
+
+use codeteam_core::event::{CheckResult, Remark};
+use codeteam_core::workflow::Check;
+
+use super::{Ended, Gate, Look, run};
+use crate::config::BaselinePolicy;
+use crate::perform::{Error, oid, setup};
+
+/// A check that fails a change has failed before the run, too.
+pub(super) enum BaseFailure {
+    /// Only tests that did not fail then count. These failed.
+    NewOnesCount(Vec<String>),
+    /// It fails the change all the same; this is what to say about it.
+    Noted(String),
+}
+
+impl Gate<'_> {
+    /// How a check that fails the change ended before the run; `None` if it passed, or must pass in the
+    /// end anyway.
+    pub(super) fn base_failure(
+        &self,
+        check: &Check,
+        command: &str,
+    ) -> Result<Option<BaseFailure>, Error> {
+        let Look { job, context, .. } = *self.look;
+        let mut recorded = job.baseline.iter();
+        if let Some(known) = recorded.find(|failure| failure.command == command) {
+            return Ok(Some(BaseFailure::NewOnesCount(known.tests.clone())));
+        }
+        let policy = job.grounds(context.engine)?.baseline;
+        if !job.in_session || policy == Some(BaselinePolicy::MustPass) {
+            return Ok(None);
+        }
+        let Some(tests) = self.failed_on_base(check, command)? else {
+            return Ok(None);
+        };
+        if policy == Some(BaselinePolicy::NewFailures) && !tests.is_empty() {
+            return Ok(Some(BaseFailure::NewOnesCount(tests)));
+        }
+        let which = match tests.is_empty() {
+            true => String::new(),
+            false => {
+                let tests: Vec<&String> = tests.iter().collect();
+                format!(" ({})", list_tests(&tests))
+            }
+        };
+        Ok(Some(BaseFailure::Noted(format!(
+            "this check also fails on the commit that the task started from{which}, so the change may not be \
+             the cause. Unless fixing it is part of the task, tell the user: with `verification.baseline: \
+             new_failures` in `.codeteam/config.yml`, tasks that start after that count only new failures"
+        ))))
+    }
+
+    /// The tests that a command fails on the commit that the run started from; `None` if it passes there.
+    fn failed_on_base(&self, check: &Check, command: &str) -> Result<Option<Vec<String>>, Error> {
+        let look = self.look;
+        let Look { job, context, .. } = *look;
+        let engine = context.engine;
+        let base = &job.started_from.tree;
+        if let Some(tests) = engine.base_failures.get(base.as_str(), command) {
+            return Ok(Some(tests));
+        }
+        if engine.tried.get(base.as_str(), command) == Some(true) {
+            return Ok(None);
+        }
+        let workspace = job.prepare_trial(engine, look.workspace, &oid(&base.0)?)?;
+        setup::ready(job, &workspace, context)?;
+        let ended = {
+            let busy = format!("check `{}`, without the change", check.name);
+            let _busy = context.busy_with(&job.id, &busy);
+            run(look, &workspace, command, check.timeout_ms)?
+        };
+        if !job.grounds(engine)?.keep_worktree {
+            workspace.remove()?;
+        }
+        if ended.unclear.is_some() {
+            return Ok(None);
+        }
+        engine.tried.note(base.as_str(), command, ended.passed);
+        if ended.passed {
+            return Ok(None);
+        }
+        let tests: Vec<String> = ended.tests.into_iter().collect();
+        engine
+            .base_failures
+            .note(base.as_str(), command, tests.clone());
+        Ok(Some(tests))
+    }
+}
+
+fn list_tests(tests: &[&String]) -> String {
+    const SHOWN: usize = 10;
+    let names: Vec<&str> = tests.iter().take(SHOWN).map(|name| name.as_str()).collect();
+    match tests.len().saturating_sub(SHOWN) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
+}
+
+/// Judges a command that fails and has failed before: only for what did not fail then.
+pub(super) fn compare_failures(
+    before: &[String],
+    ended: &Ended,
+    result: impl Fn(bool, String) -> CheckResult,
+) -> CheckResult {
+    let known: BTreeSet<&String> = before.iter().collect();
+    let new: Vec<&String> = ended.tests.iter().filter(|t| !known.contains(t)).collect();
+    let old: Vec<&String> = ended.tests.iter().filter(|t| known.contains(t)).collect();
+    if ended.unclear.is_some() || ended.tests.is_empty() {
+        let why = "it failed before the run too, but its output names no tests now, so that new \
+                   failures cannot be told from old ones";
+        return result(false, format!("{why}\n{}", ended.said));
+    }
+    if !new.is_empty() {
+        let said = format!("these did not fail before the run: {}", list_tests(&new));
+        return result(false, format!("{said}\n{}", ended.said));
+    }
+    let said = format!(
+        "only what failed before the run fails: {}",
+        list_tests(&old)
+    );
+    CheckResult {
+        remark: Some(Remark::Noted),
+        ..result(true, said)
+    }
+}
