@@ -1,15 +1,11 @@
-//! How the programs are linked.
+//! Links `codeteam-shim` statically, where the C library can be linked so.
 //!
-//! On stable Rust the linking of one program of a package can be changed only by arguments to the
-//! linker. A small program is linked with them first: where that fails, or cannot be tried, the
-//! program is linked as every other one, and is only slower or larger in memory.
-//!
-//! - `codeteam-shim` statically, where the C library can be linked so. It is executed twice for
-//!   every confined command, and most of what that takes is the loading of shared libraries. rustc
-//!   always asks for the libraries by names that mean the shared ones, so the linker is shown a folder
-//!   in which there are only static ones by these names.
-//! - The released `codeteam` with the functions that lead a session beside each other. The kernel maps
-//!   64 kB around whatever is touched, and what is needed now and then is strewn over the program.
+//! The shim is executed twice for every confined command, and most of that time goes into loading
+//! shared libraries. On stable Rust the linking of one program of a package can be changed only by
+//! arguments to the linker, and rustc always asks for the libraries by names that mean the shared
+//! ones; so the linker is shown a folder that has only static libraries under these names. A small
+//! program is linked that way first: where that fails, or cannot be tried, the shim is linked like
+//! every other program and is only slower.
 
 #![allow(
     clippy::disallowed_methods,
@@ -18,15 +14,11 @@
 )]
 
 use std::env;
-use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-
-/// Which functions lead a session; made by an example of codeteam-e2e.
-const ORDER: &str = "order.txt";
 
 /// What rustc asks for, and what is found in its place.
 const LIBRARIES: &[(&str, &str)] = &[
@@ -41,7 +33,6 @@ const LIBRARIES: &[(&str, &str)] = &[
 
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed={ORDER}");
     if !is_native_gnu() {
         return Ok(());
     }
@@ -51,11 +42,6 @@ fn main() -> io::Result<()> {
         // Still loaded at another address each time.
         let arguments = ["-static-pie".to_owned(), format!("-L{}", folder.display())];
         link("codeteam-shim", &out, &arguments)?;
-    }
-    if variable("PROFILE") == "release" {
-        let path = out.join("order.ld");
-        fs::write(&path, script(&fs::read_to_string(ORDER)?))?;
-        link("codeteam", &out, &[format!("-T{}", path.display())])?;
     }
     Ok(())
 }
@@ -68,35 +54,6 @@ fn link(program: &str, out: &Path, arguments: &[String]) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// What tells the linker to lay the functions of the list beside each other, in the list's order.
-///
-/// A hash is good for one compiler and one set of dependencies. So that another one does not strew
-/// these functions again, all others of their names come next.
-fn script(order: &str) -> String {
-    let (mut first, mut next) = (String::new(), String::new());
-    let lines = order.lines().filter(|line| !line.starts_with('#'));
-    for mut words in lines.map(str::split_whitespace) {
-        let Some(name) = words.next() else {
-            continue;
-        };
-        let mut is_whole = true;
-        for hash in words {
-            is_whole = false;
-            add(&mut first, &format!("{name}17h{hash}*"));
-        }
-        // Only names in the older way end with a hash.
-        let end = if name.starts_with("_ZN") { "17h*" } else { "" };
-        let all = if is_whole { &mut first } else { &mut next };
-        add(all, &format!("{name}{end}"));
-    }
-    format!("SECTIONS {{ .text.first : {{\n{first}{next}}} }} INSERT BEFORE .text;\n")
-}
-
-/// Every function has a section of its own, as the compilers make them.
-fn add(script: &mut String, pattern: &str) {
-    let _ = writeln!(script, "*(.text.{pattern} .text.unlikely.{pattern})");
 }
 
 fn variable(name: &str) -> String {

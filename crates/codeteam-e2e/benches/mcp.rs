@@ -58,8 +58,9 @@ struct Figures {
     p99: Duration,
     /// The median of calls that come one by one.
     single: Duration,
-    megabytes: f64,
-    /// Without what is only mapped from files: the program itself, and libraries.
+    /// Megabytes of memory in which a page that several processes map counts as a part of each (PSS).
+    shared: f64,
+    /// Megabytes without what is only mapped from files: the program itself, and libraries.
     private: f64,
 }
 
@@ -115,15 +116,15 @@ fn main() -> Outcome<()> {
     let mut figures = Vec::new();
     for (((start, mut took), mut single), client) in measured.into_iter().zip(single).zip(clients) {
         took.sort_unstable();
-        let megabytes = client.megabytes("VmRSS:")?;
-        let private = client.megabytes("RssAnon:")?;
+        let shared = client.megabytes("smaps_rollup", "Pss:")?;
+        let private = client.megabytes("status", "RssAnon:")?;
         client.end()?;
         figures.push(Figures {
             start,
             p50: took[took.len() / 2],
             p99: took[took.len() * 99 / 100],
             single: median(&mut single),
-            megabytes,
+            shared,
             private,
         });
     }
@@ -218,7 +219,7 @@ fn show(servers: &[Server], figures: &[Figures]) {
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     println!(
         "{:<20} {:>10} {:>9} {:>9} {:>9} {:>8} {:>10}",
-        "", "start ms", "p50 ms", "p99 ms", "single ms", "MB", "private MB"
+        "", "start ms", "p50 ms", "p99 ms", "single ms", "PSS MB", "private MB"
     );
     for (server, f) in servers.iter().zip(figures) {
         println!(
@@ -228,7 +229,7 @@ fn show(servers: &[Server], figures: &[Figures]) {
             ms(f.p50),
             ms(f.p99),
             ms(f.single),
-            f.megabytes,
+            f.shared,
             f.private
         );
     }
@@ -260,8 +261,8 @@ fn show(servers: &[Server], figures: &[Figures]) {
             let start = ratio(peer.start, own.start);
             let what = format!("start, times faster than {name}, at least 20");
             goal(&what, start, start >= 20.0);
-            let memory = own.megabytes / peer.megabytes;
-            let what = format!("memory against {name}, at most 0.2");
+            let memory = own.shared / peer.shared;
+            let what = format!("PSS against {name}, at most 0.2");
             goal(&what, memory, memory <= 0.2);
             let private = own.private / peer.private;
             let what = format!("private memory against {name}, at most 0.2");

@@ -86,33 +86,6 @@ struct Everywhere {
     verbose: bool,
 }
 
-/// `mcp` alone. One lives beside every session, and need not know of all other commands: that is a
-/// tenth of what it has resident.
-#[derive(Debug, Parser)]
-struct Server {
-    #[command(flatten)]
-    everywhere: Everywhere,
-    #[command(flatten)]
-    mcp: mcp::Args,
-}
-
-impl Args {
-    /// The arguments of this process. It ends here if they are wrong, or ask for help.
-    pub(crate) fn of_process() -> Self {
-        // The word takes the place of the program's name.
-        let args: Vec<_> = std::env::args_os().skip(1).collect();
-        if args.first().is_some_and(|first| first == "mcp")
-            && let Ok(server) = Server::try_parse_from(&args)
-        {
-            return Self {
-                everywhere: server.everywhere,
-                command: Command::Mcp(server.mcp),
-            };
-        }
-        Self::parse()
-    }
-}
-
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Look at this repository, and write the configuration that fits it.

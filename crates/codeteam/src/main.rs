@@ -12,6 +12,7 @@ mod progress;
 
 use std::process::ExitCode;
 
+use clap::Parser as _;
 use codeteam_engine::confine;
 use codeteam_engine::perform::with_causes;
 
@@ -21,7 +22,7 @@ fn main() -> ExitCode {
     if let Some(code) = shim() {
         return code;
     }
-    let args = cli::Args::of_process();
+    let args = cli::Args::parse();
     let style = output::Style::detect();
     match cli::dispatch(args) {
         Ok(exit) => exit.into(),

@@ -92,10 +92,10 @@ impl Client {
         Ok(())
     }
 
-    /// The memory it has now, of one kind.
-    pub(crate) fn megabytes(&self, kind: &str) -> Outcome<f64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.server.id()))?;
-        let line = status.lines().find(|line| line.starts_with(kind));
+    /// The memory it has now, of one kind, by a file of its folder in `/proc`.
+    pub(crate) fn megabytes(&self, file: &str, kind: &str) -> Outcome<f64> {
+        let text = std::fs::read_to_string(format!("/proc/{}/{file}", self.server.id()))?;
+        let line = text.lines().find(|line| line.starts_with(kind));
         let kib = line.and_then(|line| line.split_whitespace().nth(1));
         Ok(kib.ok_or_else(|| format!("no {kind}"))?.parse::<f64>()? / 1024.0)
     }
