@@ -43,12 +43,11 @@ impl Gate<'_> {
         if policy == Some(BaselinePolicy::NewFailures) && !tests.is_empty() {
             return Ok(Some(BaseFailure::NewOnesCount(tests)));
         }
-        let which = match tests.is_empty() {
-            true => String::new(),
-            false => {
-                let tests: Vec<&String> = tests.iter().collect();
-                format!(" ({})", list_tests(&tests))
-            }
+        let which = if tests.is_empty() {
+            String::new()
+        } else {
+            let tests: Vec<&String> = tests.iter().collect();
+            format!(" ({})", list_tests(&tests))
         };
         Ok(Some(BaseFailure::Noted(format!(
             "this check also fails on the commit that the task started from{which}, so the change may not be \
