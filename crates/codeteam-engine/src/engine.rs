@@ -208,6 +208,7 @@ impl Engine {
         // Without a place for worktrees there is no run, so there need be no log.
         workspaces_root(&project.env, project.repo.common_dir())?;
         make_folder(&project.folder)?;
+        refuse_committed_log(&project)?;
         let store = Store::open(&project.folder.join("state.db"))?;
         Self::with(project, store, codeteam)
     }
@@ -227,6 +228,7 @@ impl Engine {
     /// needs of the configuration is pinned in it, so a mistake there is no reason not to look.
     pub fn look(start: &Path, env: Env, codeteam: PathBuf) -> Result<Option<Self>, Error> {
         let project = Project::find_anyway(start, env)?;
+        refuse_committed_log(&project)?;
         let Some(store) = Store::open_existing(&project.folder.join("state.db"))? else {
             return Ok(None);
         };
@@ -591,6 +593,41 @@ fn redactor_but(env: &Env, config: &Config, allow: &[String]) -> Result<Redactor
     let known = env.keys.secrets().map(str::to_owned);
     let known = known.chain(named.map(|(_, value)| value.clone()));
     Ok(Redactor::new(known).allow(allow)?)
+}
+
+/// Refuses a log that came with a commit. Whoever wrote it could have any run in it, with any commands
+/// and no sandbox, as if the user had started it. SQLite takes over what is in a file beside the
+/// database, so those count as well.
+fn refuse_committed_log(project: &Project) -> Result<(), Error> {
+    const FILES: [&str; 4] = [
+        "state.db",
+        "state.db-wal",
+        "state.db-shm",
+        "state.db-journal",
+    ];
+    let top_level = project.repo.top_level();
+    // The folder may be a link to another one of the repository.
+    let folder = project.folder.canonicalize();
+    let folder = folder.unwrap_or_else(|_| project.folder.clone());
+    let within = top_level
+        .canonicalize()
+        .ok()
+        .and_then(|top_level| Some(folder.strip_prefix(top_level).ok()?.to_owned()));
+    let Some(within) = within else {
+        return Ok(());
+    };
+    let found: Vec<PathBuf> = FILES
+        .iter()
+        .filter(|name| folder.join(name).symlink_metadata().is_ok())
+        .map(|name| within.join(name))
+        .collect();
+    if found.is_empty() {
+        return Ok(());
+    }
+    match project.repo.tracked_among(&found)?.into_iter().next() {
+        Some(path) => Err(Error::CommittedLog { path }),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -200,6 +200,15 @@ impl From<EngineError> for Problem {
                 .hint("`codeteam status` lists the runs of this project"),
             EngineError::NoRuns => Self::user("this project has no run yet")
                 .hint("`codeteam run \"what you want\"` starts one"),
+            EngineError::CommittedLog { path } => {
+                let path = path.display();
+                Self::user(error.to_string())
+                    .hint(format!(
+                        "runs of somebody else could start any command here. If it is yours: `git rm --cached {path}` \
+                         and commit that"
+                    ))
+                    .hint(format!("if it is not, move `{path}` out of the way"))
+            }
             EngineError::EmptyGoal => Self::user("the goal is empty")
                 .hint("say what you want: `codeteam run \"add a --json flag\"`"),
             EngineError::BranchInTheWay { .. } => Self::user(error.to_string()).hint(

@@ -40,6 +40,11 @@ pub enum Error {
     Ambiguous(String),
     #[error("there is no run yet")]
     NoRuns,
+    #[error(
+        "`{}` is part of a commit of this repository, so codeteam did not write it here and does not use it",
+        path.display()
+    )]
+    CommittedLog { path: PathBuf },
     #[error("event {seq} of run `{run}` cannot be read")]
     Unreadable {
         run: String,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::objects::paths;
-use super::private::excluded;
+use super::private::{excluded, only_names_ignored};
 use super::repo::{OWN_DIRECTORY, oid};
 use super::{Error, Expected, Oid, Repo};
 
@@ -85,7 +85,10 @@ impl Repo {
             .args(["add", "--all", "--", "."])
             .arg(excluded(Path::new(OWN_DIRECTORY)))
             .env("GIT_LITERAL_PATHSPECS", "0");
-        let tree = self.git.run(&add).and_then(|_| {
+        let tree = self.git.attempt(&add).and_then(|output| {
+            if !output.status.success() && !only_names_ignored(&output) {
+                return Err(add.failed(output));
+            }
             let write = call().arg("write-tree");
             oid(&self.git.run(&write)?).ok_or_else(|| write.unexpected("no object id"))
         });

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use codeteam_sandbox::Access;
 
-use super::command::{Call, Git};
+use super::command::{Call, Git, Output};
 use super::repo::{OWN_DIRECTORY, oid};
 use super::{
     Changed, Diff, Error, IndexEntry, Merged, ObjectFormat, Oid, Reader, Repo, TreeFile, diff,
@@ -189,7 +189,7 @@ impl PrivateDir {
             .env("GIT_LITERAL_PATHSPECS", "0")
             .args(but.iter().map(|path| excluded(path)));
         let output = self.git.attempt(&call)?;
-        if output.status.success() {
+        if output.status.success() || only_names_ignored(&output) {
             return Ok(left_out(&output.stderr));
         }
         let files_only = is_about_files(&output.stderr);
@@ -586,6 +586,17 @@ pub(super) fn excluded(path: &Path) -> OsString {
     let mut spec = OsString::from(":(top,exclude,literal)");
     spec.push(path);
     spec
+}
+
+/// Whether `git add` did its work and failed only because a path that was to be left out is ignored
+/// anyway, as `.codeteam` often is.
+pub(super) fn only_names_ignored(output: &Output) -> bool {
+    const HEADER: &str = "The following paths are ignored by one of your .gitignore files:";
+    let mut lines = output.stderr.lines();
+    let is_trouble = |line: &str| line.starts_with("error:") || line.starts_with("fatal:");
+    output.status.code() == Some(1)
+        && output.stderr.lines().any(|line| line == HEADER)
+        && !lines.any(is_trouble)
 }
 
 /// What `git add` has passed over with a warning alone: folders that cannot be opened, because of

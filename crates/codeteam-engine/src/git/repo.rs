@@ -223,6 +223,14 @@ impl Repo {
             .collect())
     }
 
+    /// Those of these paths below the top level that git tracks. One process.
+    pub fn tracked_among(&self, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
+        let call = self.checkout().args(["ls-files", "-z", "--cached", "--"]);
+        let output = self.git.run(&call.args(paths))?;
+        let names = output.split(|&byte| byte == 0);
+        Ok(names.filter(|name| !name.is_empty()).map(path).collect())
+    }
+
     fn untracked(&self, which: &[OsString]) -> Result<Vec<PathBuf>, Error> {
         let call = self.checkout().args(["ls-files", "-z", "--others"]);
         let output = self.git.run(&call.args(which))?;

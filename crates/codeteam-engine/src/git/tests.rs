@@ -415,6 +415,18 @@ fn an_edit_within_the_tick_in_which_the_index_was_written_is_seen() {
 }
 
 #[test]
+fn a_snapshot_is_taken_where_codeteams_folder_is_ignored() {
+    let fixture = Fixture::new();
+    fixture.write(".codeteam/config.yml", "worker: x\n");
+    fixture.write(".gitignore", ".codeteam/\n");
+    fixture.write("file", "two\n");
+    let (repo, _) = fixture.open();
+    let tree = repo.snapshot(&fixture.path().join("scratch")).unwrap();
+    let text = repo.cat_file(&tree, Path::new("file")).unwrap().unwrap();
+    assert_eq!(text, b"two\n");
+}
+
+#[test]
 fn what_a_dead_process_has_left_of_a_look_is_removed_by_the_next() {
     let fixture = Fixture::new();
     let (repo, _) = fixture.open();

@@ -125,8 +125,8 @@ fn codeteam_asks_one_reviewer_about_a_small_change() {
     let shown = project.run(&["log"]).expect(0).stdout;
     assert!(shown.contains(facts), "{shown}");
     project.run(&["show"]).expect(0).says(&[
-        &format!("depth     one: review by one reviewer: {facts}"),
         "depth     one: prompt is left out: the task names 1 file and 1 criterion",
+        &format!("depth     one: review by one reviewer: {facts}"),
     ]);
 
     // A project that wants to hear all four says so.

@@ -387,12 +387,8 @@ fn git(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
     found
 }
 
-/// What tokens cost, where the user has set a limit in money: it would be reached later.
+/// What tokens cost: a limit in money, which may also be set for one run alone, would be reached later.
 fn prices(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
-    let limits = &c.allowed.limits;
-    if limits.max_cost_usd.is_none() && limits.max_task_cost_usd.is_none() {
-        return Vec::new();
-    }
     let known = |price: &Price| (price.input, price.output, price.cached_input);
     let all = c.full.prices.iter();
     let new =
@@ -401,7 +397,7 @@ fn prices(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
         path: vec!["prices".to_owned(), model.clone()],
         value: format!("{:?}", known(price)),
         asks: format!(
-            "count a million tokens of `{model}` as ${} read and ${} written, against your limit of money",
+            "count a million tokens of `{model}` as ${} read and ${} written, against limits of money",
             price.input, price.output
         ),
         part: RequestTarget::Value,

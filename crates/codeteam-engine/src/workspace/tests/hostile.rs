@@ -41,6 +41,22 @@ fn a_tree_that_would_harm_those_who_clone_it_is_refused() {
 }
 
 #[test]
+fn what_is_left_out_may_be_ignored() {
+    let bench = Bench::new();
+    bench.prepare();
+    bench.write(".codeteam/config.yml", "worker: x\n");
+    bench.write("made", "by a worker\n");
+    for rule in [".codeteam/", "/.codeteam", ".*"] {
+        bench.write(".gitignore", &format!("{rule}\n"));
+        let (tree, _) = bench.workspace.changes(&bench.head.tree).unwrap();
+        let files = bench.workspace.files_of(&tree).unwrap();
+        let has = |name: &str| files.iter().any(|file| file.path.starts_with(name));
+        assert!(has("made"), "{rule}");
+        assert!(!has(".codeteam"), "{rule}");
+    }
+}
+
+#[test]
 fn repositories_inside_the_work_tree_are_refused_until_they_are_gone() {
     let bench = Bench::new();
     bench.prepare();

@@ -129,5 +129,4 @@ fn set_up_runs_once_in_a_session_and_nobody_writes_to_what_it_made() {
     let third = round("three\n");
     assert_ne!(third, "forged");
     assert_ne!(third, first);
-    assert_eq!(round("four\n"), third);
 }

@@ -45,6 +45,45 @@ fn a_repository_does_not_switch_the_sandbox_off() {
 }
 
 #[test]
+fn a_log_that_came_with_a_commit_is_not_used() {
+    let project = Project::new();
+    steal(&project, &["--no-sandbox"]).expect(0);
+    project.run(&["status"]).expect(0);
+    project.git(&["add", "--force", ".codeteam/state.db"]);
+    project.git(&["commit", "--quiet", "-m", "as it was cloned"]);
+    for command in ["status", "show", "log", "resume", "approve"] {
+        let done = project.run(&[command]);
+        assert_ne!(done.code, Some(0), "{command}");
+        done.says(&[
+            "`.codeteam/state.db` is part of a commit of this repository",
+            "git rm --cached .codeteam/state.db",
+        ]);
+    }
+    steal(&project, &[]).says(&["is part of a commit of this repository"]);
+    // What would be taken over with it is as bad.
+    project.git(&["rm", "--quiet", "--cached", ".codeteam/state.db"]);
+    project.run(&["status"]).expect(0);
+    project.write(".codeteam/state.db-wal", "");
+    project.git(&["add", "--force", ".codeteam/state.db-wal"]);
+    project
+        .run(&["status"])
+        .says(&["`.codeteam/state.db-wal` is part of a commit"]);
+}
+
+#[test]
+fn a_repository_does_not_say_what_tokens_cost() {
+    let project = Project::new();
+    let own = project.read(".codeteam/config.yml");
+    project.config(&format!(
+        "{own}prices: {{ m: {{ input: 0, output: 0 }} }}\n"
+    ));
+    project.commit("as it was cloned");
+    steal(&project, &["--max-cost", "1"])
+        .expect(3)
+        .says(&["`prices.m`", "codeteam trust"]);
+}
+
+#[test]
 fn what_the_user_says_themselves_needs_no_trust() {
     let project = cloned();
     let done = steal(&project, &["--no-sandbox"]).expect(0);
