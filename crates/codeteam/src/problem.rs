@@ -200,23 +200,13 @@ impl From<EngineError> for Problem {
                 .hint("`codeteam status` lists the runs of this project"),
             EngineError::NoRuns => Self::user("this project has no run yet")
                 .hint("`codeteam run \"what you want\"` starts one"),
-            EngineError::CommittedLog { path } => {
-                let path = path.display();
-                Self::user(error.to_string())
-                    .hint(format!(
-                        "runs of somebody else could start any command here. If it is yours: `git rm --cached {path}` \
-                         and commit that"
-                    ))
-                    .hint(format!("if it is not, move `{path}` out of the way"))
-            }
+            EngineError::CommittedLog { ref path } => committed_log(&error, path),
             EngineError::EmptyGoal => Self::user("the goal is empty")
                 .hint("say what you want: `codeteam run \"add a --json flag\"`"),
             EngineError::BranchInTheWay { .. } => Self::user(error.to_string()).hint(
                 "choose other names with `git: { branch_pattern: 'team/{run}' }` in `.codeteam/config.yml`",
             ),
-            EngineError::NoIdentity => Self::user(error.to_string())
-                .hint("`git config --global user.name \"Your Name\"` and `git config --global user.email you@example.org`")
-                .hint("or `GIT_AUTHOR_NAME` and `GIT_AUTHOR_EMAIL`; nothing was started"),
+            EngineError::NoIdentity => no_identity(&error),
             EngineError::Nested(ref path) => Self::user(error.to_string()).hint(format!(
                 "let git ignore it (`echo /{}/ >> .git/info/exclude`), or commit it as a submodule",
                 path.display()
@@ -275,6 +265,24 @@ impl From<layout::Error> for Problem {
             layout::Error::Read { .. } => Self::environment(error.to_string()).caused_by(&error),
         }
     }
+}
+
+/// Nobody to name as the author of commits.
+fn no_identity(error: &EngineError) -> Problem {
+    Problem::user(error.to_string())
+                .hint("`git config --global user.name \"Your Name\"` and `git config --global user.email you@example.org`")
+                .hint("or `GIT_AUTHOR_NAME` and `GIT_AUTHOR_EMAIL`; nothing was started")
+}
+
+/// A log that came with a commit: whose it is, only the user can say.
+fn committed_log(error: &EngineError, path: &Path) -> Problem {
+    let path = path.display();
+    Problem::user(error.to_string())
+        .hint(format!(
+            "runs of somebody else could start any command here. If it is yours: `git rm --cached {path}` and commit \
+             that"
+        ))
+        .hint(format!("if it is not, move `{path}` out of the way"))
 }
 
 /// What is wrong with files, as they are named from here.

@@ -261,6 +261,13 @@ impl Asked {
             return Taken::Unclear(String::new());
         }
         let Text::OneOf(answers) = &self.text else {
+            // A bare yes or no would go to the planner as a change of the plan.
+            if matches!(self.text, Text::Note(_)) && is_bare_answer(line) {
+                return Taken::Unclear(
+                    "`/accept_plan` takes the plan as it is; to change it, write what should be different"
+                        .to_owned(),
+                );
+            }
             return Taken::Text(line.to_owned());
         };
         let names: Vec<&str> = answers.iter().map(String::as_str).collect();
@@ -325,6 +332,13 @@ impl Asked {
         );
         text.join("\n")
     }
+}
+
+/// Whether somebody says yes or no and nothing else.
+fn is_bare_answer(line: &str) -> bool {
+    const WORDS: [&str; 9] = ["y", "yes", "ok", "okay", "yep", "sure", "n", "no", "nope"];
+    let word = line.trim_end_matches(['.', '!']).to_lowercase();
+    WORDS.contains(&word.as_str())
 }
 
 /// Commands as they are written, to choose from.
@@ -438,6 +452,20 @@ mod tests {
         );
         asked.put("diff", "", "", Act::Diff);
         asked
+    }
+
+    #[test]
+    fn a_bare_yes_is_no_change_of_the_plan() {
+        let mut asked = judging();
+        asked.text = Text::Note("change".to_owned());
+        for word in ["y", "Yes", "ok!", "no"] {
+            let Taken::Unclear(said) = asked.take(word) else {
+                panic!("{word}");
+            };
+            assert!(said.contains("/accept_plan"), "{said}");
+        }
+        let text = "no tests, please";
+        assert_eq!(asked.take(text), Taken::Text(text.to_owned()));
     }
 
     #[test]
