@@ -3,6 +3,7 @@
 mod confined;
 mod current;
 mod error;
+mod foreign_log;
 mod goal_files;
 mod ground;
 mod known;
@@ -56,6 +57,8 @@ use crate::workers::probe::Probed;
 
 /// How many tasks a plan may have if the configuration does not say.
 pub const MAX_TASKS: usize = 1_000;
+/// The log, in the folder of a project.
+const LOG: &str = "state.db";
 
 /// Where things are and how they are done.
 pub struct Engine {
@@ -208,8 +211,9 @@ impl Engine {
         // Without a place for worktrees there is no run, so there need be no log.
         workspaces_root(&project.env, project.repo.common_dir())?;
         make_folder(&project.folder)?;
-        refuse_committed_log(&project)?;
-        let store = Store::open(&project.folder.join("state.db"))?;
+        foreign_log::refuse_committed(&project)?;
+        let store = Store::open(&project.folder.join(LOG))?;
+        foreign_log::refuse_unknown(&project, &store)?;
         Self::with(project, store, codeteam)
     }
 
@@ -219,7 +223,9 @@ impl Engine {
         codeteam: PathBuf,
         workspaces: PathBuf,
     ) -> Result<Self, Error> {
-        let mut engine = Self::open(project, codeteam)?;
+        make_folder(&project.folder)?;
+        let store = Store::open(&project.folder.join(LOG))?;
+        let mut engine = Self::with(project, store, codeteam)?;
         engine.workspaces = workspaces;
         Ok(engine)
     }
@@ -228,10 +234,11 @@ impl Engine {
     /// needs of the configuration is pinned in it, so a mistake there is no reason not to look.
     pub fn look(start: &Path, env: Env, codeteam: PathBuf) -> Result<Option<Self>, Error> {
         let project = Project::find_anyway(start, env)?;
-        refuse_committed_log(&project)?;
-        let Some(store) = Store::open_existing(&project.folder.join("state.db"))? else {
+        foreign_log::refuse_committed(&project)?;
+        let Some(store) = Store::open_existing(&project.folder.join(LOG))? else {
             return Ok(None);
         };
+        foreign_log::refuse_unknown(&project, &store)?;
         Self::with(project, store, codeteam).map(Some)
     }
 
@@ -593,41 +600,6 @@ fn redactor_but(env: &Env, config: &Config, allow: &[String]) -> Result<Redactor
     let known = env.keys.secrets().map(str::to_owned);
     let known = known.chain(named.map(|(_, value)| value.clone()));
     Ok(Redactor::new(known).allow(allow)?)
-}
-
-/// Refuses a log that came with a commit. Whoever wrote it could have any run in it, with any commands
-/// and no sandbox, as if the user had started it. `SQLite` takes over what is in a file beside the
-/// database, so those count as well.
-fn refuse_committed_log(project: &Project) -> Result<(), Error> {
-    const FILES: [&str; 4] = [
-        "state.db",
-        "state.db-wal",
-        "state.db-shm",
-        "state.db-journal",
-    ];
-    let top_level = project.repo.top_level();
-    // The folder may be a link to another one of the repository.
-    let folder = project.folder.canonicalize();
-    let folder = folder.unwrap_or_else(|_| project.folder.clone());
-    let within = top_level
-        .canonicalize()
-        .ok()
-        .and_then(|top_level| Some(folder.strip_prefix(top_level).ok()?.to_owned()));
-    let Some(within) = within else {
-        return Ok(());
-    };
-    let found: Vec<PathBuf> = FILES
-        .iter()
-        .filter(|name| folder.join(name).symlink_metadata().is_ok())
-        .map(|name| within.join(name))
-        .collect();
-    if found.is_empty() {
-        return Ok(());
-    }
-    match project.repo.tracked_among(&found)?.into_iter().next() {
-        Some(path) => Err(Error::CommittedLog { path }),
-        None => Ok(()),
-    }
 }
 
 #[cfg(test)]

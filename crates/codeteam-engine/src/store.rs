@@ -18,6 +18,12 @@ mod read;
 mod schema;
 mod writer;
 
+/// Whether a run's id can be the name of a folder and nothing else. codeteam gives no others, and they
+/// become parts of paths.
+fn is_plain_name(id: &str) -> bool {
+    !id.is_empty() && !id.starts_with('.') && !id.contains(['/', '\0'])
+}
+
 #[cfg(test)]
 mod tests;
 
@@ -200,7 +206,14 @@ impl Store {
 
     /// All runs, newest first.
     pub fn runs(&self) -> Result<Vec<RunRow>, Error> {
-        self.shared.readers.with(read::runs)
+        let runs = self.shared.readers.with(read::runs)?;
+        match runs.iter().find(|run| !is_plain_name(&run.id)) {
+            Some(run) => Err(Error::ForgedId {
+                path: self.shared.path.clone(),
+                run: run.id.clone(),
+            }),
+            None => Ok(runs),
+        }
     }
 
     /// Reads all of the database, and fails with [`Error::Damaged`] if something in it is not as it was

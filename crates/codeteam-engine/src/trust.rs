@@ -6,6 +6,8 @@
 //! that was trusted, to the letter (see `config::access` for what a request is), so whatever changes
 //! in a repository's files asks again.
 
+mod logs;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write as _};
@@ -17,6 +19,7 @@ use codeteam_core::event::AccessGrant;
 use codeteam_core::ids::Time;
 use serde::{Deserialize, Serialize};
 
+pub use self::logs::LogRecords;
 use crate::env::Env;
 
 /// The folder of the records, in codeteam's own state folder.
@@ -154,21 +157,8 @@ impl TrustStore {
     }
 
     fn write(&self, record: &TrustRecord) -> Result<(), Error> {
-        let mut folder = fs::DirBuilder::new();
-        let made = folder.recursive(true).mode(0o700).create(&self.folder);
-        made.map_err(failed("make the folder", self.folder.clone()))?;
-        let path = self.file(&record.repository);
-        // Whole or not at all, whatever becomes of this process.
-        let half = path.with_extension(format!("half-{}", std::process::id()));
         let text = serde_json::to_string_pretty(record).unwrap_or_default();
-        let mut options = fs::OpenOptions::new();
-        let options = options.write(true).create(true).truncate(true).mode(0o600);
-        let written = options.open(&half).and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            file.sync_all()
-        });
-        let written = written.and_then(|()| fs::rename(&half, &path));
-        written.map_err(failed("write", path))
+        write_record(&self.folder, &self.file(&record.repository), &text)
     }
 
     fn file(&self, repository: &Path) -> PathBuf {
@@ -178,14 +168,38 @@ impl TrustStore {
 
     /// Whether what a repository brings along could be taken for the user's word.
     fn is_inside(&self, root: &Path, repository: &Path) -> bool {
-        let existing = self
-            .folder
-            .ancestors()
-            .find_map(|at| at.canonicalize().ok());
-        let folder = existing.unwrap_or_else(|| self.folder.clone());
-        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-        folder.starts_with(root) || folder.starts_with(repository)
+        is_inside(&self.folder, root) || is_inside(&self.folder, repository)
     }
+}
+
+/// Whether a folder, which need not be there yet, is below another one.
+fn is_inside(folder: &Path, root: &Path) -> bool {
+    let existing = folder.ancestors().find_map(|at| at.canonicalize().ok());
+    let folder = existing.unwrap_or_else(|| folder.to_owned());
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    folder.starts_with(root)
+}
+
+/// Writes a file that only the user can read, whole or not at all.
+fn write_record(folder: &Path, path: &Path, text: &str) -> Result<(), Error> {
+    let mut builder = fs::DirBuilder::new();
+    let made = builder.recursive(true).mode(0o700).create(folder);
+    made.map_err(failed("make the folder", folder.to_owned()))?;
+    let half = path.with_extension(format!("half-{}", std::process::id()));
+    let mut options = fs::OpenOptions::new();
+    let options = options.write(true).create(true).truncate(true).mode(0o600);
+    let written = options.open(&half).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    });
+    let written = written.and_then(|()| fs::rename(&half, path));
+    written.map_err(failed("write", path.to_owned()))
+}
+
+/// When a file was made, in nanoseconds since 1970, where the file system says so.
+fn birth_of(found: &fs::Metadata) -> Option<u64> {
+    let born = found.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    u64::try_from(born.as_nanos()).ok()
 }
 
 /// A digest of what a repository may have.
@@ -207,10 +221,7 @@ fn identity(root: &Path) -> Option<(PathBuf, Option<u64>, u64)> {
         linked(&own).unwrap_or(own)
     };
     let found = git.symlink_metadata().ok()?;
-    let born = found.created().ok();
-    let born = born.and_then(|born| born.duration_since(UNIX_EPOCH).ok());
-    let born = born.and_then(|born| u64::try_from(born.as_nanos()).ok());
-    Some((git, born, found.ino()))
+    Some((git, birth_of(&found), found.ino()))
 }
 
 /// The shared git directory of a linked work tree whose `.git` is this file, if that knows it.

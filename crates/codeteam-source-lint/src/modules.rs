@@ -57,14 +57,14 @@ pub struct ModuleSource {
 pub(crate) fn load_crate(root: &Path) -> Result<Vec<ModuleSource>, SourceError> {
     let mut modules = Vec::new();
     let folder = root.parent().unwrap_or(Path::new("")).to_owned();
-    load_file(root, &folder, Vec::new(), &mut modules)?;
+    load_file(root, &folder, &[], &mut modules)?;
     Ok(modules)
 }
 
 fn load_file(
     file: &Path,
     children: &Path,
-    path: Vec<String>,
+    path: &[String],
     modules: &mut Vec<ModuleSource>,
 ) -> Result<(), SourceError> {
     let text = fs::read_to_string(file).map_err(|source| SourceError::Io {
@@ -82,7 +82,7 @@ fn load_file(
 fn load_items(
     items: Vec<Item>,
     children: &Path,
-    path: Vec<String>,
+    path: &[String],
     lines: usize,
     modules: &mut Vec<ModuleSource>,
 ) -> Result<(), SourceError> {
@@ -97,12 +97,12 @@ fn load_items(
         }
     }
     modules.push(ModuleSource {
-        path: path.clone(),
+        path: path.to_vec(),
         items: own,
         lines,
     });
     for module in nested {
-        load_module(module, children, &path, modules)?;
+        load_module(module, children, path, modules)?;
     }
     Ok(())
 }
@@ -118,13 +118,13 @@ fn load_module(
     path.push(name.clone());
     let below = children.join(&name);
     if let Some((_, items)) = module.content {
-        return load_items(items, &below, path, 0, modules);
+        return load_items(items, &below, &path, 0, modules);
     }
     let file = [children.join(format!("{name}.rs")), below.join("mod.rs")]
         .into_iter()
         .find(|file| file.is_file());
     match file {
-        Some(file) => load_file(&file, &below, path, modules),
+        Some(file) => load_file(&file, &below, &path, modules),
         // It is elsewhere (`#[path]`), and part of another crate or of a build script.
         None => Ok(()),
     }

@@ -13,6 +13,9 @@ use serde_json::Value;
 
 use crate::problem::Problem;
 
+/// The codes that [`Style`] uses.
+const COLOURS: [&str; 7] = ["0", "1", "2", "31", "32", "33", "36"];
+
 /// Whether to use colour. Nothing is said by colour alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Style {
@@ -94,14 +97,13 @@ pub(crate) fn cut(text: &str, room: usize) -> String {
 /// A text that does nothing to a terminal but appear there: names, prompts and what workers say are
 /// written by others. The colours of [`Style`] stay.
 pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
-    const OWN: [&str; 7] = ["0", "1", "2", "31", "32", "33", "36"];
     if !text.contains(acts) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
-        let coloured = OWN
+        let coloured = COLOURS
             .iter()
             .map(|code| format!("\u{1b}[{code}m"))
             .find(|colour| rest.starts_with(colour));
@@ -126,9 +128,25 @@ pub(crate) fn one_line(text: &str) -> String {
     harmless(&words.join(" ")).into_owned()
 }
 
-/// Writes text to standard output.
+/// Writes text to standard output, without colours where that is no terminal.
 pub(crate) fn out(text: &str) -> Result<(), Problem> {
-    out_bytes(harmless(text).as_bytes())
+    let text = harmless(text);
+    if io::stdout().is_terminal() {
+        return out_bytes(text.as_bytes());
+    }
+    out_bytes(without_colours(&text).as_bytes())
+}
+
+/// A text without the colours of [`Style`].
+fn without_colours(text: &str) -> Cow<'_, str> {
+    if !text.contains('\u{1b}') {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = text.to_owned();
+    for code in COLOURS {
+        plain = plain.replace(&format!("\u{1b}[{code}m"), "");
+    }
+    Cow::Owned(plain)
 }
 
 /// Writes to standard output what need not be text. A reader that has gone away is no error.
@@ -227,6 +245,13 @@ pub(crate) fn bytes(n: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn colours_are_for_terminals() {
+        let style = Style { coloured: true };
+        let text = format!("{} and {}", style.green("done"), style.bold("more"));
+        assert_eq!(without_colours(&text), "done and more");
+    }
 
     #[test]
     fn what_others_wrote_only_appears() {

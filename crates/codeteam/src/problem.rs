@@ -200,7 +200,7 @@ impl From<EngineError> for Problem {
                 .hint("`codeteam status` lists the runs of this project"),
             EngineError::NoRuns => Self::user("this project has no run yet")
                 .hint("`codeteam run \"what you want\"` starts one"),
-            EngineError::CommittedLog { ref path } => committed_log(&error, path),
+            EngineError::CommittedLog { .. } | EngineError::UnknownLog { .. } => foreign_log(&error),
             EngineError::EmptyGoal => Self::user("the goal is empty")
                 .hint("say what you want: `codeteam run \"add a --json flag\"`"),
             EngineError::BranchInTheWay { .. } => Self::user(error.to_string()).hint(
@@ -274,15 +274,19 @@ fn no_identity(error: &EngineError) -> Problem {
                 .hint("or `GIT_AUTHOR_NAME` and `GIT_AUTHOR_EMAIL`; nothing was started")
 }
 
-/// A log that came with a commit: whose it is, only the user can say.
-fn committed_log(error: &EngineError, path: &Path) -> Problem {
-    let path = path.display();
-    Problem::user(error.to_string())
-        .hint(format!(
-            "runs of somebody else could start any command here. If it is yours: `git rm --cached {path}` and commit \
-             that"
-        ))
-        .hint(format!("if it is not, move `{path}` out of the way"))
+/// A log that somebody else may have written.
+fn foreign_log(error: &EngineError) -> Problem {
+    let problem = Problem::person(error.to_string())
+        .hint("whoever wrote it could have commands run here as if you had started them");
+    match error {
+        EngineError::CommittedLog { path } => problem.hint(format!(
+            "move `{}` out of the way; a log is of no use in a commit",
+            path.display()
+        )),
+        _ => problem.hint(
+            "if it is your own (a moved home or checkout, a restored backup): `codeteam trust --log` takes it over",
+        ),
+    }
 }
 
 /// What is wrong with files, as they are named from here.

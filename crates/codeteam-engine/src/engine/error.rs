@@ -45,6 +45,8 @@ pub enum Error {
         path.display()
     )]
     CommittedLog { path: PathBuf },
+    #[error("`{}` was not written by your codeteam in this place, and is not used", path.display())]
+    UnknownLog { path: PathBuf },
     #[error("event {seq} of run `{run}` cannot be read")]
     Unreadable {
         run: String,

@@ -5,7 +5,7 @@
 //! for one whose configuration runs programs. What a work tree can still do is
 //! contain other repositories; see [`PrivateDir::index`] for why they matter.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::File;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -15,6 +15,7 @@ use std::sync::Arc;
 use codeteam_sandbox::Access;
 
 use super::command::{Call, Git, Output};
+use super::objects::paths as paths_of;
 use super::repo::{OWN_DIRECTORY, oid};
 use super::{
     Changed, Diff, Error, IndexEntry, Merged, ObjectFormat, Oid, Reader, Repo, TreeFile, diff,
@@ -203,6 +204,30 @@ impl PrivateDir {
             },
             None => call.failed(output),
         })
+    }
+
+    /// Puts those of these files of the index back that the work tree has otherwise, or not at all, and
+    /// names them. Two processes.
+    pub fn restore(&self, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
+        let wanted: BTreeSet<&PathBuf> = paths.iter().collect();
+        let list = self.in_tree(Access::ReadOnly);
+        let list = list.args(["ls-files", "-z", "--modified", "--deleted", "--deduplicate"]);
+        let changed: Vec<PathBuf> = paths_of(&self.git.run(&list)?)
+            .into_iter()
+            .filter(|path| wanted.contains(path))
+            .collect();
+        if changed.is_empty() {
+            return Ok(changed);
+        }
+        let mut names = Vec::new();
+        for path in &changed {
+            names.extend_from_slice(path.as_os_str().as_bytes());
+            names.push(0);
+        }
+        let put = self.in_tree(Access::Writable);
+        let put = put.args(["checkout-index", "--force", "-z", "--stdin"]);
+        self.git.run(&put.stdin(names))?;
+        Ok(changed)
     }
 
     /// The tree that a patch, as [`Diff`] carries it, makes of another one. Three processes; neither

@@ -4,6 +4,7 @@ mod base;
 mod honest;
 mod look;
 mod prove;
+mod tracked;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
@@ -11,7 +12,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use codeteam_core::event::CheckResult;
+use codeteam_core::event::{CheckResult, Remark};
 use codeteam_core::ids::{BodyId, Tree};
 use codeteam_core::input::Input;
 use codeteam_core::workflow::{Check, CheckKind, Metric, glob_matches};
@@ -19,6 +20,7 @@ use codeteam_sandbox::Access;
 
 use self::base::{BaseFailure, compare_failures};
 pub(super) use self::look::Look;
+use self::tracked::TrackedFiles;
 use super::{About, Context, Error, Job, What, caches, now, setup, view};
 use crate::dialect::OVER_DISK;
 use crate::engine::Engine;
@@ -103,11 +105,24 @@ impl Gate<'_> {
         }
         let Look { job, context, .. } = *self.look;
         setup::ready(job, self.look.workspace, context)?;
+        let mut files = TrackedFiles::record(self.look.workspace)?;
         for (at, check) in self.checks.iter().enumerate() {
-            if self.results[at].is_none() {
-                (context.lines)(&job.id, &format!("checking: {}", check.name));
-                self.results[at] = Some(self.run(check)?);
+            if self.results[at].is_some() {
+                continue;
             }
+            (context.lines)(&job.id, &format!("checking: {}", check.name));
+            let mut result = self.run(check)?;
+            if matches!(check.what, CheckKind::Command(_)) {
+                let restored = files.restore()?;
+                if !restored.is_empty() {
+                    let note = note_restored(&restored);
+                    (context.lines)(&job.id, &note);
+                    result.summary = format!("{note}\n{}", result.summary);
+                    result.summary.truncate(result.summary.trim_end().len());
+                    result.remark = result.remark.or(Some(Remark::Noted));
+                }
+            }
+            self.results[at] = Some(result);
         }
         Ok(())
     }
@@ -188,6 +203,25 @@ impl Gate<'_> {
             CheckKind::Honest { rule, told_only } => self.honest(*rule)?.result(check, *told_only),
         })
     }
+}
+
+/// What to say of a check that has changed files of the tree it judges.
+fn note_restored(files: &[PathBuf]) -> String {
+    const SHOWN: usize = 3;
+    let names: Vec<String> = files
+        .iter()
+        .take(SHOWN)
+        .map(|file| format!("`{}`", file.display()))
+        .collect();
+    let more = match files.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "this check changed {}{more}, which codeteam put back: a check judges a change and is no part of it. Let \
+         it only report, not fix",
+        names.join(", ")
+    )
 }
 
 /// How a command has ended.

@@ -5,8 +5,12 @@
 
 use std::collections::BTreeSet;
 
-/// The names of the tests that failed, as far as the output has them. Empty if it names none.
+/// The names of the tests that failed. Empty if the output names none, or if the runner says that it
+/// stopped at a failure: tests that it did not come to may fail as well.
 pub fn failed_tests(output: &str) -> BTreeSet<String> {
+    if output.lines().any(says_that_it_stopped) {
+        return BTreeSet::new();
+    }
     let mut found = BTreeSet::new();
     let mut suite = String::new();
     for line in output.lines() {
@@ -28,6 +32,20 @@ pub fn failed_tests(output: &str) -> BTreeSet<String> {
         }
     }
     found
+}
+
+/// Whether a runner says in this line that it did not run all tests: cargo without `--no-fail-fast`,
+/// nextest, pytest with `-x` or after `pytest.exit`, Jest with `--bail`, Vitest with `--bail`.
+fn says_that_it_stopped(line: &str) -> bool {
+    let line = line.trim();
+    let is_pytest = line.starts_with("!!!") && line.ends_with("!!!");
+    line.starts_with("error: test failed, to rerun pass")
+        || (is_pytest && (line.contains("stopping after") || line.contains("Exit:")))
+        || (is_pytest && line.contains("Interrupted"))
+        || line.starts_with("Cancelling due to test failure")
+        || line.starts_with("Canceling due to test failure")
+        || line.starts_with("error: test run aborted")
+        || line.contains("--bail flag") && line.contains("skipped")
 }
 
 /// `FAILED tests/test_a.py::test_b - assert …`, `ERROR tests/test_a.py`.
@@ -113,6 +131,23 @@ fn has_end(name: &str, end: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_runner_that_stops_at_a_failure_names_no_tests() {
+        for end in [
+            "error: test failed, to rerun pass `--lib`",
+            "!!!!!!!!!!!!!!!!!!!!!!!!!! stopping after 1 failures !!!!!!!!!!!!!!!!!!!!!!!!!!!",
+            "!!!!!!!!!!!!!!!! _pytest.outcomes.Exit: enough !!!!!!!!!!!!!!!!",
+            "!!!!!!!!!!!!!!! Interrupted: 1 error during collection !!!!!!!!!!!!!!!",
+            "  Cancelling due to test failure: 3 tests still running",
+        ] {
+            check(&format!("test a::b ... FAILED\n{end}\n"), &[]);
+        }
+        check(
+            "test a::b ... FAILED\nerror: 1 target failed:\n    `--lib`\n",
+            &["a::b"],
+        );
+    }
 
     #[track_caller]
     fn check(output: &str, expected: &[&str]) {

@@ -77,6 +77,12 @@ impl Workspace {
         self.entries()
     }
 
+    /// Puts those of these tracked files back that are no longer what the prepared tree has, and names
+    /// them. Two processes.
+    pub(crate) fn restore_tracked(&self, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
+        Ok(self.lock()?.collector.restore(paths)?)
+    }
+
     /// The files of the user's that are in the work tree.
     pub(crate) fn included(&self) -> Result<Vec<PathBuf>, Error> {
         let list = read(&self.directory.join("included"))?.unwrap_or_default();

@@ -112,11 +112,12 @@ pub(crate) fn examine(
 fn compared(scene: &Scene, red: Vec<RedCheck>) -> Result<Vec<BaselineFailure>, Problem> {
     if let Some(check) = red.iter().find(|check| check.tests.is_empty()) {
         let what = format!(
-            "`{}` fails before anything is changed, and its output names no tests, so that new \
-             failures cannot be told from old ones",
+            "`{}` fails before anything is changed, and its output does not name every test that fails (it names \
+             none, or stops at the first), so that new failures cannot be told from old ones",
             check.name
         );
         return Err(Problem::environment(with_output(&what, check))
+            .hint("let it run all tests and name them: `cargo test --no-fail-fast`, `pytest` without `-x`")
             .hint("repair it first, or take it out of `verification.commands`")
             .hint("`--baseline must_pass` if making it pass is the goal"));
     }

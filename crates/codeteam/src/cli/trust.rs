@@ -1,6 +1,8 @@
 //! `codeteam trust`: what a repository asks for beyond the user's own configuration, and what the
 //! user says to it.
 
+mod log;
+
 use std::collections::BTreeSet;
 use std::io::{self, BufRead as _};
 use std::path::Path;
@@ -21,6 +23,10 @@ use crate::progress::Detail;
 
 /// Arguments of `trust`.
 #[derive(Debug, clap::Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 pub(crate) struct Args {
     /// Trust it with what is shown, without asking.
     #[arg(long, conflicts_with_all = ["list", "revoke"])]
@@ -31,6 +37,9 @@ pub(crate) struct Args {
     /// Trust this repository with nothing any more.
     #[arg(long)]
     revoke: bool,
+    /// Take over the log that is here (`.codeteam/state.db`), though codeteam did not make it in this place.
+    #[arg(long, conflicts_with_all = ["list", "revoke"])]
+    log: bool,
 }
 
 pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
@@ -40,6 +49,9 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     }
     let repo = Engine::repository(&scene.folder, &scene.env)?;
     let root = repo.top_level();
+    if args.log {
+        return log::take_over(scene, root, args.yes);
+    }
     if args.revoke {
         let was_trusted = store.revoke(root).map_err(engine::Error::from)?;
         if scene.json {

@@ -104,7 +104,7 @@ fn what_names_no_tests_cannot_be_compared() {
     let project = project();
     project.config("worker: scripted\nverification:\n  baseline: new_failures\n  commands: [ { name: Lint, command: 'echo bad style; exit 1' } ]\n");
     go(&project, TRIPLE, &[]).expect(1).says(&[
-        "`Lint` fails before anything is changed, and its output names no tests",
+        "`Lint` fails before anything is changed, and its output does not name every test",
         "bad style",
     ]);
 }

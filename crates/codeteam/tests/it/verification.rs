@@ -49,6 +49,29 @@ fn of<'r>(gates: &'r [Vec<Value>], name: &str) -> Vec<&'r Value> {
     gates.iter().map(|gate| named(gate).unwrap()).collect()
 }
 
+/// What one check has rewritten is not what the next one judges, nor what is committed.
+#[test]
+fn a_check_that_fixes_files_hides_nothing_from_the_next() {
+    let project = Project::new();
+    project.write("kept.txt", "kept\n");
+    project.config(
+        "worker: scripted\nverification:\n  commands:\n    - { name: fix, command: \"sed -i s/bad/good/ new.txt; rm kept.txt\" }\n    - { name: look, command: grep -q good new.txt && test -e kept.txt }\n",
+    );
+    project.commit("checks");
+    let script = rounds(&write("new.txt", "bad\n"), &write("new.txt", "good\n"));
+    run(&project, &script).expect(0);
+    let gates = results(&project);
+    let (fix, look) = (of(&gates, "fix"), of(&gates, "look"));
+    assert_eq!(look[0]["passed"], false, "{gates:?}");
+    assert_eq!(look[1]["passed"], true, "{gates:?}");
+    let summary = fix[0]["summary"].as_str().unwrap();
+    assert!(
+        summary.contains("this check changed `kept.txt`, `new.txt`, which codeteam put back"),
+        "{summary}"
+    );
+    assert_eq!(project.made("new.txt"), "good");
+}
+
 #[test]
 fn what_is_too_long_or_goes_round_in_rings_goes_back_to_the_coder() {
     let project = Project::new();

@@ -112,8 +112,8 @@ pub(super) fn compare_failures(
     let new: Vec<&String> = ended.tests.iter().filter(|t| !known.contains(t)).collect();
     let old: Vec<&String> = ended.tests.iter().filter(|t| known.contains(t)).collect();
     if ended.unclear.is_some() || ended.tests.is_empty() {
-        let why = "it failed before the run too, but its output names no tests now, so that new \
-                   failures cannot be told from old ones";
+        let why = "it failed before the run too, but its output does not name every test that fails now (it names \
+                   none, or stops at the first), so that new failures cannot be told from old ones";
         return result(false, format!("{why}\n{}", ended.said));
     }
     if !new.is_empty() {

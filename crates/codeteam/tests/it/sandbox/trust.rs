@@ -44,6 +44,16 @@ fn a_repository_does_not_switch_the_sandbox_off() {
     }
 }
 
+/// Whatever a command does, it does not go on with this log.
+fn refuses_the_log(project: &Project, why: &str) {
+    for command in ["status", "show", "log", "resume", "approve", "prune"] {
+        let done = project.run(&[command]);
+        assert_ne!(done.code, Some(0), "{command}");
+        done.says(&[why]);
+    }
+    steal(project, &[]).expect(3).says(&[why]);
+}
+
 #[test]
 fn a_log_that_came_with_a_commit_is_not_used() {
     let project = Project::new();
@@ -51,23 +61,63 @@ fn a_log_that_came_with_a_commit_is_not_used() {
     project.run(&["status"]).expect(0);
     project.git(&["add", "--force", ".codeteam/state.db"]);
     project.git(&["commit", "--quiet", "-m", "as it was cloned"]);
-    for command in ["status", "show", "log", "resume", "approve"] {
-        let done = project.run(&[command]);
-        assert_ne!(done.code, Some(0), "{command}");
-        done.says(&[
-            "`.codeteam/state.db` is part of a commit of this repository",
-            "git rm --cached .codeteam/state.db",
-        ]);
-    }
-    steal(&project, &[]).says(&["is part of a commit of this repository"]);
-    // What would be taken over with it is as bad.
+    let why = "`.codeteam/state.db` is part of a commit of this repository";
+    refuses_the_log(&project, why);
     project.git(&["rm", "--quiet", "--cached", ".codeteam/state.db"]);
     project.run(&["status"]).expect(0);
+    // What SQLite would take over with it is as bad.
     project.write(".codeteam/state.db-wal", "");
     project.git(&["add", "--force", ".codeteam/state.db-wal"]);
+    refuses_the_log(&project, "`.codeteam/state.db-wal` is part of a commit");
+    project.git(&["rm", "--quiet", "--cached", ".codeteam/state.db-wal"]);
+    // And so is a folder that has commits of its own.
+    project.write(".codeteam/.git", "gitdir: ../.git/modules/x\n");
     project
         .run(&["status"])
-        .says(&["`.codeteam/state.db-wal` is part of a commit"]);
+        .says(&["is part of a commit of this repository"]);
+}
+
+#[test]
+fn a_log_that_somebody_else_has_written_is_not_used() {
+    let project = Project::new();
+    steal(&project, &["--no-sandbox"]).expect(0);
+    let log = project.path(".codeteam/state.db");
+    let copy = project.path(".codeteam/copy");
+    std::fs::copy(&log, &copy).unwrap();
+    std::fs::rename(&copy, &log).unwrap();
+    let why = "was not written by your codeteam in this place";
+    refuses_the_log(&project, why);
+    project
+        .run(&["trust", "--log"])
+        .expect(3)
+        .says(&["--log --yes"]);
+    project
+        .run(&["status"])
+        .says(&[why, "`codeteam trust --log`"]);
+    let taken = project.run(&["trust", "--log", "--yes"]).expect(0).stdout;
+    assert!(taken.contains("completed"), "{taken}");
+    project.run(&["status"]).expect(0);
+}
+
+#[test]
+fn no_run_is_named_like_a_path() {
+    let project = Project::new();
+    steal(&project, &[]).expect(0);
+    std::fs::create_dir(project.home().join("precious")).unwrap();
+    project.beside("precious/file", "kept\n");
+    let log = project.path(".codeteam/state.db");
+    let forge = "import sqlite3, sys\nc = sqlite3.connect(sys.argv[1])\nc.execute(\"update runs set id = '../../../../precious'\")\nc.commit()\n";
+    let python = Project::program("/usr/bin/python3".as_ref())
+        .args(["-c", forge])
+        .arg(&log)
+        .status();
+    assert!(python.unwrap().success());
+    for command in ["status", "prune", "resume"] {
+        let done = project.run(&[command]);
+        assert_ne!(done.code, Some(0), "{command}");
+        done.says(&["which codeteam would not give"]);
+    }
+    assert!(project.home().join("precious/file").exists());
 }
 
 #[test]

@@ -1,0 +1,122 @@
+//! The logs that this user's codeteam has made, each by its place, inode and birth.
+//!
+//! A log says what a person decided and how a run is confined, and it lies in the repository's folder.
+//! One that came with a clone, a pull or an archive was written by somebody else: it counts only after the
+//! user has taken it over.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Error, birth_of, read_text, write_record};
+use crate::env::Env;
+
+/// The folder of the records, in codeteam's own state folder.
+const FOLDER: &str = "codeteam/logs";
+
+/// Which file a log is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct LogRecord {
+    log: PathBuf,
+    /// When it was made, in nanoseconds since 1970, where the file system says so.
+    born: Option<u64>,
+    inode: u64,
+}
+
+/// The records of all logs.
+pub struct LogRecords {
+    folder: PathBuf,
+}
+
+impl LogRecords {
+    /// The user's own.
+    pub fn for_user(env: &Env) -> Option<Self> {
+        let folder = env.state_home.as_ref()?.join(FOLDER);
+        Some(Self { folder })
+    }
+
+    /// Whether this file is the log that codeteam made in its place, or that the user took over.
+    pub fn knows(&self, log: &Path) -> bool {
+        let Some(found) = identify(log) else {
+            return false;
+        };
+        let text = read_text(&self.file(&found.log));
+        let known = text.and_then(|text| serde_json::from_str::<LogRecord>(&text).ok());
+        known == Some(found)
+    }
+
+    /// Records that a log is the user's own. Records of logs that are gone are removed.
+    pub fn record(&self, log: &Path) -> Result<(), Error> {
+        let Some(found) = identify(log) else {
+            return Ok(());
+        };
+        self.forget_missing();
+        let text = serde_json::to_string_pretty(&found).unwrap_or_default();
+        write_record(&self.folder, &self.file(&found.log), &text)
+    }
+
+    /// Whether the records are in this folder, and so could have come with it.
+    pub fn is_inside(&self, root: &Path) -> bool {
+        super::is_inside(&self.folder, root)
+    }
+
+    fn forget_missing(&self) {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        for path in entries.map(|entry| entry.path()) {
+            let record = read_text(&path);
+            let record = record.and_then(|text| serde_json::from_str::<LogRecord>(&text).ok());
+            if record.is_some_and(|record| !record.log.exists()) {
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+
+    fn file(&self, log: &Path) -> PathBuf {
+        let hash = blake3::hash(log.as_os_str().as_encoded_bytes());
+        self.folder.join(format!("{}.json", &hash.to_hex()[..24]))
+    }
+}
+
+fn identify(log: &Path) -> Option<LogRecord> {
+    let found = log.symlink_metadata().ok()?;
+    if !found.is_file() {
+        return None;
+    }
+    Some(LogRecord {
+        log: log.canonicalize().ok()?,
+        born: birth_of(&found),
+        inode: found.ino(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_in_the_same_place_is_another_log() {
+        let folder = tempfile::tempdir().unwrap();
+        let records = LogRecords {
+            folder: folder.path().join("state/logs"),
+        };
+        let log = folder.path().join("state.db");
+        fs::write(&log, "mine").unwrap();
+        assert!(!records.knows(&log));
+        records.record(&log).unwrap();
+        assert!(records.knows(&log));
+        fs::write(&log, "mine, with another run").unwrap();
+        assert!(records.knows(&log));
+        let theirs = folder.path().join("theirs");
+        fs::write(&theirs, "theirs").unwrap();
+        fs::rename(&theirs, &log).unwrap();
+        assert!(!records.knows(&log));
+        // What is gone is forgotten when another one is recorded.
+        fs::remove_file(&log).unwrap();
+        let other = folder.path().join("other.db");
+        fs::write(&other, "").unwrap();
+        records.record(&other).unwrap();
+        assert_eq!(fs::read_dir(&records.folder).unwrap().count(), 1);
+    }
+}
