@@ -43,7 +43,7 @@ use codeteam_core::{Event, Run, budget};
 use codeteam_context::redact::Redactor;
 
 use crate::bodies::{self, Bodies};
-use crate::config::{Config, access};
+use crate::config::{BaselinePolicy, Config, access};
 use crate::driver;
 use crate::env::Env;
 use crate::git::{self, Head, Identity, Repo};
@@ -350,6 +350,7 @@ impl Engine {
             edited_config,
             choices: Some(prepared.choices),
             baseline: Vec::new(),
+            must_pass: self.config.verification.baseline == Some(BaselinePolicy::MustPass),
             network: Vec::new(),
             access: RunAccess {
                 granted: self.config.grants(),
