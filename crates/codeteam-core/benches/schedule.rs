@@ -122,6 +122,7 @@ fn kernel(n: usize) -> (u128, u128) {
         edited_config: Vec::new(),
         choices: None,
         baseline: Vec::new(),
+        must_pass: false,
         network: Vec::new(),
         access: RunAccess::default(),
         strategies: BTreeMap::new(),

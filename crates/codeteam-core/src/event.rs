@@ -301,6 +301,10 @@ pub enum Event {
         commit: Commit,
         tree: Tree,
         message: String,
+        /// What may still fail of what failed before the run, for the checks where this commit
+        /// changes that; a check without tests must pass from now on.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        still_failing: Vec<BaselineFailure>,
     },
     /// A frame had nothing to commit.
     NothingToCommit { frame: FramePath },
@@ -411,6 +415,9 @@ pub struct RunStarted {
     /// The checks that failed before anything was changed, if only new failures count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub baseline: Vec<BaselineFailure>,
+    /// Whether checks that failed before anything was changed must pass in the end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub must_pass: bool,
     /// What the set-up asked of the network when it was tried before the run began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub network: Vec<Reached>,
@@ -625,6 +632,9 @@ pub struct CheckResult {
     /// What it found that does not fail it, and that a person should know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remark: Option<Remark>,
+    /// The tests that failed and are not held against the change, because they failed before the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub still_failing: Vec<String>,
     /// What it found file by file, or function by function.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub measures: Vec<Measure>,

@@ -1,7 +1,8 @@
 //! Who said what of a frame's change, and what was decided: kept for reports after the step that
 //! judged has been left.
 //!
-//! Nothing is decided by it: what holds a change up is in `verdicts` and `findings`.
+//! What holds a change up is in `verdicts` and `findings`. Only two things are decided by the record:
+//! what tests may still fail after a commit, and whether a person has rejected the same change before.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

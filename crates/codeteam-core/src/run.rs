@@ -107,8 +107,12 @@ pub struct Run {
     pub edited_config: Vec<String>,
     /// What the person chose that its workflow was compiled with.
     pub choices: Option<Arc<Choices>>,
-    /// The checks that failed before anything was changed, if only new failures count.
+    /// What may still fail of what failed before anything was changed, by check. It shrinks with the
+    /// commits of the run: a test that one of them has repaired must not fail again. A check without
+    /// tests must pass.
     pub baseline: Arc<Vec<BaselineFailure>>,
+    /// Whether checks that failed before anything was changed must pass in the end.
+    pub must_pass: bool,
     /// What of the repository's requests was in force when it started.
     pub access: Arc<RunAccess>,
     /// What became of its commits at its end.
@@ -208,6 +212,7 @@ impl Default for Run {
             edited_config: Vec::new(),
             choices: None,
             baseline: Arc::default(),
+            must_pass: false,
             access: Arc::default(),
             delivered: None,
             outcome: None,
@@ -313,6 +318,27 @@ impl Run {
                 files: task.files.clone(),
             })
             .collect()
+    }
+
+    /// Whether tests that failed before the run may still fail with a frame's change. Where the checks
+    /// must pass in the end, they may as long as other tasks are left that can repair them.
+    pub fn may_leave_failures(&self, frame: &Frame) -> bool {
+        if !self.must_pass {
+            return true;
+        }
+        let is_own = |task: &Task| match &frame.item {
+            Item::Run => true,
+            Item::Phase(phase) => task.phase.as_ref() == Some(phase),
+            Item::Task(id) => task.id == *id,
+        };
+        let mut tasks = self.plan.iter().flat_map(|plan| &plan.tasks);
+        tasks.any(|task| !is_own(task) && !self.task_status(&task.id).satisfies())
+    }
+
+    /// The tests that failed before the run, and that no commit of it has repaired.
+    pub fn unrepaired_tests(&self) -> impl Iterator<Item = &str> {
+        let failures = self.baseline.iter();
+        failures.flat_map(|failure| failure.tests.iter().map(String::as_str))
     }
 
     /// The tasks of the plan that a frame carries out.

@@ -275,6 +275,8 @@ impl<'a> Driver<'a> {
             })
             .collect();
         self.artifacts = Artifacts::reopen(&engine, &self.run)?;
+        // A run that is to be ended starts nothing again before that.
+        self.take_messages(|posted| matches!(posted.decision, Decision::Abort { .. }))?;
         self.first(&Input::Resumed { at: now(), lost })
     }
 
@@ -493,16 +495,21 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Takes in what other processes have written, each message with its consequences in one
-    /// transaction.
+    /// Takes in what other processes have written since it was last looked at.
     fn read_inbox(&mut self) -> Result<(), Error> {
         let version = self.engine.store.data_version()?;
         if version == self.inbox_version {
             return Ok(());
         }
         self.inbox_version = version;
+        self.take_messages(|_| true)
+    }
+
+    /// Takes in the messages that are wanted, each with its consequences in one transaction.
+    fn take_messages(&mut self, wanted: impl Fn(&Posted) -> bool) -> Result<(), Error> {
         for row in self.engine.store.inbox(self.run.id.as_str())? {
             let input = match serde_json::from_str::<Posted>(&row.data) {
+                Ok(posted) if !wanted(&posted) => continue,
                 Ok(Posted { by, decision }) => Input::Decided {
                     at: now(),
                     by,

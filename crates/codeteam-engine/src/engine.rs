@@ -6,6 +6,7 @@ mod error;
 mod foreign_log;
 mod goal_files;
 mod ground;
+mod kept;
 mod known;
 mod names;
 mod places;
@@ -17,6 +18,7 @@ mod trusted;
 pub use self::current::CurrentChecks;
 pub use self::error::Error;
 pub use self::ground::Ground;
+pub use self::kept::KeptDecision;
 pub use self::known::Untouched;
 pub(crate) use self::known::{BaseFailures, SetupDigests, Tried};
 pub use self::places::{IGNORE, make_folder, refuse_links};
@@ -44,7 +46,7 @@ use codeteam_core::{Event, Run, budget};
 use codeteam_context::redact::Redactor;
 
 use crate::bodies::{self, Bodies};
-use crate::config::{Config, access};
+use crate::config::{BaselinePolicy, Config, access};
 use crate::driver;
 use crate::env::Env;
 use crate::git::{self, Head, Identity, Repo};
@@ -357,6 +359,7 @@ impl Engine {
             edited_config,
             choices: Some(prepared.choices),
             baseline: Vec::new(),
+            must_pass: self.config.verification.baseline == Some(BaselinePolicy::MustPass),
             network: Vec::new(),
             access: RunAccess {
                 granted: self.config.grants(),
@@ -516,6 +519,17 @@ impl Engine {
     /// Puts a decision, without any secret in it, where the process that drives the run will find it, and
     /// returns its number there.
     pub fn post(&self, run: &RunId, decision: &Decision, by: &str) -> Result<i64, Error> {
+        self.post_instead(run, decision, by, &[])
+    }
+
+    /// The same, in place of decisions that were kept and that nobody has taken yet.
+    pub(super) fn post_instead(
+        &self,
+        run: &RunId,
+        decision: &Decision,
+        by: &str,
+        replaced: &[i64],
+    ) -> Result<i64, Error> {
         let at = crate::perform::now();
         let mut decision = decision.clone();
         self.filter_decision(&mut decision);
@@ -525,7 +539,7 @@ impl Engine {
         };
         let data = serde_json::to_string(&posted).unwrap_or_default();
         let at = i64::try_from(at.0).unwrap_or(0);
-        Ok(self.store.post(run.as_str(), at, &data)?)
+        Ok(self.store.post_instead(run.as_str(), at, &data, replaced)?)
     }
 
     /// What a program said of itself to this process.

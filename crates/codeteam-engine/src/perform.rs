@@ -89,8 +89,10 @@ pub struct Job {
     pub by_session: bool,
     /// What the run's gates go by beside their checks, if a session began it.
     pub basis: Option<Arc<Basis>>,
-    /// The checks that failed before anything was changed, if only new failures count.
+    /// What may still fail of what failed before anything was changed, as far as that is recorded.
     pub baseline: Arc<Vec<BaselineFailure>>,
+    /// What becomes of tests that fail with this change and failed before the run.
+    pub old_failures: OldFailures,
     /// What confines the run's workers and gates.
     pub sandbox: Sandbox,
     /// The context strategies that the run has pinned.
@@ -99,6 +101,29 @@ pub struct Job {
     pub templates: Arc<BTreeMap<String, String>>,
     /// What to do.
     pub what: What,
+}
+
+/// What becomes of tests that fail with a change and failed before the run, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OldFailures {
+    /// They count like any others: the checks must pass now.
+    Count,
+    /// They are left to other tasks, which must repair them in the end.
+    LeftToOthers,
+    /// They do not count if they were recorded when the run started, or as the configuration says.
+    Configured,
+}
+
+impl OldFailures {
+    fn of(run: &Run, frame: &Frame) -> Self {
+        if !run.may_leave_failures(frame) {
+            Self::Count
+        } else if run.must_pass {
+            Self::LeftToOthers
+        } else {
+            Self::Configured
+        }
+    }
 }
 
 /// What a job does.
@@ -421,6 +446,7 @@ fn job_of(run: &Run, frame: &Frame, id: AttemptId, what: What) -> Job {
         basis: run.basis.clone(),
         audit: artifacts::is_audited(run),
         baseline: Arc::clone(&run.baseline),
+        old_failures: OldFailures::of(run, frame),
         sandbox: run.sandbox,
         templates: Arc::clone(&run.templates),
         strategies: Arc::clone(&run.strategies),

@@ -230,8 +230,21 @@ impl Store {
     /// Leaves a message for whoever holds the run and returns its number. Any
     /// process may do this, without a lease.
     pub fn post(&self, run: &str, at: i64, data: &str) -> Result<i64, Error> {
-        let (run, data) = (run.to_owned(), data.to_owned());
-        self.write("post to", move |conn| append::post(conn, &run, at, &data))
+        self.post_instead(run, at, data, &[])
+    }
+
+    /// The same; the messages that it replaces are withdrawn, unless somebody has consumed them.
+    pub fn post_instead(
+        &self,
+        run: &str,
+        at: i64,
+        data: &str,
+        replaced: &[i64],
+    ) -> Result<i64, Error> {
+        let (run, data, replaced) = (run.to_owned(), data.to_owned(), replaced.to_vec());
+        self.write("post to", move |conn| {
+            append::post(conn, &run, at, &data, &replaced)
+        })
     }
 
     /// The messages of a run that no append has consumed, in order.

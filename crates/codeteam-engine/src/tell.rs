@@ -65,6 +65,8 @@ fn describe(run: &Run, event: &Event) -> Option<String> {
             };
             format!("started {place} from {from}{resting}{edited}")
         }
+        // Only what its workers had spent is still to be noted.
+        Event::RunResumed { .. } if run.is_terminal() => return None,
         Event::RunResumed { .. } => "taken up again where it stood".to_owned(),
         Event::RunEnded { outcome, .. } => format!("the run {}", ended(outcome)),
         Event::RunReopened { .. } => "reopened".to_owned(),
@@ -354,7 +356,13 @@ fn summarize(run: &Run) -> String {
                     .trim_start()
                     .to_owned()
             }
-            _ => tasks(run).unwrap_or_else(|| "done".to_owned()),
+            _ => {
+                let tasks = tasks(run).unwrap_or_else(|| "done".to_owned());
+                match unrepaired(run) {
+                    Some(failing) => format!("{tasks}; {failing}"),
+                    None => tasks,
+                }
+            }
         };
     }
     let asked = run.frames.values().find_map(|f| match &f.stage {
@@ -722,10 +730,12 @@ fn judged(passed: bool, results: &[CheckResult], not_run: &[&str]) -> String {
         all => format!("all {} checks passed", all.len()),
     };
     let marked = |remark: Remark, word: &str| {
-        let found = named(&|r| r.remark == Some(remark));
+        let found = named(&|r| r.remark == Some(remark) && r.still_failing.is_empty());
         (!found.is_empty()).then(|| format!("{word}: {}", found.join(", ")))
     };
+    let left = results.iter().map(|result| result.still_failing.len());
     let marks = [
+        still_failing(left.sum()),
         marked(Remark::Noted, "noted"),
         marked(Remark::Unproved, "unproved"),
     ];
@@ -734,6 +744,28 @@ fn judged(passed: bool, results: &[CheckResult], not_run: &[&str]) -> String {
         return said;
     }
     format!("{said} ({})", marks.join("; "))
+}
+
+/// How many tests failed before a run and fail still; `None` if none does.
+fn still_failing(count: usize) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some("1 test that failed before the run still fails".to_owned()),
+        n => Some(format!("{n} tests that failed before the run still fail")),
+    }
+}
+
+/// How many tests failed before a run and were not repaired by it; `None` if there are none.
+pub fn unrepaired(run: &Run) -> Option<String> {
+    const NAMED: usize = 5;
+    let count = run.unrepaired_tests().count();
+    let said = still_failing(count)?;
+    let names: Vec<&str> = run.unrepaired_tests().take(NAMED).collect();
+    let more = match count.saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!("{said}: {}{more}", names.join(", ")))
 }
 
 fn findings(opened: usize, resolved: usize) -> String {

@@ -74,6 +74,7 @@ impl Found {
             output: None,
             exit: None,
             findings: self.findings,
+            still_failing: Vec::new(),
         }
     }
 }

@@ -6,12 +6,13 @@ use crate::breaker;
 use crate::budget::Usage;
 use crate::event::{Delivered, Entry, Event};
 use crate::failure::{Action, Facts, Stage, Trouble, classify};
-use crate::frame::{Pause, Question, QuestionKind, SlotState, Work};
+use crate::frame::{Frame, Pause, Question, QuestionKind, SlotState, Work};
 use crate::hands::is_in_session;
-use crate::ids::{AttemptId, FramePath, StepId, WorkerName};
+use crate::ids::{AttemptId, FramePath, PatchId, StepId, TaskId, WorkerName};
 use crate::input::{WorkerEnd, WorkerReport};
 use crate::message::{self, Matter};
 use crate::plan::{Phase, Plan, Task};
+use crate::record::Rejection;
 use crate::retry;
 use crate::role::{Kind, Role};
 use crate::schedule::Status;
@@ -255,16 +256,17 @@ impl Decider {
         }
         old.tasks.iter().find_map(|task| {
             let status = self.run.task_status(&task.id);
-            let begun = status.satisfies() || status == Status::Running;
-            let same = positions
-                .get(&task.id)
-                .is_some_and(|i| &plan.tasks[*i] == task);
-            (begun && !same).then(|| {
-                format!(
-                    "task `{}` is {} and can no longer be changed",
-                    task.id,
-                    status.as_str()
-                )
+            let now = positions.get(&task.id).map(|i| &plan.tasks[*i]);
+            let wrong = if status.satisfies() {
+                changed_after_its_end(task, now)
+            } else if status == Status::Running && now != Some(task) {
+                Some("wait until it has ended, or put it back as it was".to_owned())
+            } else {
+                None
+            };
+            wrong.map(|wrong| {
+                let (id, status) = (&task.id, status.as_str());
+                format!("task `{id}` is {status} and can no longer be changed: {wrong}")
             })
         })
     }
@@ -296,7 +298,10 @@ impl Decider {
         if *tree == frame.base.tree {
             return None;
         }
-        frame.seen.earlier(&id.step, &change.patch)
+        let seen = frame.seen.earlier(&id.step, &change.patch);
+        // Counting starts anew when a person rejects a change; that very change stays rejected.
+        let rejected = || person_rejection(frame, &change.patch).map(|rejection| rejection.round);
+        seen.or_else(rejected)
     }
 
     fn looped(
@@ -309,11 +314,28 @@ impl Decider {
         self.receive(id, submission, report, None);
         let (frame, step) = (id.frame.clone(), id.step.clone());
         self.emit(Event::LoopDetected { frame, step, round });
+        if let Some(judge) = self.rejecting_person(id) {
+            let told = format!(
+                "This is the change of round {round} again, which `{}` rejected: nothing was changed \
+                 since, and nothing was checked or reviewed again.",
+                judge.1
+            );
+            return self.enter(&id.frame, &judge.0, Entry::Rejected, Some(told));
+        }
         let why = format!(
             "the same change as in round {round} was submitted again{}",
             self.still_against(id)
         );
         self.exhausted(&id.frame, &why);
+    }
+
+    /// The step at which a person rejected the change that an attempt has submitted again, and who did.
+    fn rejecting_person(&self, id: &AttemptId) -> Option<(StepId, String)> {
+        let frame = self.run.frames.get(&id.frame)?;
+        let rejection = person_rejection(frame, &frame.change.as_ref()?.patch)?;
+        let kind = &self.run.step(&rejection.step)?.kind;
+        let by = rejection.by.clone()?;
+        matches!(kind, StepKind::Person { .. }).then(|| (rejection.step.clone(), by))
     }
 
     /// Who rejected the change that an attempt has submitted again, and why; empty if nobody did.
@@ -636,4 +658,48 @@ pub(super) fn first_line(text: &str) -> &str {
         .find(|line| !line.trim().is_empty())
         .unwrap_or("no reason was given")
         .trim()
+}
+
+/// The last time that a person sent exactly this change back.
+fn person_rejection<'a>(frame: &'a Frame, patch: &PatchId) -> Option<&'a Rejection> {
+    let mut rejections = frame.record.rejections.iter().rev();
+    let found = rejections.find(|r| r.by.is_some() && !r.edited && r.patch.as_ref() == Some(patch));
+    found.map(AsRef::as_ref)
+}
+
+/// What must be put back in a plan for a task that is over to be as it was. How it is described makes
+/// no difference any more.
+fn changed_after_its_end(task: &Task, now: Option<&Task>) -> Option<String> {
+    let Some(now) = now else {
+        return Some("put it back into the plan".to_owned());
+    };
+    let ids = |ids: &[TaskId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let phase = |task: &Task| task.phase.iter().map(ToString::to_string).collect();
+    let fields: [(&str, Vec<String>, Vec<String>); 4] = [
+        ("files", task.files.clone(), now.files.clone()),
+        (
+            "dependencies",
+            ids(&task.dependencies),
+            ids(&now.dependencies),
+        ),
+        (
+            "acceptance",
+            task.acceptance.clone(),
+            now.acceptance.clone(),
+        ),
+        ("phase", phase(task), phase(now)),
+    ];
+    let changed = fields.into_iter().filter(|(_, was, is)| was != is);
+    let back: Vec<String> = changed
+        .map(|(field, was, _)| match was.as_slice() {
+            [] => format!("take `{field}` out again"),
+            was => format!("`{field}` must be {} again", quote_all(was)),
+        })
+        .collect();
+    (!back.is_empty()).then(|| back.join(", "))
+}
+
+fn quote_all(values: &[String]) -> String {
+    let values: Vec<String> = values.iter().map(|value| format!("`{value}`")).collect();
+    values.join(", ")
 }

@@ -5,13 +5,13 @@
 
 use super::Decider;
 use crate::budget::{self, Reservation, Usage};
-use crate::event::Delivered;
-use crate::event::{Entry, Event};
+use crate::event::{BaselineFailure, Delivered, Entry, Event};
 use crate::frame::{Frame, Judged, SlotState, Stage, Work};
+use crate::hands::Hands;
 use crate::ids::{AttemptId, FramePath, StepId};
 use crate::input::{Integrated, Rebased};
 use crate::message;
-use crate::workflow::{StepKind, Target};
+use crate::workflow::{CheckKind, StepKind, Target};
 
 /// What must happen before a frame is integrated, or its integration itself.
 enum Need {
@@ -82,10 +82,62 @@ impl Decider {
         if let Some(need) = unjudged(frame) {
             return need;
         }
+        if let Some(step) = self.outdated_leniency(frame) {
+            return Need::Gate(step);
+        }
         if message::of(&self.run, frame).is_none() {
             return Need::Message;
         }
         Need::Integrate
+    }
+
+    /// The gate that let a frame's change leave tests failing for other tasks to repair, if none of
+    /// them is left by now: the checks must pass then.
+    fn outdated_leniency(&self, frame: &Frame) -> Option<StepId> {
+        if self.run.may_leave_failures(frame) {
+            return None;
+        }
+        let mut gates = frame.record.gates.iter();
+        let lenient = gates.find(|(_, gate)| {
+            let mut results = gate.results.iter();
+            gate.passed && results.any(|result| !result.still_failing.is_empty())
+        });
+        lenient.map(|(step, _)| step.clone())
+    }
+
+    /// What may fail from now on of what failed before the run, for the checks where that is less than
+    /// until now: what a commit has repaired must stay so. Where the base is not tried before a check
+    /// has failed, a check that passes is noted, too.
+    fn still_failing(&self, frame: &Frame) -> Vec<BaselineFailure> {
+        let on_demand = self.run.must_pass || self.run.began_in == Hands::Session;
+        let mut changed = Vec::new();
+        let judged = frame.record.gates.iter();
+        for (step, gate) in judged.filter(|(_, gate)| gate.tree == frame.tree) {
+            let Some(StepKind::Gate { checks }) = self.run.step(step).map(|step| &step.kind) else {
+                continue;
+            };
+            for result in &gate.results {
+                let check = checks.iter().find(|check| check.name == result.name);
+                let Some(CheckKind::Command(command)) = check.map(|check| &check.what) else {
+                    continue;
+                };
+                let mut baseline = self.run.baseline.iter();
+                let known = baseline.find(|failure| failure.command == *command);
+                let is_told = result.passed || !result.still_failing.is_empty();
+                let differs = match known {
+                    Some(known) => known.tests != result.still_failing,
+                    None => on_demand,
+                };
+                if is_told && differs {
+                    changed.push(BaselineFailure {
+                        check: result.name.clone(),
+                        command: command.clone(),
+                        tests: result.still_failing.clone(),
+                    });
+                }
+            }
+        }
+        changed
     }
 
     pub(super) fn rebased(&mut self, id: &AttemptId, outcome: &Rebased) {
@@ -147,11 +199,13 @@ impl Decider {
                 tree,
                 message,
             } => {
+                let still_failing = self.still_failing(frame);
                 self.emit(Event::Committed {
                     id: id.clone(),
                     commit: commit.clone(),
                     tree: tree.clone(),
                     message: message.clone(),
+                    still_failing,
                 });
                 self.next(&id.frame);
             }

@@ -128,6 +128,7 @@ impl<'a> World<'a> {
             edited_config: Vec::new(),
             choices: None,
             baseline: Vec::new(),
+            must_pass: false,
             network: Vec::new(),
             access: crate::event::RunAccess::default(),
         }

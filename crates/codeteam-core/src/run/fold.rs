@@ -16,7 +16,7 @@ use self::people::{answered, decide_on, record_decision};
 use self::tasks::{change_task, forget_dropped, rebuild_schedules, set_plan};
 use super::{Outstanding, Run, TaskRecord};
 use crate::budget::{self, Budget, Usage};
-use crate::event::{Delivered, Event, RunStarted};
+use crate::event::{BaselineFailure, Delivered, Event, RunStarted};
 use crate::feedback::Failed;
 use crate::frame::{Feedback, Frame, Item, Judged, Slot, SlotState, Stage, Tip, Work};
 use crate::hands::{Hands, is_session};
@@ -374,9 +374,14 @@ pub fn apply(run: &mut Run, event: &Event) {
             with(run, &id.frame, |f| finish_slot(f, id));
         }
         Event::Committed {
-            id, commit, tree, ..
+            id,
+            commit,
+            tree,
+            still_failing,
+            ..
         } => {
             settle(run, id, Usage::default());
+            replace_baseline(run, still_failing);
             let tip = Tip {
                 commit: commit.clone(),
                 tree: tree.clone(),
@@ -465,6 +470,7 @@ fn begin(run: &mut Run, started: &RunStarted) {
     run.edited_config.clone_from(&started.edited_config);
     run.choices = started.choices.clone().map(Arc::new);
     run.baseline = Arc::new(started.baseline.clone());
+    run.must_pass = started.must_pass;
     run.access = Arc::new(started.access.clone());
     for (account, until) in &started.resting {
         let (until, why) = (*until, ParkReason::Quota);
@@ -516,6 +522,16 @@ fn revise_plan(run: &mut Run, plan: &Plan) {
     set_plan(run, plan);
     forget_dropped(run);
     rebuild_schedules(run);
+}
+
+/// Takes what checks may still fail for in place of what they could fail for until now.
+fn replace_baseline(run: &mut Run, now: &[BaselineFailure]) {
+    if now.is_empty() {
+        return;
+    }
+    let baseline = Arc::make_mut(&mut run.baseline);
+    baseline.retain(|known| !now.iter().any(|failure| failure.command == known.command));
+    baseline.extend(now.iter().cloned());
 }
 
 /// Puts other checks in place of those of gates. What these judged before is no verdict on any tree.

@@ -1,7 +1,7 @@
 //! The workflows and plans the tests run.
 
 use codeteam_core::budget::Limits;
-use codeteam_core::event::RunStarted;
+use codeteam_core::event::{BaselineFailure, RunStarted};
 use codeteam_core::hands::Hands;
 use codeteam_core::ids::{TaskId, Time};
 use codeteam_core::message::Format;
@@ -28,6 +28,8 @@ pub(crate) struct Start {
     pub message: Format,
     pub goal_files: Vec<String>,
     pub hands: Hands,
+    pub baseline: Vec<BaselineFailure>,
+    pub must_pass: bool,
 }
 
 impl Start {
@@ -44,7 +46,25 @@ impl Start {
             } else {
                 Hands::Workers
             },
+            baseline: Vec::new(),
+            must_pass: false,
         }
+    }
+
+    /// Where these tests of a check failed before anything was changed, and only new failures count.
+    pub(crate) fn baseline(mut self, check: &str, command: &str, tests: &[&str]) -> Self {
+        self.baseline.push(BaselineFailure {
+            check: check.to_owned(),
+            command: command.to_owned(),
+            tests: tests.iter().map(|&test| test.to_owned()).collect(),
+        });
+        self
+    }
+
+    /// Where checks that failed before anything was changed must pass in the end.
+    pub(crate) fn must_pass(mut self) -> Self {
+        self.must_pass = true;
+        self
     }
 
     /// With a plan in short: `a: x.rs` or `b: y.rs z.rs < a` or, in phases, `b@two: y.rs`.
@@ -142,7 +162,8 @@ impl Start {
             basis: None,
             edited_config: Vec::new(),
             choices: None,
-            baseline: Vec::new(),
+            baseline: self.baseline.clone(),
+            must_pass: self.must_pass,
             network: Vec::new(),
             access: codeteam_core::event::RunAccess::default(),
         })

@@ -10,6 +10,7 @@
 //! run/one code uses 500 20          it has used 500 tokens and 20 of money so far
 //! run/one review approves           a gatekeeper approves, or `rejects "why"`; `review/1` is a slot
 //! run/one test passes               a gate passes, or `fails "why"`, or passes and `notes b.rs`
+//! run/one test leaves a b           it passes, though tests fail that failed before the run
 //! run/one commit goes               git, or the host, does what is due
 //! run/one commit breaks "why"       it cannot be done at all
 //! run/one commit stumbles "why"     the same, and the machine is to blame
@@ -300,6 +301,13 @@ fn perform(world: &mut World, effect: &Effect, done: &str) -> Input {
                     file: Some(rest.to_owned()),
                     ..Report::default()
                 });
+            }
+            judged
+        }
+        (Effect::RunGate { step, .. }, "leaves") => {
+            let mut judged = world.judged(&id, step, None);
+            if let Input::GateFinished { results, .. } = &mut judged {
+                results[0].still_failing = rest.split(' ').map(str::to_owned).collect();
             }
             judged
         }

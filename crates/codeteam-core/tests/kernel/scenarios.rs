@@ -1,5 +1,6 @@
 //! Scenarios, each a specification: what the world does, and what follows.
 
+mod baseline;
 mod changes;
 mod contracts;
 mod depth;

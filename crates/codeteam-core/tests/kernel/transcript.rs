@@ -220,8 +220,19 @@ pub(crate) fn tell(event: &Event) -> String {
             commit,
             tree,
             message,
+            still_failing,
             ..
-        } => format!("{commit} committed: {tree}: {message}"),
+        } => {
+            let failing = still_failing.iter().map(|failure| {
+                let tests = match failure.tests.as_slice() {
+                    [] => "nothing".to_owned(),
+                    tests => tests.join(" "),
+                };
+                format!("; `{}` may fail for {tests}", failure.check)
+            });
+            let failing: String = failing.collect();
+            format!("{commit} committed: {tree}: {message}{failing}")
+        }
         Event::Delivered { outcome, .. } => format!("delivered: {}", word(outcome)),
         Event::NothingToCommit { frame } => format!("{frame} has nothing to commit"),
         Event::BudgetWarned { what } => format!("four fifths of {} are used up", word(what)),

@@ -26,9 +26,11 @@ pub(super) fn write(engine: &Engine, run: &Run) -> Result<(), Error> {
 fn text(engine: &Engine, run: &Run) -> String {
     let story = Story::of(engine, run);
     let mut out = format!("# Run Summary\n\n## Task\n{}\n\n", passage(&run.goal));
+    let reservations = story.accepted.iter().cloned().chain(tell::unrepaired(run));
+    let reservations: Vec<String> = reservations.collect();
     let result = match &run.outcome {
-        Some(Outcome::Completed) if !story.accepted.is_empty() => {
-            format!("✅ SUCCESS — {}", story.accepted.join("; "))
+        Some(Outcome::Completed) if !reservations.is_empty() => {
+            format!("⚠️ DONE — {}", reservations.join("; "))
         }
         Some(Outcome::Completed) => "✅ SUCCESS".to_owned(),
         Some(Outcome::Failed(why)) => format!("❌ FAILED — {}", tell::first_line(why)),
@@ -58,7 +60,8 @@ fn text(engine: &Engine, run: &Run) -> String {
     }
     tasks(&mut out, run);
     story.iterations(&mut out, run.plan.is_some());
-    section(&mut out, "Files Changed", story.files(engine).into_iter());
+    let files = story.files(engine, run.began_in);
+    section(&mut out, "Files Changed", files.into_iter());
     section(
         &mut out,
         "Follow-ups",
@@ -120,6 +123,8 @@ struct Story {
     rows: Vec<Row>,
     /// The last change of each frame.
     changes: BTreeMap<FramePath, FrameChange>,
+    /// The changes that were committed.
+    committed: Vec<FrameChange>,
     follow_ups: Vec<String>,
     commits: usize,
     /// Who has taken a change over what was held against it, and over what.
@@ -242,6 +247,7 @@ impl Story {
             Event::Committed { id, .. } => {
                 self.commits += 1;
                 let frame = run.frames.get(&id.frame);
+                self.committed.extend(frame.and_then(|f| f.change.clone()));
                 self.accepted.extend(frame.and_then(accepted));
             }
             _ => {}
@@ -312,10 +318,15 @@ impl Story {
         counted.unwrap_or(self.commits)
     }
 
-    /// The files that the changes touch, each with what became of it.
-    fn files(&self, engine: &Engine) -> Vec<String> {
+    /// The files that the changes on the run's branch touch, each with what became of it. Whatever a
+    /// session submits is there; of workers only what was committed.
+    fn files(&self, engine: &Engine, began_in: Hands) -> Vec<String> {
         let mut files: BTreeMap<&str, &str> = BTreeMap::new();
-        for change in self.changes.values() {
+        let changes: Vec<&FrameChange> = match began_in {
+            Hands::Session => self.changes.values().collect(),
+            Hands::Workers => self.committed.iter().collect(),
+        };
+        for change in changes {
             let diff = engine.bodies.get(change.diff.as_str()).unwrap_or_default();
             let made = marked(&diff);
             for file in &change.files {
@@ -343,7 +354,9 @@ fn accepted(frame: &Frame) -> Option<String> {
     } else {
         format!("{}: ", frame.path.name())
     };
-    Some(format!("{what}{by} took it over {over}"))
+    Some(format!(
+        "{what}{by} accepted the change, though {over} rejected it"
+    ))
 }
 
 /// A verdict in a few words.

@@ -16,7 +16,7 @@ use codeteam_core::workflow::{Check, CheckKind};
 use serde::{Deserialize, Serialize};
 
 use super::checks::{Look, run};
-use super::{About, Context, Error, Job, What, setup};
+use super::{About, Context, Error, Job, OldFailures, What, setup};
 use crate::config::BaselinePolicy;
 use crate::engine::{Engine, Prepared};
 use crate::process::Cancel;
@@ -149,6 +149,7 @@ fn job_of(prepared: &Prepared, checks: Vec<Check>) -> Job {
         by_session: false,
         basis: None,
         baseline: Arc::default(),
+        old_failures: OldFailures::Configured,
         sandbox: prepared.sandbox(),
         strategies: Arc::default(),
         templates: Arc::default(),

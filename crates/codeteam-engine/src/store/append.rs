@@ -72,9 +72,21 @@ pub(super) fn update_run(conn: &Connection, head: Head, row: &RunUpdate) -> Resu
 }
 
 /// Leaves a message for whoever holds the run.
-pub(super) fn post(conn: &Connection, run: &str, at: i64, data: &str) -> Result<i64, Failure> {
+pub(super) fn post(
+    conn: &Connection,
+    run: &str,
+    at: i64,
+    data: &str,
+    replaced: &[i64],
+) -> Result<i64, Failure> {
     if !is_known(conn, run)? {
         return Err(unknown(run));
+    }
+    for id in replaced {
+        conn.prepare_cached(
+            "DELETE FROM inbox WHERE id = ?1 AND run = ?2 AND consumed_seq IS NULL",
+        )?
+        .execute((id, run))?;
     }
     conn.prepare_cached("INSERT INTO inbox (run, at, data) VALUES (?1, ?2, ?3)")?
         .execute((run, at, data))?;

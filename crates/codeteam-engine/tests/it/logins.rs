@@ -206,6 +206,7 @@ fn gate(bench: &Bench, command: &str) -> String {
     let job = Job {
         basis: None,
         baseline: std::sync::Arc::default(),
+        old_failures: codeteam_engine::perform::OldFailures::Configured,
         strategies: std::sync::Arc::default(),
         id,
         run: "run".into(),

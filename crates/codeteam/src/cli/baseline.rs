@@ -41,15 +41,20 @@ impl BaselineArg {
     }
 }
 
+/// What a run starts with.
+pub(crate) struct BaselineStart {
+    /// The checks that failed, if only new failures count.
+    pub(crate) failures: Vec<BaselineFailure>,
+    /// Whether checks that fail must pass in the end.
+    pub(crate) must_pass: bool,
+    /// What the set-up asked of the network.
+    pub(crate) network: Vec<Reached>,
+}
+
 /// What came of it.
 pub(crate) enum Examined {
     /// The run may start.
-    Start {
-        /// The checks that failed, if only new failures count.
-        failures: Vec<BaselineFailure>,
-        /// What the set-up asked of the network.
-        network: Vec<Reached>,
-    },
+    Start(BaselineStart),
     /// A person stopped it.
     Stopped(Exit),
 }
@@ -85,11 +90,14 @@ pub(crate) fn examine(
             return Err(problem.hint("nothing was started, and no model was asked"));
         }
     };
+    let start = |failures, must_pass| BaselineStart {
+        failures,
+        must_pass,
+        network,
+    };
     if red.is_empty() {
-        return Ok(Examined::Start {
-            failures: Vec::new(),
-            network,
-        });
+        let must_pass = policy == BaselinePolicy::MustPass;
+        return Ok(Examined::Start(start(Vec::new(), must_pass)));
     }
     let policy = match said {
         None if talk::is_terminal() && !scene.json => ask(&red)?,
@@ -97,13 +105,10 @@ pub(crate) fn examine(
     };
     match policy {
         BaselinePolicy::Stop => Err(stopped(&red)),
-        BaselinePolicy::MustPass => Ok(Examined::Start {
-            failures: Vec::new(),
-            network,
-        }),
+        BaselinePolicy::MustPass => Ok(Examined::Start(start(Vec::new(), true))),
         BaselinePolicy::NewFailures => {
             let failures = compared(scene, red)?;
-            Ok(Examined::Start { failures, network })
+            Ok(Examined::Start(start(failures, false)))
         }
     }
 }

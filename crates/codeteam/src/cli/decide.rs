@@ -9,7 +9,8 @@ use codeteam_core::frame::{Frame, Question, QuestionKind, Stage};
 use codeteam_core::hands::Hands;
 use codeteam_core::ids::{FramePath, RunId, StepId, TaskId};
 use codeteam_core::input::Decision;
-use codeteam_engine::engine::Engine;
+use codeteam_core::quoted::one_line;
+use codeteam_engine::engine::{Engine, KeptDecision};
 use codeteam_engine::{driver, session, tell};
 use std::sync::Arc;
 
@@ -306,8 +307,7 @@ pub(crate) fn abort(args: &AbortArgs, scene: &Scene) -> Result<Exit, Problem> {
         reason: args.message.clone(),
     };
     filter(scene, &engine, &mut decision);
-    engine.post(&id, &decision, &scene.env.user)?;
-    if driven(&engine, &id)? {
+    if hand_in(scene, &engine, &id, &decision)? {
         return told(scene, &id, &decision, None);
     }
     // Ending a run that nobody drives takes no worker: do it here and now.
@@ -361,8 +361,7 @@ pub(crate) fn retry(args: &RetryArgs, scene: &Scene) -> Result<Exit, Problem> {
         checks: resume::checks_by_hand(&engine, &run),
     };
     filter(scene, &engine, &mut decision);
-    engine.post(&id, &decision, &scene.env.user)?;
-    if driven(&engine, &id)? {
+    if hand_in(scene, &engine, &id, &decision)? {
         return told(scene, &id, &decision, None);
     }
     let task = Task::Resume(id, Vec::new());
@@ -418,13 +417,84 @@ pub(crate) fn post(
 ) -> Result<Exit, Problem> {
     let mut decision = decision.clone();
     filter(scene, engine, &mut decision);
-    engine.post(id, &decision, &scene.env.user)?;
-    let go_on = if driven(engine, id)? {
-        None
-    } else {
-        Some(go_on(&engine.load(id)?))
+    if hand_in(scene, engine, id, &decision)? {
+        return told(scene, id, &decision, None);
+    }
+    let go_on = go_on(&engine.load(id)?);
+    told(scene, id, &decision, Some(&go_on))
+}
+
+/// Writes a decision down, and returns whether somebody drives the run and takes it. If nobody does, it is
+/// kept for whoever takes the run up next, and earlier ones that it replaces are named.
+fn hand_in(
+    scene: &Scene,
+    engine: &Engine,
+    id: &RunId,
+    decision: &Decision,
+) -> Result<bool, Problem> {
+    if driven(engine, id)? {
+        engine.post(id, decision, &scene.env.user)?;
+        // It may have stopped meanwhile, and not have seen it.
+        return driven(engine, id);
+    }
+    let replaced = engine.keep(id, decision, &scene.env.user)?;
+    for earlier in replaced.iter().filter(|_| scene.detail >= Detail::Normal) {
+        output::tell(&format!(
+            "{}: this replaces what was decided before and not carried out yet: {}",
+            Style::detect().yellow("note"),
+            in_words(&earlier.decision)
+        ));
+    }
+    driven(engine, id)
+}
+
+/// A decision that is kept, as status shows it.
+pub(crate) fn kept_line(kept: &KeptDecision) -> String {
+    one_line(&format!("{} (by {})", in_words(&kept.decision), kept.by))
+}
+
+/// A decision in a few words.
+fn in_words(decision: &Decision) -> String {
+    let with_note = |what: String, note: &str| match tell::first_line(note) {
+        "" => what,
+        note => format!("{what}: \"{note}\""),
     };
-    told(scene, id, &decision, go_on.as_deref())
+    let place = |frame: &FramePath| {
+        if frame.is_root() {
+            "the run".to_owned()
+        } else {
+            format!("`{}`", frame.name())
+        }
+    };
+    match decision {
+        Decision::Answer {
+            question,
+            answer,
+            note,
+            ..
+        } => {
+            let answer = tell::first_line(answer);
+            with_note(
+                format!("`{answer}` as the answer for {}", place(&question.frame)),
+                note,
+            )
+        }
+        Decision::Accept { frame, note } => {
+            let of = frame.as_ref().map(|f| format!(" of {}", place(f)));
+            let what = format!("accept the change{} as it is", of.unwrap_or_default());
+            with_note(what, note)
+        }
+        Decision::Retry { frame, note, .. } => {
+            let what = frame.as_ref().map(|f| format!(" {}", place(f)));
+            with_note(format!("retry{}", what.unwrap_or_default()), note)
+        }
+        Decision::Skip { task } => format!("skip `{task}`"),
+        Decision::Abort { reason } => with_note("abort the run".to_owned(), reason),
+        Decision::Revise { .. } => "change the plan".to_owned(),
+        Decision::Repin { .. } => "change the checks".to_owned(),
+        Decision::Reassign { .. } => "give the run into other hands".to_owned(),
+        Decision::RaiseLimits { .. } => "raise limits".to_owned(),
+    }
 }
 
 /// Takes secrets out of a decision, and says so.
@@ -446,7 +516,7 @@ fn told(
     if scene.json {
         output::json(&serde_json::json!({ "run": id, "posted": decision, "driven": driven }))?;
     } else if let Some(go_on) = go_on {
-        say("kept; nobody drives the run now");
+        say("kept: no codeteam is working on the run now, so nothing happens yet");
         say(&format!("  go on   {go_on}"));
     } else {
         say(&format!("told the codeteam that drives {id}"));

@@ -235,6 +235,7 @@ pub(crate) fn value(run: &Run) -> serde_json::Value {
         "tip": run.tip.commit,
         "tree": run.tip.tree,
         "delivered": run.delivered,
+        "still_failing": run.unrepaired_tests().collect::<Vec<_>>(),
         "tasks": tasks,
         "frames": run.frames.values().filter(|f| !f.is_ended()).map(|f| json!({
             "frame": f.path,
@@ -275,6 +276,9 @@ fn done(scene: &Scene, engine: &Engine, run: &Run) {
         tell::attempts(cost),
         tell::money_spent(run)
     ));
+    if let Some(failing) = tell::unrepaired(run) {
+        output::tell(&format!("  {}", style.yellow(&one_line(&failing))));
+    }
     if run.tip == run.base {
         say("  nothing was committed");
         return;

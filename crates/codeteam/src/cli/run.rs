@@ -15,7 +15,7 @@ use codeteam_engine::perform::now;
 use codeteam_engine::session::Asked;
 use codeteam_engine::{rebuild, session, tell, workers};
 
-use crate::cli::baseline::{self, BaselineArg, Examined};
+use crate::cli::baseline::{self, BaselineArg, BaselineStart, Examined};
 use crate::cli::drive::Answering;
 use crate::cli::talk::{Source, Task};
 use crate::cli::{Scene, config, decide, drive, talk, trust};
@@ -351,12 +351,17 @@ fn start(mut args: Args, scene: &Scene, answers: Option<Source>) -> Result<Exit,
     }
     let engine = scene.open(project)?;
     let policy = args.baseline.map(BaselineArg::policy);
-    let (failures, network) = match baseline::examine(scene, &engine, &prepared, policy)? {
-        Examined::Start { failures, network } => (failures, network),
+    let BaselineStart {
+        failures,
+        must_pass,
+        network,
+    } = match baseline::examine(scene, &engine, &prepared, policy)? {
+        Examined::Start(start) => start,
         Examined::Stopped(exit) => return Ok(exit),
     };
     let mut started = engine.plan_run(prepared, now())?;
     started.baseline = failures;
+    started.must_pass = must_pass;
     started.network = network;
     warn(scene, &engine, &started)?;
     if let Some((branch, tip)) = &base

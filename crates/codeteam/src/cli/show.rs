@@ -6,10 +6,10 @@ use codeteam_core::findings::Finding;
 use codeteam_core::frame::Stage;
 use codeteam_core::quoted::one_line;
 use codeteam_core::{Run, due, rollup, views};
-use codeteam_engine::engine::Engine;
+use codeteam_engine::engine::{Engine, KeptDecision};
 use codeteam_engine::tell;
 
-use crate::cli::{RunName, Scene, drive, status};
+use crate::cli::{RunName, Scene, decide, drive, status};
 use crate::exit::Exit;
 use crate::output::{self, Style, out_line};
 use crate::problem::Problem;
@@ -27,7 +27,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     };
     let run = engine.load(&engine.find(args.run.run.as_deref())?)?;
     if scene.json {
-        output::json(&drive::value(&run))?;
+        output::json(&value(&engine, &run)?)?;
         return Ok(Exit::Done);
     }
     tasks(&engine, &run)?;
@@ -50,6 +50,9 @@ pub(crate) fn tasks(engine: &Engine, run: &Run) -> Result<(), Problem> {
         status::word(engine, run)?,
         tell::headline(run)
     ))?;
+    if let Some(failing) = tell::unrepaired(run).filter(|_| !run.is_terminal()) {
+        out_line(&format!("note      {}", one_line(&failing)))?;
+    }
     if !run.edited_config.is_empty() {
         out_line(&format!(
             "note      {}",
@@ -96,7 +99,35 @@ pub(crate) fn tasks(engine: &Engine, run: &Run) -> Result<(), Problem> {
             drive::ask(Style::detect(), run, question);
         }
     }
+    for kept in kept_decisions(engine, run)? {
+        out_line(&format!(
+            "decided   {}; `{}` carries it out",
+            decide::kept_line(&kept),
+            decide::go_on(run)
+        ))?;
+    }
     Ok(())
+}
+
+/// The decisions that wait for somebody to drive the run.
+pub(crate) fn kept_decisions(engine: &Engine, run: &Run) -> Result<Vec<KeptDecision>, Problem> {
+    if decide::driven(engine, &run.id)? {
+        return Ok(Vec::new());
+    }
+    Ok(engine.kept_decisions(&run.id)?)
+}
+
+/// A run as JSON, with the decisions that wait for somebody to drive it.
+pub(crate) fn value(engine: &Engine, run: &Run) -> Result<serde_json::Value, Problem> {
+    let mut value = drive::value(run);
+    let kept = kept_decisions(engine, run)?;
+    let kept = kept
+        .iter()
+        .map(|kept| serde_json::json!({ "by": kept.by, "decision": kept.decision }));
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("kept_decisions".to_owned(), kept.collect());
+    }
+    Ok(value)
 }
 
 /// One finding in a line.

@@ -7,7 +7,7 @@ use codeteam_core::quoted::one_line;
 use codeteam_core::rollup::{self, RunStatus};
 use codeteam_core::schedule::Status;
 use codeteam_core::views::{self, Twelve};
-use codeteam_engine::engine::Engine;
+use codeteam_engine::engine::{Engine, KeptDecision};
 use codeteam_engine::store::RunRow;
 use codeteam_engine::{rebuild, tell};
 use serde_json::json;
@@ -34,7 +34,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     if args.run.run.is_some() {
         let run = engine.load(&engine.find(args.run.run.as_deref())?)?;
         if scene.json {
-            output::json(&drive::value(&run))?;
+            output::json(&show::value(&engine, &run)?)?;
         } else {
             show::tasks(&engine, &run)?;
         }
@@ -58,15 +58,29 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     }
     if rows.iter().all(|row| row.run.is_none()) {
         let newest = runs.first().map(|row| engine.load(&RunId(row.id.clone())));
-        out_line(&at_rest(newest.transpose()?.as_ref()))?;
+        let newest = newest.transpose()?;
+        let kept = match &newest {
+            Some(run) => show::kept_decisions(&engine, run)?,
+            None => Vec::new(),
+        };
+        out_line(&at_rest(newest.as_ref(), &kept))?;
     }
     Ok(Exit::Done)
 }
 
 /// Where a project stands in which nothing is under way: what became of the newest run.
-fn at_rest(newest: Option<&Run>) -> String {
+fn at_rest(newest: Option<&Run>, kept: &[KeptDecision]) -> String {
     let state = newest.map_or(Twelve::Idle, views::team_state);
     let what = match (state, newest) {
+        (_, Some(run)) if !kept.is_empty() => {
+            let kept: Vec<String> = kept.iter().map(decide::kept_line).collect();
+            format!(
+                "{} waits to be taken up; decided: {}; `{}` carries that out",
+                run.id,
+                kept.join("; "),
+                decide::go_on(run)
+            )
+        }
         (Twelve::HaltedForError, Some(run)) => {
             format!(
                 "{} failed; `codeteam retry {}` takes it up again",
@@ -102,6 +116,8 @@ struct Row<'a> {
     status: &'a str,
     /// The run itself, if it has not ended.
     run: Option<Run>,
+    /// The decisions on it that wait for somebody to drive it.
+    kept: Vec<KeptDecision>,
 }
 
 impl<'a> Row<'a> {
@@ -114,7 +130,12 @@ impl<'a> Row<'a> {
             (_, _, status) => status,
         };
         let run = if ended { None } else { Some(engine.load(&id)?) };
+        let kept = match &run {
+            Some(run) => show::kept_decisions(engine, run)?,
+            None => Vec::new(),
+        };
         Ok(Self {
+            kept,
             known: row,
             status,
             run,
@@ -166,7 +187,14 @@ impl<'a> Row<'a> {
                 out_line(&format!("             - {}", one_line(point)))?;
             }
         }
+        for kept in &self.kept {
+            out_line(&format!("           decided: {}", decide::kept_line(kept)))?;
+        }
         match (self.status, run.limit) {
+            _ if !self.kept.is_empty() => say(&format!(
+                "           `{}` carries out what was decided",
+                decide::go_on(run)
+            )),
             (STOPPED, _) => say(&format!("           go on: {}", decide::go_on(run))),
             ("limited", Some(limit)) => say(&format!(
                 "           limit reached ({}); go on: codeteam resume {id}{}",
@@ -234,7 +262,7 @@ fn tell_of(scene: &Scene, plans: &[rebuild::Found]) -> Result<Exit, Problem> {
     }
     if plans.is_empty() {
         say("no runs yet; `codeteam run \"what you want\"` starts one");
-        out_line(&at_rest(None))?;
+        out_line(&at_rest(None, &[]))?;
         return Ok(Exit::Done);
     }
     say(

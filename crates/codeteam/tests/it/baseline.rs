@@ -93,7 +93,7 @@ fn only_new_failures_count_if_somebody_says_so() {
     assert!(
         report
             .stdout
-            .contains("these did not fail before the run: test_double"),
+            .contains("these did not fail before the run, or were repaired since: test_double"),
         "{}",
         report.stdout
     );
@@ -214,4 +214,88 @@ fn other_checks_count_in_the_next_round() {
     ]);
     assert_eq!(attempts(&project), before + 1);
     assert_eq!(project.made_files(), ["a.txt", "b.txt", "c.txt"]);
+}
+
+/// A package of two modules; a test fails for each of them. The first task writes what it is given
+/// into `a.py`, the second one what it is given into `a.py` and `b.py`.
+fn two_repairs(first: &str, second: [&str; 2], more: &[&str]) -> (Project, Done) {
+    let project = Project::new();
+    project.write(".gitignore", "__pycache__/\n");
+    project.write("a.py", "N = 0\n");
+    project.write("b.py", "N = 0\n");
+    project.write(
+        "test_app.py",
+        "import unittest\n\nimport a\nimport b\n\n\nclass TestApp(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(a.N, 1)\n\n    def test_b(self):\n        self.assertEqual(b.N, 1)\n",
+    );
+    project.config("worker: scripted\nverification:\n  commands: [ { name: Tests, command: python3 -m unittest -q } ]\n");
+    project.commit("first");
+    let [a, b] = second;
+    let script = project.script(&format!("version: 1\nplays:\n  - match: {{ role: coder, task: T1 }}\n    do:\n      - write: {{ path: a.py, content: \"N = {first}\\n\" }}\n      - submit: {{ summary: Done }}\n  - match: {{ role: coder, task: T2 }}\n    do:\n      - write: {{ path: a.py, content: \"N = {a}\\n\" }}\n      - write: {{ path: b.py, content: \"N = {b}\\n\" }}\n      - submit: {{ summary: Done }}\n"));
+    let flow = project.workflow(FLOW);
+    let plan = project.beside(
+        "plan.yml",
+        "tasks:\n  - { id: T1, description: One, files: [ a.py ] }\n  - { id: T2, description: Two, files: [ a.py, b.py ], dependencies: [ T1 ] }\n",
+    );
+    let args = [
+        "run",
+        "Repair",
+        "--plan",
+        &plan,
+        "--script",
+        &script,
+        "--workflow",
+        &flow,
+    ];
+    let args: Vec<&str> = args.into_iter().chain(more.iter().copied()).collect();
+    let mut command = project.codeteam(&args);
+    command.env_remove("CODETEAM_VERIFICATION__BASELINE");
+    let done = Done::from(command.output().unwrap());
+    (project, done)
+}
+
+#[test]
+fn a_test_that_a_task_has_repaired_must_not_fail_again() {
+    let (project, done) = two_repairs("1", ["0", "2"], &["--baseline", "new_failures"]);
+    done.expect(1).says(&["check failed: Tests"]);
+    let report = project.run(&["report"]);
+    assert!(
+        report
+            .stdout
+            .contains("these did not fail before the run, or were repaired since: test_a"),
+        "{}",
+        report.stdout
+    );
+}
+
+#[test]
+fn what_still_fails_at_the_end_is_said() {
+    let (project, done) = two_repairs("1", ["1", "2"], &["--baseline", "new_failures"]);
+    done.expect(0).says(&[
+        "check passed: Tests (1 test that failed before the run still fails)",
+        "1 test that failed before the run still fails: test_b",
+    ]);
+    let runs = std::fs::read_dir(project.path(".codeteam/runs")).unwrap();
+    let run = runs.flatten().next().unwrap().path();
+    let summary = std::fs::read_to_string(run.join("summary.md")).unwrap();
+    assert!(
+        summary
+            .contains("## Result: ⚠️ DONE — 1 test that failed before the run still fails: test_b"),
+        "{summary}"
+    );
+}
+
+#[test]
+fn tasks_may_make_a_check_pass_one_after_the_other() {
+    let (_, done) = two_repairs("1", ["1", "1"], &["--baseline", "must_pass"]);
+    let done = done.expect(0);
+    assert!(!done.stderr.contains("still fails: "), "{}", done.stderr);
+}
+
+#[test]
+fn the_last_task_must_make_the_check_pass() {
+    let (_, done) = two_repairs("1", ["1", "2"], &["--baseline", "must_pass"]);
+    done.expect(1).says(&[
+        "check passed: Tests (1 test that failed before the run still fails)",
+        "check failed: Tests",
+    ]);
 }

@@ -122,6 +122,29 @@ fn an_abort_ends_a_run_that_nobody_drives() {
     project.run(&["resume"]).expect(1);
 }
 
+#[test]
+fn an_abort_starts_nothing_of_a_run_that_was_cut_off() {
+    let project = Project::new();
+    let script = THREE_TASKS.replacen(
+        "  - match: { role: coder }\n    do:\n",
+        "  - match: { role: coder }\n    do:\n      - text: hanging now\n      - hang: { ignore_term: true }\n",
+        1,
+    );
+    let script = project.script(&script);
+    let mut run = project.start(&["-v", "run", "x", "--script", &script]);
+    run.until("hanging now");
+    run.kill();
+    let before = project.count("attempt_started");
+    project
+        .run(&["abort"])
+        .expect(0)
+        .says(&["was aborted"])
+        .lacks(&["at work", "started again", "taken up again"]);
+    assert_eq!(project.count("attempt_started"), before);
+    assert_eq!(project.shown()["status"], "aborted");
+    assert_eq!(project.survivors(), Vec::<String>::new());
+}
+
 /// A script and a plan of two tasks that begin on the same commit: each waits until the other has
 /// begun, then writes its file.
 pub(crate) fn meeting(project: &Project, left: &str, right: &str) -> (String, String) {

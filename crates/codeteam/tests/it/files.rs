@@ -147,8 +147,11 @@ fn a_plan_that_was_broken_by_hand_stops_the_run_and_is_left() {
 fn a_finished_task_cannot_be_changed_by_hand() {
     let (project, plan) = stopped();
     let text = project.read(&plan);
-    project.write(&plan, &text.replace("First", "Something else"));
-    go_on(&project).says(&["the plan cannot be changed like that"]);
+    project.write(&plan, &text.replacen("one.txt", "other.txt", 1));
+    go_on(&project).says(&[
+        "the plan cannot be changed like that",
+        "`files` must be `one.txt`, `tests/one.sh` again",
+    ]);
     assert_eq!(project.count("plan_revised"), 0);
 }
 

@@ -46,7 +46,7 @@ fn without_anyone_to_ask_the_run_ends_with_3_and_its_commands_work() {
     assert!(commands[2].contains("'not now'"), "{commands:?}");
 
     let answered = project.paste(&commands[0]).expect(0);
-    let answered = answered.says(&["kept; nobody drives the run now"]);
+    let answered = answered.says(&["kept: no codeteam is working on the run now"]);
     assert_eq!(
         project.count("answered"),
         0,
@@ -109,18 +109,6 @@ fn nothing_is_open_once_it_is_answered() {
             .expect(2)
             .says(&["waits for no decision", "hint: `codeteam status"]);
     }
-}
-
-#[test]
-fn a_second_answer_is_not_taken_for_another_question() {
-    let (project, _) = asked();
-    project.run(&["reject"]).expect(0);
-    project.run(&["approve"]).expect(0);
-    // Both were given to the first question; the second round asks again.
-    project
-        .run(&["resume"])
-        .expect(3)
-        .says(&["ada answered: reject", "that question is no longer open"]);
 }
 
 #[test]
@@ -244,4 +232,47 @@ fn an_analysts_questions_are_answered_in_words() {
         .expect(0)
         .says(&["answered: Green, and small"]);
     assert_eq!(project.made("colour.txt"), "green");
+}
+
+#[test]
+fn a_later_decision_replaces_one_that_is_only_kept() {
+    let (project, _) = asked();
+    project.run(&["reject"]).expect(0);
+    let status = project.run(&["status"]).expect(0);
+    assert!(
+        status
+            .stdout
+            .contains("decided: `reject` as the answer for the run (by ada)"),
+        "{}",
+        status.stdout
+    );
+    project
+        .run(&["reject", "-m", "Use printf"])
+        .expect(0)
+        .says(&["this replaces what was decided before", "`reject`"]);
+    let shown = project.run(&["show"]).expect(0);
+    assert!(
+        shown
+            .stdout
+            .contains("decided   `reject` as the answer for the run: \"Use printf\" (by ada); `codeteam resume "),
+        "{}",
+        shown.stdout
+    );
+    let shown = project.shown();
+    assert_eq!(
+        shown["kept_decisions"][0]["decision"]["note"], "Use printf",
+        "{shown}"
+    );
+    project
+        .run(&["approve"])
+        .expect(0)
+        .says(&["this replaces what was decided before", "Use printf"]);
+    let resumed = project.run(&["resume"]).expect(0);
+    assert!(
+        !resumed.stderr.contains("cannot be followed"),
+        "{}",
+        resumed.stderr
+    );
+    assert_eq!(project.count("answered"), 1);
+    assert_eq!(project.made("made.txt"), "round 1");
 }

@@ -473,3 +473,50 @@ fn publishing_that_was_interrupted_is_a_question() {
           the run ended: completed
     "#]].assert_eq(&transcript);
 }
+
+#[test]
+fn a_change_that_a_person_rejected_is_not_judged_again_unchanged() {
+    let judged = r#"
+name: judged
+start: tasks
+roles: { coder: { kind: implementer, worker: claude } }
+steps:
+  tasks:
+    each: task
+    next: done
+    steps:
+      code: { role: coder, next: test }
+      test: { gate: [{ name: unit, command: make test }], next: judge, on_fail: code }
+      judge:
+        person: Is this as you want it?
+        answers:
+          "yes": commit
+          "no": { next: code, rejects: true, resets: true }
+      commit: { commit: branch, next: done }
+"#;
+    let transcript = play(
+        &Start::of(judged).plan("one: a.rs"),
+        "run/one code writes a.rs=1
+         run/one test passes
+         ---
+         person run/one no note: use printf
+         run/one code writes a.rs=1
+         person run/one yes",
+    );
+    expect![[r#"
+        > person run/one no note: use printf
+          run/one:judge.1.0.1#3 answered: no
+          run/one at code.2 (answered)
+          run/one:code.2.0.1#4 started: coder on claude
+        > run/one code writes a.rs=1
+          run/one:code.2.0.1#4 answered, tree README.md=0,a.rs=1
+          run/one repeats round 1
+          run/one at judge.2 (rejected)
+          run/one:judge.2.0.1#5 asks: Is this as you want it? This is the change of round 1 again, which `ann` rejected: nothing was changed since, and nothing was checked or reviewed again. [yes, no]
+        > person run/one yes
+          run/one:judge.2.0.1#5 answered: yes
+          run/one at commit.1 (answered)
+          run/one:commit.1.0.1#6 started: integrate
+    "#]]
+    .assert_eq(&transcript);
+}

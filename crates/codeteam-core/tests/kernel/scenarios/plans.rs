@@ -1,10 +1,11 @@
 //! Plans: made by a planner, changed by hand.
 
+use codeteam_core::{Event, Input};
 use expect_test::expect;
 
 use super::{finish, three_tasks};
 use crate::fixture::{EACH_TASK, PHASES, Start};
-use crate::scenario::play;
+use crate::scenario::{play, play_out};
 
 #[test]
 fn a_plan_is_made_and_checked() {
@@ -92,10 +93,33 @@ fn a_plan_edited_by_hand_counts_and_what_has_begun_is_history() {
           c1 committed: README.md=0,a.rs=1: Do it
           run/one ended: completed
         > plan one: z.rs; two: b.rs; three: d.rs; four: e.rs
-          refused: the plan cannot be changed like that: task `one` is completed and can no longer be changed
+          refused: the plan cannot be changed like that: task `one` is completed and can no longer be changed: `files` must be `a.rs` again
         > plan two: b.rs; three: d.rs
-          refused: the plan cannot be changed like that: task `one` is completed and can no longer be changed
+          refused: the plan cannot be changed like that: task `one` is completed and can no longer be changed: put it back into the plan
         > plan one: a.rs; two: b.rs; three: d.rs; four: e.rs < nine
           refused: the plan cannot be changed like that: task `four` depends on `nine`, which is not in the plan
     "#]].assert_eq(&transcript);
+}
+
+#[test]
+fn how_a_finished_task_is_described_may_be_changed() {
+    let script = format!(
+        "run/one code writes a.rs=1
+         {}",
+        finish("one")
+    );
+    let (mut world, _) = play_out(&three_tasks(), &script);
+    let mut plan = world.run.plan.as_deref().unwrap().clone();
+    plan.tasks[0].title = "Said better".to_owned();
+    plan.tasks[0].description = "In other words".to_owned();
+    let input = Input::PlanEdited {
+        at: world.now,
+        by: "ann".to_owned(),
+        plan: Box::new(plan),
+    };
+    let events = world.feed(&input);
+    assert!(
+        matches!(events.first(), Some(Event::PlanRevised { .. })),
+        "{events:?}"
+    );
 }

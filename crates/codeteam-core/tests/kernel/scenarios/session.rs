@@ -77,7 +77,7 @@ fn from_the_first_question_to_the_commit() {
           run at commit.1 (next)
           run:commit.1.0.1#8 started: integrate
         > run commit goes
-          c1 committed: README.md=0,a.rs=1: Add a password reset
+          c1 committed: README.md=0,a.rs=1: Add a password reset; `unit` may fail for nothing; `style` may fail for nothing
           run ended: completed
           the run ended: completed
     "#]]
@@ -180,7 +180,7 @@ fn a_person_outside_takes_what_checks_reject() {
           run at commit.1 (next)
           run:commit.1.0.1#8 started: integrate
         > run commit goes
-          c1 committed: README.md=0,a.rs=1: Add a password reset
+          c1 committed: README.md=0,a.rs=1: Add a password reset; `style` may fail for nothing
           run ended: completed
           the run ended: completed
     "#]]

@@ -1,7 +1,9 @@
 //! Compares a check that fails with how it ended on the commit that the run started from.
 //!
 //! Runs of workers try their checks on that commit before they start, and record what failed. A session
-//! does not wait for that: there, a check is tried on the commit once it has failed a change.
+//! does not wait for that, and neither does a run whose checks must pass in the end: there, a check is
+//! tried on the commit once it has failed a change. What a commit of the run has repaired since is
+//! recorded, and counts as if it had never failed.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +12,7 @@ use codeteam_core::workflow::Check;
 
 use super::{Ended, Gate, Look, run};
 use crate::config::BaselinePolicy;
-use crate::perform::{Error, oid, setup};
+use crate::perform::{Error, OldFailures, oid, setup};
 
 /// A check that fails a change has failed before the run, too.
 pub(super) enum BaseFailure {
@@ -21,22 +23,30 @@ pub(super) enum BaseFailure {
 }
 
 impl Gate<'_> {
-    /// How a check that fails the change ended before the run; `None` if it passed, or must pass in the
-    /// end anyway.
+    /// How a check that fails the change ended before the run; `None` if it passed, or must pass with
+    /// this change anyway.
     pub(super) fn base_failure(
         &self,
         check: &Check,
         command: &str,
     ) -> Result<Option<BaseFailure>, Error> {
         let Look { job, context, .. } = *self.look;
-        let mut recorded = job.baseline.iter();
-        if let Some(known) = recorded.find(|failure| failure.command == command) {
-            return Ok(Some(BaseFailure::NewOnesCount(known.tests.clone())));
-        }
-        let policy = job.grounds(context.engine)?.baseline;
-        if !job.in_session || policy == Some(BaselinePolicy::MustPass) {
+        if job.old_failures == OldFailures::Count {
             return Ok(None);
         }
+        let mut recorded = job.baseline.iter();
+        if let Some(known) = recorded.find(|failure| failure.command == command) {
+            let tests = known.tests.clone();
+            return Ok((!tests.is_empty()).then_some(BaseFailure::NewOnesCount(tests)));
+        }
+        if job.old_failures == OldFailures::LeftToOthers {
+            let tests = self.failed_on_base(check, command)?.unwrap_or_default();
+            return Ok((!tests.is_empty()).then_some(BaseFailure::NewOnesCount(tests)));
+        }
+        if !job.in_session {
+            return Ok(None);
+        }
+        let policy = job.grounds(context.engine)?.baseline;
         let Some(tests) = self.failed_on_base(check, command)? else {
             return Ok(None);
         };
@@ -116,9 +126,16 @@ pub(super) fn compare_failures(
                    none, or stops at the first), so that new failures cannot be told from old ones";
         return result(false, format!("{why}\n{}", ended.said));
     }
+    let still_failing = old.iter().map(|&test| test.clone()).collect();
     if !new.is_empty() {
-        let said = format!("these did not fail before the run: {}", list_tests(&new));
-        return result(false, format!("{said}\n{}", ended.said));
+        let said = format!(
+            "these did not fail before the run, or were repaired since: {}",
+            list_tests(&new)
+        );
+        return CheckResult {
+            still_failing,
+            ..result(false, format!("{said}\n{}", ended.said))
+        };
     }
     let said = format!(
         "only what failed before the run fails: {}",
@@ -126,6 +143,7 @@ pub(super) fn compare_failures(
     );
     CheckResult {
         remark: Some(Remark::Noted),
+        still_failing,
         ..result(true, said)
     }
 }

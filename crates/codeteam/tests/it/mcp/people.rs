@@ -141,7 +141,9 @@ fn a_person_outside_may_take_what_the_checks_refuse_and_that_is_told() {
     let summary = format!("{}/summary.md", done.value["run_path"].as_str().unwrap());
     let summary = project.read(&summary);
     let by = done.value["accepted_by"].as_str().unwrap();
-    let told = format!("## Result: ✅ SUCCESS — {by} took it over `tests`, `qa`\n");
+    let told = format!(
+        "## Result: ⚠️ DONE — {by} accepted the change, though `tests`, `qa` rejected it\n"
+    );
     assert!(summary.contains(&told), "{summary}");
     assert!(!done.text.contains("every gate"), "{}", done.text);
     let branch = done.value["git_branch"].as_str().unwrap();
