@@ -596,7 +596,7 @@ fn redactor_but(env: &Env, config: &Config, allow: &[String]) -> Result<Redactor
 }
 
 /// Refuses a log that came with a commit. Whoever wrote it could have any run in it, with any commands
-/// and no sandbox, as if the user had started it. SQLite takes over what is in a file beside the
+/// and no sandbox, as if the user had started it. `SQLite` takes over what is in a file beside the
 /// database, so those count as well.
 fn refuse_committed_log(project: &Project) -> Result<(), Error> {
     const FILES: [&str; 4] = [
