@@ -135,6 +135,8 @@ pub enum Trouble {
     Unreachable,
     /// What answered is not a model API, or one that cannot do what is needed.
     Protocol,
+    /// The sandbox does not let it reach its API: waiting does not help.
+    Confined,
     /// What codeteam itself does on this machine failed: a worktree, git, a sandbox, a file.
     Machine,
 }
@@ -202,7 +204,7 @@ fn by_trouble(trouble: Trouble) -> (Category, Action) {
         Trouble::Unreachable => (Category::Network, Action::WaitOut),
         Trouble::Machine => (Category::Resource, Action::RetrySame),
         Trouble::Refusal => (Category::Logic, Action::Escalate),
-        Trouble::Protocol => (Category::Cli, Action::Escalate),
+        Trouble::Protocol | Trouble::Confined => (Category::Cli, Action::Escalate),
         Trouble::Turns | Trouble::Loop => (Category::Logic, Action::RetryWithFeedback),
         Trouble::Cost | Trouble::Tokens | Trouble::Billing | Trouble::Length => {
             (Category::Resource, Action::Escalate)
@@ -311,6 +313,12 @@ mod tests {
             ..facts(Stage::Worker, "")
         };
         assert_eq!(classify(&cut_off), (Category::Network, Action::WaitOut));
+        // The sandbox will say no the next time as well.
+        let confined = Facts {
+            trouble: Some(Trouble::Confined),
+            ..facts(Stage::Worker, "connection refused")
+        };
+        assert_eq!(classify(&confined), (Category::Cli, Action::Escalate));
     }
 
     #[test]

@@ -313,7 +313,9 @@ impl Config {
                     "`sandbox.{key}` shows `{}` to workers, so the repository cannot say it",
                     path.display()
                 );
-                refuse(mine, &format!("sandbox.{key}"), message, MINE);
+                let hint = "take it out: no repository may ask for this, whatever you trust it \
+                            with";
+                refuse(mine, &format!("sandbox.{key}"), message, hint);
             }
             for (name, worker) in &own.workers {
                 if let Some(key) = worker.presumption() {

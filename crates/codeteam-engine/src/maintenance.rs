@@ -331,7 +331,8 @@ pub fn examine(repo: &Repo, env: &Env) -> Vec<Check> {
         Err(error) => Check::bad("config", with_causes(&error), "mend the file"),
         Ok(config) if config.own_checks().is_empty() => Check {
             remedy: Some(
-                "name the project's tests in `.codeteam/config.yml` under `verification.commands`"
+                "`codeteam init` proposes them; or name the project's tests in `.codeteam/config.yml` \
+                 under `verification.commands`"
                     .to_owned(),
             ),
             ..Check::note(

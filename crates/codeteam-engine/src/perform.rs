@@ -280,6 +280,9 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+    /// A worker has neither a key nor a login, and would wait for an API that never answers it.
+    #[error("{0}")]
+    NotLoggedIn(String),
     /// A login could not be lent or given back.
     #[error(transparent)]
     Login(#[from] crate::logins::Error),

@@ -170,6 +170,8 @@ pub struct Survey {
     pub checks: Vec<Check>,
     /// The workflow.
     pub template: Found,
+    /// Lines that `.gitignore` lacks: what the set-up command installs is not for commits.
+    pub unignored: Vec<String>,
     /// What a person should know.
     pub notes: Vec<String>,
 }
@@ -185,7 +187,12 @@ struct Sheet {
     setups: Vec<(Unit, SetUp)>,
     caches: Vec<Cache>,
     checks: Vec<Check>,
+    unignored: Vec<String>,
 }
+
+/// What is noted where no check was found.
+pub const NO_CHECK: &str =
+    "no check was found: without one, only reviewers stand between a worker and a commit";
 
 /// Looks at a repository: its files (paths from its root, as git knows them), and a way to read one.
 /// `templates` are the workflows there are.
@@ -215,9 +222,7 @@ pub fn survey(files: &[String], read: &dyn Fn(&str) -> Read, templates: &[&str])
     let cast = packs::cast(&languages, &sheet.packs, &all);
     let template = packs::template(&sheet.packs, templates);
     if sheet.checks.is_empty() {
-        place.note(
-            "no check was found: without one, only reviewers stand between a worker and a commit",
-        );
+        place.note(NO_CHECK);
     }
     let checks = sheet.ordered_checks(&place);
     Survey {
@@ -235,6 +240,7 @@ pub fn survey(files: &[String], read: &dyn Fn(&str) -> Read, templates: &[&str])
         caches: sheet.caches,
         checks,
         template,
+        unignored: sheet.unignored,
         notes: place.into_notes(),
     }
 }

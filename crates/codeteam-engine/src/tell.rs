@@ -102,7 +102,7 @@ fn describe(run: &Run, event: &Event) -> Option<String> {
             return depth(event).map(|(.., decision)| decision);
         }
         Event::StepSkipped { step, .. } if is_no_news(run, step) => return None,
-        Event::StepSkipped { step, .. } => format!("{step} is left out"),
+        Event::StepSkipped { step, .. } => format!("{step} is skipped"),
         Event::AttemptStarted {
             id, work, worker, ..
         } => started(run, id, work, worker.as_ref()?.as_str()),
@@ -429,7 +429,8 @@ pub fn tasks(run: &Run) -> Option<String> {
 pub fn counts(all: usize, statuses: impl Iterator<Item = Status>) -> String {
     let statuses: Vec<Status> = statuses.collect();
     let count = |status| statuses.iter().filter(|s| **s == status).count();
-    let mut text = format!("{} of {all} tasks done", count(Status::Completed));
+    let tasks = if all == 1 { "task" } else { "tasks" };
+    let mut text = format!("{} of {all} {tasks} done", count(Status::Completed));
     for (status, word) in [
         (Status::Failed, "failed"),
         (Status::Blocked, "blocked"),
@@ -691,7 +692,7 @@ pub fn depth(event: &Event) -> Option<(&FramePath, &StepId, String)> {
             frame,
             step,
             because,
-        } if !because.is_empty() => Some((frame, step, format!("{step} is left out: {because}"))),
+        } if !because.is_empty() => Some((frame, step, format!("{step} is skipped: {because}"))),
         _ => None,
     }
 }
@@ -727,6 +728,7 @@ fn judged(passed: bool, results: &[CheckResult], not_run: &[&str]) -> String {
             format!("{rules} of codeteam's own passed; no checks are configured")
         }
         [one] => format!("check passed: {one}"),
+        [_, _] => "both checks passed".to_owned(),
         all => format!("all {} checks passed", all.len()),
     };
     let marked = |remark: Remark, word: &str| {

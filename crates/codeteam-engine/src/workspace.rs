@@ -6,6 +6,8 @@
 //! <root>/<name>/collect   codeteam's git directory: index, objects; no worker writes it
 //! <root>/<name>/setup     what `tree` was made ready with, if it was
 //! <root>/<name>/included  files of the user's that are in `tree` and never collected
+//! <root>/<name>/products  what set-up has left in `tree`: nobody's change as long as git does not
+//!                         track it
 //! <root>/<name>/state     what `tree` is meant to be; written last, so that a
 //!                         half-made workspace is recognised and made again
 //! ```
@@ -24,6 +26,7 @@ mod error;
 mod files;
 mod git_dir;
 mod lock;
+mod products;
 mod repair;
 mod setup;
 mod snapshot;
@@ -39,6 +42,7 @@ use std::sync::{Arc, Mutex};
 pub use error::Error;
 pub(crate) use error::must_be_filtered;
 pub(crate) use files::remove_tree;
+pub use products::UnignoredProduct;
 pub(crate) use snapshot::TRASH;
 pub use snapshot::{Removed, Snapshot, empty_trash, restore};
 
@@ -468,9 +472,11 @@ impl Workspace {
     /// objects stay: the tree that is wanted may be nowhere else.
     fn build(&self, tree: &Oid) -> Result<(), Error> {
         files::remove_file(&self.setup_note())?;
+        files::remove_file(&self.products_note())?;
         files::remove_tree(&self.tree_dir())?;
         files::create_dir(&self.tree_dir())?;
         self.write_collector()?;
+        self.exclude_products()?;
         self.unlock()?;
         files::remove_file(&self.collector.index_path())?;
         Ok(self.collector.checkout_first(tree)?)

@@ -178,7 +178,7 @@ impl From<EngineError> for Problem {
                 .hint("`workers:` in the configuration names more"),
             EngineError::NoWorker => Self::environment(error.to_string())
                 .hint("install one, for example with `npm install -g @anthropic-ai/claude-code`, and log in")
-                .hint("or give the built-in worker a model API: `--worker builtin`, see `docs/workers.md`")
+                .hint("or give the built-in worker a model API: `--worker builtin`, with `ANTHROPIC_API_KEY`, `OPENAI_API_KEY` or `GEMINI_API_KEY` and `workers.builtin.model`")
                 .hint("`codeteam doctor` shows what each worker lacks, `codeteam demo` needs none"),
             EngineError::Redaction(_) => Self::user(error.to_string())
                 .caused_by(&error)
@@ -506,6 +506,20 @@ fn refused_hosts(mut problem: Problem, refused: &[RefusedHost]) -> Problem {
         ));
     }
     problem
+}
+
+impl Problem {
+    /// What keeps a run from being started: there is nothing yet that could be resumed.
+    pub(crate) fn before_start(halt: Halt) -> Self {
+        let problem = Self::environment(halt.to_string());
+        match halt {
+            Halt::SetUp { refused, .. } => refused_hosts(problem, &refused)
+                .hint("repair `setup` in `.codeteam/config.yml`, then start the run again"),
+            Halt::DiskFull { .. } => problem.hint("make room, then start the run again"),
+            Halt::NoSandbox(missing) => no_sandbox(&missing),
+            halt => halt.into(),
+        }
+    }
 }
 
 impl From<Halt> for Problem {

@@ -164,9 +164,7 @@ impl Observer for Progress {
                 let what = what.to_owned();
                 self.slow.begin(id, move |seconds| {
                     let clock = style.dim(&tell::clock(now()));
-                    output::tell(&format!(
-                        "{clock} {place:<12} {what} is running ({seconds} s so far)"
-                    ));
+                    output::tell(&format!("{clock} {place:<12} {what}, {seconds} s so far"));
                 });
             }
             (None, _) => self.slow.end(id),

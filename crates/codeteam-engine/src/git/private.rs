@@ -275,6 +275,17 @@ impl PrivateDir {
             .collect())
     }
 
+    /// The files of the work tree that git does not track and that no `.gitignore` in it names,
+    /// whatever else is ignored here. One process.
+    pub fn untracked(&self) -> Result<Vec<PathBuf>, Error> {
+        let call = self.in_tree(Access::ReadOnly);
+        let call = call.args(["ls-files", "-z", "--others"]);
+        let output = self
+            .git
+            .run(&call.arg("--exclude-per-directory=.gitignore"))?;
+        Ok(objects::paths(&output).into_iter().collect())
+    }
+
     /// Removes untracked files that are not ignored. One process.
     pub fn remove_untracked(&self) -> Result<(), Error> {
         self.git

@@ -20,6 +20,7 @@ use super::{About, Context, Error, Job, OldFailures, What, setup};
 use crate::config::BaselinePolicy;
 use crate::engine::{Engine, Prepared};
 use crate::process::Cancel;
+use crate::workspace::UnignoredProduct;
 
 /// A check that fails before anything is changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +42,8 @@ pub struct BaseTrial {
     pub red: Vec<RedCheck>,
     /// What the set-up asked of the network.
     pub network: Vec<Reached>,
+    /// What the set-up leaves that no `.gitignore` names.
+    pub unignored: Vec<UnignoredProduct>,
 }
 
 /// What somebody who watches is told meanwhile.
@@ -92,7 +95,12 @@ pub fn try_base(
         }
     }
     let network = RefCell::new(Vec::new());
-    let is_set_up = engine.config.setup.is_none() || trial.known("").is_some();
+    let set_up = match engine.config.setup {
+        Some(_) => trial.known(SET_UP),
+        None => Some(CheckOutcome::default()),
+    };
+    let is_set_up = set_up.is_some();
+    let mut unignored = set_up.map(|known| known.unignored).unwrap_or_default();
     if !(open.is_empty() && is_set_up) {
         let report = |input: Input| {
             if let Input::NetworkUsed { hosts, .. } = input {
@@ -109,11 +117,14 @@ pub fn try_base(
         let tried = trial.run(&open, &context);
         // Nobody looks at it any more.
         let _ = fs::remove_dir_all(engine.workspaces_of(&job.run));
-        red.extend(tried?);
+        let tried = tried?;
+        red.extend(tried.red);
+        unignored = tried.unignored;
     }
     Ok(BaseTrial {
         red,
         network: network.into_inner(),
+        unignored,
     })
 }
 
@@ -128,6 +139,9 @@ pub fn clear_leftovers(engine: &Engine) {
         }
     }
 }
+
+/// Stands for the set-up among the commands whose outcomes are remembered.
+const SET_UP: &str = "\0set-up";
 
 /// How the folder of a trial's worktrees begins; the process follows.
 const FOLDER: &str = ".baseline-";
@@ -176,7 +190,7 @@ impl Trial<'_> {
         self.outcomes.get(&self.key_of(command))
     }
 
-    /// Remembers how a command has ended; the empty one stands for the set-up.
+    /// Remembers how a command has ended.
     fn note(&self, command: &str, outcome: &CheckOutcome) {
         self.outcomes.put(&self.key_of(command), outcome);
     }
@@ -190,15 +204,17 @@ impl Trial<'_> {
         hash.finalize().to_hex().to_string()
     }
 
-    fn run(&self, checks: &[Check], context: &Context<'_>) -> Result<Vec<RedCheck>, Error> {
+    fn run(&self, checks: &[Check], context: &Context<'_>) -> Result<BaseTrial, Error> {
         let (job, engine) = (self.job, self.engine);
         let workspace = job.prepare_gate(engine, &job.tree)?;
         setup::ready(job, &workspace, context)?;
+        let unignored = workspace.unignored_products()?;
         let passed = CheckOutcome {
             passed: true,
+            unignored: unignored.clone(),
             ..CheckOutcome::default()
         };
-        self.note("", &passed);
+        self.note(SET_UP, &passed);
         let look = Look::new(job, context, &workspace, &job.tree);
         let mut red = Vec::new();
         for check in checks {
@@ -209,7 +225,7 @@ impl Trial<'_> {
                 return Err(Error::Cancelled);
             }
             let ended = {
-                let busy = format!("check `{}`, before anything is changed", check.name);
+                let busy = format!("check `{}` on the unchanged commit", check.name);
                 let _busy = context.busy_with(&job.id, &busy);
                 run(&look, &workspace, command, check.timeout_ms)?
             };
@@ -225,13 +241,18 @@ impl Trial<'_> {
                     ended.said
                 },
                 tests: ended.tests.into_iter().collect(),
+                unignored: Vec::new(),
             };
             self.note(command, &outcome);
             if !outcome.passed {
                 red.push(outcome.into_red(check, command));
             }
         }
-        Ok(red)
+        Ok(BaseTrial {
+            red,
+            unignored,
+            ..BaseTrial::default()
+        })
     }
 }
 
@@ -243,6 +264,9 @@ struct CheckOutcome {
     said: String,
     #[serde(default)]
     tests: Vec<String>,
+    /// What a set-up leaves that no `.gitignore` names.
+    #[serde(default)]
+    unignored: Vec<UnignoredProduct>,
 }
 
 impl CheckOutcome {

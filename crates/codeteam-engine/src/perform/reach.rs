@@ -16,9 +16,10 @@ use crate::engine::Engine;
 use crate::env::{CLAUDE_RETRIES, Env};
 use crate::logins::clis::{BaseUrl, Cli, Moved};
 use crate::logins::keys::{self, BadServer, SaidBy};
-use crate::logins::{Loan, Outcome};
+use crate::logins::{Loan, Outcome, Standing};
 use crate::process::{Account, Network, View};
 use crate::workers::Worker;
+use crate::workers::look::log_in;
 use crate::workspace::remove_tree;
 
 /// The variable that names a file with what requests to a cloud are signed with.
@@ -184,6 +185,19 @@ impl Reach {
         let hosts: Vec<_> = hosts.collect::<Result<_, _>>()?;
         let login = worker.login.as_deref();
         self.loan = engine.logins.lend(cli, login, &self.directory)?;
+        let name = &worker.name;
+        let why = match engine.logins.standing(cli, login)? {
+            Standing::None { .. } => Some(format!("`{name}` is not logged in")),
+            Standing::Ended { path } => Some(format!(
+                "the login of `{name}` in `{}` has ended",
+                path.display()
+            )),
+            Standing::Usable { .. } => None,
+        };
+        if let Some(why) = why {
+            let remedy = log_in(cli, worker);
+            return Err(Error::NotLoggedIn(format!("{why}; {remedy}")));
+        }
         if let Some(loan) = &self.loan {
             self.network.rules.extend(hosts);
             let env = loan.env().iter();

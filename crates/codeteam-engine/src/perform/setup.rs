@@ -49,6 +49,7 @@ pub(super) fn ready(job: &Job, workspace: &Workspace, context: &Context<'_>) -> 
         return Ok(());
     }
     include(job, workspace, engine)?;
+    let mut products = Vec::new();
     if let Some(setup) = &grounds.setup {
         let command = SetupCommand {
             job,
@@ -56,8 +57,10 @@ pub(super) fn ready(job: &Job, workspace: &Workspace, context: &Context<'_>) -> 
             grounds: &grounds,
             context,
         };
-        command.make_ready(workspace, &inputs)?;
+        products = command.make_ready(workspace, &inputs)?;
     }
+    // They are not the worker's doing, and no part of its change.
+    workspace.note_products(&products)?;
     Ok(workspace.set_up(&wanted)?)
 }
 
@@ -142,11 +145,12 @@ struct SetupCommand<'a> {
 }
 
 impl SetupCommand<'_> {
-    /// Puts what the command makes into a worktree: from the cache, or by running it.
-    fn make_ready(&self, workspace: &Workspace, inputs: &Inputs) -> Result<(), Error> {
+    /// Puts what the command makes into a worktree: from the cache, or by running it. Gives the files
+    /// and folders that it has left there.
+    fn make_ready(&self, workspace: &Workspace, inputs: &Inputs) -> Result<Vec<PathBuf>, Error> {
         let (job, engine) = (self.job, self.context.engine);
         if !is_shared(job, self.grounds) {
-            return self.run(workspace).map(drop);
+            return self.run_in_place(workspace);
         }
         let key = inputs.key_with(&fingerprint(job, engine)?);
         let cache = SetupCache::of(engine);
@@ -175,13 +179,13 @@ impl SetupCommand<'_> {
             let tree = workspace.tree_dir();
             let products = cache.copy_into(&key, &tree).map_err(failed)?;
             if !job.in_session || seen == Some(digest(&tree, &products).map_err(failed)?) {
-                return Ok(());
+                return Ok(products);
             }
             drop(busy);
         }
         let Some((made, products, writes)) = self.run_apart(workspace, inputs)? else {
             // Only the worktree itself has what the command needs.
-            return self.run(workspace).map(drop);
+            return self.run_in_place(workspace);
         };
         let digest = digest(&made.tree_dir(), &products);
         let kept = cache.keep(&key, &made.tree_dir(), &products, writes);
@@ -192,8 +196,14 @@ impl SetupCommand<'_> {
         let _busy = self
             .context
             .busy_with(&job.id, "set-up: copying its results");
-        let copied = cache.copy_into(&key, &workspace.tree_dir());
-        copied.map(drop).map_err(failed)
+        cache.copy_into(&key, &workspace.tree_dir()).map_err(failed)
+    }
+
+    /// Runs the command in the worktree that is to be made ready.
+    fn run_in_place(&self, workspace: &Workspace) -> Result<Vec<PathBuf>, Error> {
+        let before = FilesBefore::of(workspace)?;
+        self.run(workspace)?;
+        before.products()
     }
 
     /// Runs the command in a worktree of its own that has nothing of the change but the inputs: what

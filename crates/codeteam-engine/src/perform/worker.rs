@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use codeteam_core::assignment::Assignment;
 use codeteam_core::budget::Usage;
-use codeteam_core::event::Sandbox;
+use codeteam_core::event::{Reached, Sandbox};
 use codeteam_core::failure::{Facts, Stage, Trouble};
 use codeteam_core::frame::FrameChange;
 use codeteam_core::ids::{BodyId, Tree};
@@ -38,7 +38,8 @@ use crate::context::{self, exact};
 use crate::dialect::{Clock, Fold, Listening, Program, Surroundings, Told};
 use crate::engine::Engine;
 use crate::process::{
-    self, Account, CommandSpec, Exit, Impatience, Limits, Line, Patience, Profile, Status, View,
+    self, Account, CommandSpec, Exit, Impatience, Limits, Line, Patience, Profile, RefusedHost,
+    Status, View,
 };
 use crate::prompt;
 use crate::workers::{Worker, prices, probe};
@@ -145,7 +146,7 @@ impl<'a> Errand<'a> {
         let reach = Reach::for_job(job, worker, &self.assignment, private, engine, &account);
         let reach = match reach {
             // What the user's configuration lacks is the worker's trouble: another may stand in.
-            Err(Error::Server(error)) => {
+            Err(error @ (Error::Server(_) | Error::NotLoggedIn(_))) => {
                 let facts = probe::unusable(Trouble::Login, error.to_string());
                 return Ok(came_to_nothing(job, facts));
             }
@@ -182,7 +183,10 @@ impl<'a> Errand<'a> {
         match (&mut end, ended) {
             // It was ended here, and says nothing of why itself.
             (WorkerEnd::Failed(facts), Some(why)) => *facts = why,
-            (WorkerEnd::Failed(facts), None) => facts.message = served.name_apis(&facts.message),
+            (WorkerEnd::Failed(facts), None) => {
+                facts.message = served.name_apis(&facts.message);
+                tell_refusal_from_outage(facts, &account.hosts(), &account.refused());
+            }
             (WorkerEnd::Answered(_), _) => {}
         }
         self.report(end, &*fold)
@@ -511,6 +515,26 @@ pub(super) fn exited(job: &Job, report: WorkerReport) -> Input {
 }
 
 /// A worker that could not even be started.
+/// An API that the sandbox does not let the worker reach is not waited for: it would never answer.
+fn tell_refusal_from_outage(facts: &mut Facts, hosts: &[Reached], refused: &[RefusedHost]) {
+    let is_outage = hosts
+        .iter()
+        .any(|host| host.failed > 0 || host.received > 0);
+    if facts.trouble != Some(Trouble::Unreachable) || is_outage || refused.is_empty() {
+        return;
+    }
+    let refused: Vec<String> = refused
+        .iter()
+        .map(|refused| format!("{} ({})", refused.host, refused.why))
+        .collect();
+    facts.trouble = Some(Trouble::Confined);
+    facts.message = format!(
+        "the sandbox does not let it reach {}; if it is to reach that, name the host under \
+         `sandbox.hosts` in your own configuration",
+        refused.join(", ")
+    );
+}
+
 fn came_to_nothing(job: &Job, facts: Facts) -> Input {
     exited(
         job,
@@ -612,5 +636,51 @@ fn forbidden(message: String) -> Facts {
         stage: Stage::Forbidden,
         message,
         ..Facts::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(reached: Reached, refused: &[RefusedHost]) -> Facts {
+        let mut facts = Facts {
+            trouble: Some(Trouble::Unreachable),
+            message: "stream disconnected".to_owned(),
+            ..Facts::default()
+        };
+        tell_refusal_from_outage(&mut facts, &[reached], refused);
+        facts
+    }
+
+    #[test]
+    fn what_the_sandbox_refuses_is_no_outage() {
+        let refused = [RefusedHost {
+            host: "api.example.org:443".to_owned(),
+            why: "no rule allows it".to_owned(),
+            is_private: false,
+        }];
+        let denied = || Reached {
+            host: "api.example.org:443".to_owned(),
+            denied: 1,
+            ..Reached::default()
+        };
+        let facts = judged(denied(), &refused);
+        assert_eq!(facts.trouble, Some(Trouble::Confined));
+        assert!(
+            facts
+                .message
+                .contains("does not let it reach api.example.org:443 (no rule allows it)"),
+            "{}",
+            facts.message
+        );
+        // A CLI also asks for what it does without, while its API is down.
+        let down = Reached {
+            failed: 1,
+            ..denied()
+        };
+        assert_eq!(judged(down, &refused).trouble, Some(Trouble::Unreachable));
+        let nothing = judged(Reached::default(), &[]);
+        assert_eq!(nothing.trouble, Some(Trouble::Unreachable));
     }
 }

@@ -140,10 +140,7 @@ pub(super) fn look(place: &Place<'_>, unit: &Unit, all: &[Unit], ci: &Ci, sheet:
         let ignore = place.text(".gitignore").unwrap_or_default();
         let own = place.text(&unit.path(".gitignore")).unwrap_or_default();
         if !ignore.contains("node_modules") && !own.contains("node_modules") {
-            place.note(
-                "no `.gitignore` names `node_modules`: what the set-up command installs would \
-                 count as a worker's change",
-            );
+            sheet.unignored.push("node_modules/".to_owned());
         }
     }
     if !node_workspaces(place, unit).is_empty() && members.is_empty() {

@@ -40,6 +40,9 @@ pub struct Steps {
     /// Who usually does.
     #[serde(default)]
     pub reviewers: Vec<String>,
+    /// Who reviews a small change instead of all of them, where the workflow has that.
+    #[serde(default)]
+    pub small_change: Vec<String>,
 }
 
 /// What `packs.yml` says.

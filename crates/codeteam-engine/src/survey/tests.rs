@@ -108,6 +108,9 @@ pub(super) fn shown(survey: &Survey) -> String {
             check.name, check.command, check.why
         );
     }
+    for line in &survey.unignored {
+        let _ = writeln!(text, "ignore: {line}");
+    }
     for note in &survey.notes {
         let _ = writeln!(text, "note: {note}");
     }

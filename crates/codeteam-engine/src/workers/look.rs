@@ -356,7 +356,7 @@ impl Look<'_> {
 type Found<T> = (T, Option<Trouble>);
 
 /// How a person gives a worker a login.
-pub(super) fn log_in(cli: &Cli, worker: &Worker) -> String {
+pub(crate) fn log_in(cli: &Cli, worker: &Worker) -> String {
     let needs = worker.dialect.dialect().needs();
     let known = cli.keys.keys.iter().map(|key| key.variable);
     let known: Vec<&str> = known.filter(|name| name.ends_with("_API_KEY")).collect();

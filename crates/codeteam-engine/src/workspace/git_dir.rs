@@ -38,6 +38,7 @@ impl Workspace {
         fs::copy(self.collector.index_path(), &index).map_err(files::io("write", &index))?;
         let link = self.tree_dir().join(".git");
         files::remove_tree(&link)?;
+        self.exclude_from(&directory)?;
         // Relative, so that it also holds where a sandbox shows the workspace
         // in another place.
         fs::write(&link, "gitdir: ../git\n").map_err(files::io("write", &link))

@@ -40,6 +40,7 @@ impl Workspace {
     /// Records the work tree as a tree, after putting it right if git cannot go through it.
     pub(super) fn record_mending(&self, scope: Scope) -> Result<Oid, Error> {
         let included = self.included()?;
+        self.exclude_products()?;
         let attempt = || {
             let left_out = self.collector.add_all(scope, &included)?;
             Ok((self.collector.write_tree()?, left_out))

@@ -11,9 +11,10 @@ use crate::bodies;
 use crate::git::IndexEntry;
 
 impl Workspace {
-    /// Whether the work tree was made ready with what `key` stands for.
+    /// Whether the work tree was made ready with what `key` stands for, and still has what that left.
     pub fn is_set_up(&self, key: &str) -> Result<bool, Error> {
-        Ok(read(&self.setup_note())?.is_some_and(|noted| noted == key.as_bytes()))
+        let noted = read(&self.setup_note())?;
+        Ok(noted.is_some_and(|noted| noted == key.as_bytes()) && self.has_products()?)
     }
 
     /// Notes what the work tree was made ready with.
@@ -126,7 +127,7 @@ impl Workspace {
     }
 }
 
-fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
+pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),

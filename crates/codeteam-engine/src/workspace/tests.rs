@@ -402,3 +402,45 @@ fn odd_paths_and_other_hashes_work_too() {
         "first"
     );
 }
+
+#[test]
+fn what_set_up_left_is_collected_only_if_it_is_tracked_or_changed() {
+    let bench = Bench::new();
+    bench.prepare();
+    bench.write("node_modules/a [b]/x", "x");
+    bench.write("made *.lock", "1");
+    bench.write("same.lock", "1");
+    let left = ["node_modules", "made *.lock", "same.lock", "file"];
+    let left = left.map(PathBuf::from);
+    bench.workspace.note_products(&left).unwrap();
+    bench.workspace.set_up("key").unwrap();
+    assert_eq!(bench.changes(), Vec::<PathBuf>::new());
+    assert_eq!(bench.worker(&["status", "--porcelain"]), "");
+    let unignored = bench.workspace.unignored_products().unwrap();
+    let unignored: Vec<_> = unignored
+        .iter()
+        .map(|p| (p.path.as_str(), p.files))
+        .collect();
+    assert_eq!(
+        unignored,
+        [("node_modules/", 1), ("made *.lock", 1), ("same.lock", 1)]
+    );
+    bench.write("made *.lock", "2");
+    bench.write("file", "changed\n");
+    bench.write("made too.lock", "new\n");
+    assert_eq!(
+        bench.changes(),
+        ["file", "made *.lock", "made too.lock"].map(PathBuf::from)
+    );
+    // On the way to another tree it stays, and what went with the change is set up again.
+    assert!(bench.workspace.is_set_up("key").unwrap());
+    let head = &bench.head;
+    let again = bench
+        .workspace
+        .prepare(&head.tree, &head.commit, Ignored::Keep);
+    assert!(matches!(again.unwrap(), Prepared::Rebuilt { .. }));
+    assert!(bench.path("node_modules/a [b]/x").exists());
+    assert!(bench.path("same.lock").exists());
+    assert!(!bench.path("made *.lock").exists());
+    assert!(!bench.workspace.is_set_up("key").unwrap());
+}

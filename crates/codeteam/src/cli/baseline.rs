@@ -8,6 +8,7 @@ use codeteam_core::ids::AttemptId;
 use codeteam_engine::config::BaselinePolicy;
 use codeteam_engine::engine::{Engine, Prepared};
 use codeteam_engine::perform::{BaseTrial, Error, RedCheck, Watching, try_base, with_causes};
+use codeteam_engine::workspace::UnignoredProduct;
 
 use crate::cli::{Scene, drive, talk};
 use crate::exit::Exit;
@@ -23,7 +24,7 @@ const NAMED: usize = 5;
 pub(crate) enum BaselineArg {
     /// Do not start.
     Stop,
-    /// Let the check fail a change only for tests that did not fail before.
+    /// Refuse a change only if it makes a test fail that passed before.
     #[value(name = "new_failures", alias = "new-failures")]
     NewFailures,
     /// Go on: making the check pass is the goal.
@@ -78,11 +79,17 @@ pub(crate) fn examine(
     };
     let tried = try_base(engine, prepared, policy, interrupt.clone(), watching);
     drop(observer);
-    let BaseTrial { red, network } = match tried {
+    let BaseTrial {
+        red,
+        network,
+        unignored,
+    } = match tried {
         Ok(tried) => tried,
         Err(_) if interrupt.is_cancelled() => return Ok(Examined::Stopped(Exit::Interrupted)),
         Err(Error::Halt(halt)) => {
-            return Err(Problem::from(halt).hint("nothing was started, and no model was asked"));
+            return Err(
+                Problem::before_start(halt).hint("nothing was started, and no model was asked")
+            );
         }
         Err(error) => {
             let what = "the checks could not be tried on the commit that the run would start from";
@@ -95,6 +102,9 @@ pub(crate) fn examine(
         must_pass,
         network,
     };
+    if scene.detail >= Detail::Normal {
+        warn_of_unignored(&unignored);
+    }
     if red.is_empty() {
         let must_pass = policy == BaselinePolicy::MustPass;
         return Ok(Examined::Start(start(Vec::new(), must_pass)));
@@ -111,6 +121,45 @@ pub(crate) fn examine(
             Ok(Examined::Start(start(failures, false)))
         }
     }
+}
+
+/// Says that set-up leaves files that no `.gitignore` names, and what to do with them.
+fn warn_of_unignored(unignored: &[UnignoredProduct]) {
+    if unignored.is_empty() {
+        return;
+    }
+    let total: usize = unignored.iter().map(|left| left.files).sum();
+    let total = match total {
+        1 => "1 file".to_owned(),
+        files => format!("{files} files"),
+    };
+    let (folders, files): (Vec<&str>, Vec<&str>) = unignored
+        .iter()
+        .take(NAMED)
+        .map(|left| left.path.as_str())
+        .partition(|path| path.ends_with('/'));
+    let more = match unignored.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let quoted = |paths: &[&str], root: &str| {
+        let paths = paths.iter().map(|path| format!("`{root}{path}`"));
+        paths.collect::<Vec<_>>().join(", ")
+    };
+    let mut advice = Vec::new();
+    if !folders.is_empty() {
+        advice.push(format!("add {} to `.gitignore`", quoted(&folders, "/")));
+    }
+    if !files.is_empty() {
+        advice.push(format!("commit or ignore {}", quoted(&files, "")));
+    }
+    output::tell(&format!(
+        "{}: set-up leaves {total} that no `.gitignore` names ({}{more}); workers' changes do not \
+         include them. What to do: {}",
+        Style::detect().yellow("note"),
+        quoted(&[folders, files].concat(), ""),
+        advice.join("; ")
+    ));
 }
 
 /// The failures that changes are compared with; a check whose output names no tests cannot be.
@@ -157,7 +206,7 @@ fn stopped(red: &[RedCheck]) -> Problem {
     let what = first.map_or(what.clone(), |check| with_output(&what, check));
     Problem::environment(what)
         .hint("nothing was started, and no model was asked: repair it first, or say how to go on")
-        .hint("`--baseline new_failures` lets only tests fail a change that did not fail before")
+        .hint("`--baseline new_failures` refuses a change only if it makes a test fail that passed before")
         .hint("`--baseline must_pass` if making it pass is the goal")
         .hint("`verification.baseline` in `.codeteam/config.yml` says so for all runs")
 }

@@ -82,7 +82,15 @@ fn registries(scene: &Scene, config: &Config) -> Vec<Check> {
     if config.setup.is_none() || !is_confined || scene.env.proxy.is_some() {
         return Vec::new();
     }
+    // The project names a registry, and the user's own configuration says that it is private.
+    let is_meant_private = |host: &str| {
+        let host = host.trim_end_matches(":443");
+        let mut known = config.sandbox.registries.iter();
+        known.any(|known| known.private && known.host.trim_end_matches(":443") == host)
+    };
+    let mut seen = BTreeSet::new();
     let hosts = config.sandbox.registries.iter();
+    let hosts = hosts.filter(|registry| seen.insert(registry.host.trim_end_matches(":443")));
     let wrong = hosts.filter_map(|registry| {
         let name = registry.host.split(':').next().unwrap_or(&registry.host);
         match look_up(name, LOOK_UP) {
@@ -92,7 +100,7 @@ fn registries(scene: &Scene, config: &Config) -> Vec<Check> {
                 ),
                 ..Check::note("registry", format!("`{name}` leads nowhere: {why}"))
             }),
-            NameRoute::Private if !registry.private => Some(Check::bad(
+            NameRoute::Private if !is_meant_private(&registry.host) => Some(Check::bad(
                 "registry",
                 format!("`{name}` leads to an address that is not public, so set-up is refused it"),
                 format!(
@@ -199,7 +207,9 @@ fn all_workers(scene: &Scene, config: &Config, confinement: Option<&Confinement>
         },
     };
     let looked = look.all();
-    checks.extend(summed_up(&looked));
+    let is_said = checks.iter().any(|check| check.name == "workers");
+    let sums = summed_up(&looked).into_iter();
+    checks.extend(sums.filter(|check| !is_said || check.name != "workers"));
     let is_usable = |name: &codeteam_core::ids::WorkerName| {
         let mut all = looked.iter();
         all.any(|worker| worker.name == *name && worker.usable)

@@ -74,6 +74,11 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     if args.layout.is_some() {
         layout::fit(&mut survey);
     }
+    // The project has its own already.
+    let known = Config::load(&Origins::of(&scene.env, &folder));
+    if known.is_ok_and(|known| !known.verification.commands.is_empty()) {
+        survey.notes.retain(|note| note != survey::NO_CHECK);
+    }
     let mut notes = Vec::new();
     if root.join(".team").is_dir() {
         notes.push(

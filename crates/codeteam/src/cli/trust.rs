@@ -247,7 +247,17 @@ fn show(root: &Path, config: &Config) -> Result<(), Problem> {
         };
         out_line(&format!("  - {} [{state}]", in_words(request)))?;
     }
-    out_line("Its checks and its set-up command run confined, and need no trust by themselves.")
+    let asks_for_none = config.requests.iter().any(|request| {
+        request.access.key == "sandbox.backend"
+            && request.access.value == "none"
+            && request.state != RequestState::Forbidden
+    });
+    out_line(if asks_for_none {
+        "Without a sandbox, its workers, its checks and its set-up command can do on this machine \
+         whatever you can: read your keys, write your files, reach your network."
+    } else {
+        "Its checks and its set-up command run confined, and need no trust by themselves."
+    })
 }
 
 /// What a person says to requests.

@@ -114,7 +114,7 @@ fn codeteam_asks_one_reviewer_about_a_small_change() {
     let done = start(&project, "codeteam", &script(first), 0);
     let facts = "1 file, 1 line, no risky path, checks passed";
     let done = done.says(&[
-        "prompt is left out: the task names 1 file and 1 criterion",
+        "prompt is skipped: the task names 1 file and 1 criterion",
         &format!("review by one reviewer: {facts}"),
         "reviewer rejects",
         "back to code",
@@ -125,11 +125,11 @@ fn codeteam_asks_one_reviewer_about_a_small_change() {
     let shown = project.run(&["log"]).expect(0).stdout;
     assert!(shown.contains(facts), "{shown}");
     let shown = project.run(&["show"]).expect(0).stdout;
-    for decision in [
-        "depth     one: prompt is left out: the task names 1 file and 1 criterion",
+    for line in [
+        "depth     one: prompt is skipped: the task names 1 file and 1 criterion",
         &format!("depth     one: review by one reviewer: {facts}"),
     ] {
-        assert!(shown.contains(decision), "{shown}");
+        assert!(shown.contains(line), "lacks {line:?}:\n{shown}");
     }
 
     // A project that wants to hear all four says so.
@@ -266,7 +266,7 @@ fn solo() {
       - write: { path: tests/one.sh, content: "exit 1\n" }
       - submit: { summary: Made one }"#;
     let done = start(&project, "solo", &script(failing), 0);
-    done.says(&["back to execute", "1 of 1 tasks done"]);
+    done.says(&["back to execute", "1 of 1 task done"]);
     let plan = project.read(".codeteam/planning/feature-0001/plan.yml");
     assert!(plan.contains("status: \"completed\""), "{plan}");
     assert_eq!(commits(&project), ["x"]);

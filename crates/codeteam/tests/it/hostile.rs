@@ -176,5 +176,6 @@ fn the_repository_cannot_show_workers_where_keys_are() {
         ".codeteam/config.yml:2",
         "`sandbox.caches` shows `~/.ssh` to workers, so the repository cannot say it",
         "`sandbox.toolchains` shows `~` to workers",
+        "take it out: no repository may ask for this",
     ]);
 }

@@ -78,11 +78,11 @@ fn without_a_terminal_it_shows_and_waits() {
           |
           | # How a run goes about it: the usual one (plan, code, checks, review, commit).
           | workflow:
-          |   template: codeteam
+          |   extends: codeteam
           |   overrides:
           |     # Roles of the pack `rust`: the code is Rust, and there is `Cargo.toml`.
           |     code: { role: rust_dev }
-          |     review: { roles: [architecture, task_completion, security, performance, memory_safety_reviewer] }
+          |     review: { roles: [architecture, task_completion, security, performance, memory_safety_reviewer], small_change: [reviewer] }
           |
           | # What must hold before anything is committed. Run without a network.
           | verification:
@@ -369,4 +369,34 @@ fn on_a_terminal_it_asks() {
         "{}",
         yes.stdout
     );
+}
+
+#[test]
+fn what_set_up_installs_is_kept_out_of_commits() {
+    let project = Project::new();
+    project.write(
+        "package.json",
+        r#"{ "scripts": { "test": "node --test" }, "devDependencies": { "tap": "1" } }"#,
+    );
+    project.write("package-lock.json", "{}\n");
+    project.write(".gitignore", "dist");
+    let done = project.run(&["init", "--yes"]).expect(0);
+    assert!(done.stdout.contains("+node_modules/"), "{}", done.stdout);
+    assert_eq!(project.read(".gitignore"), "dist\nnode_modules/\n");
+    project
+        .run(&["init"])
+        .expect(0)
+        .says(&["nothing to write"])
+        .lacks(&["has `sandbox` already"]);
+}
+
+#[test]
+fn checks_that_are_configured_are_not_missed() {
+    let project = Project::new();
+    project.config("verification: { commands: [ { name: tests, command: sh t.sh } ] }\n");
+    let shown = project.run(&["init", "--dry-run"]).expect(0).stdout;
+    assert!(!shown.contains("no check was found"), "{shown}");
+    project.config("worker: claude\n");
+    let shown = project.run(&["init", "--dry-run"]).expect(0).stdout;
+    assert!(shown.contains("no check was found"), "{shown}");
 }

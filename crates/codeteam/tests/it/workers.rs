@@ -463,3 +463,20 @@ fn what_a_killed_trial_has_left_the_next_one_gives_back_and_removes() {
     let renewed = std::fs::read_to_string(file).unwrap();
     assert!(renewed.contains("1900000000000"), "{renewed}");
 }
+
+/// It would ask an API that its sandbox does not let it reach, and be waited for as if that were out.
+#[test]
+fn a_worker_that_is_not_logged_in_is_not_started() {
+    let project = Project::new();
+    claude(&project, "2.1.197", &answering("ready"));
+    let done = run(&project, &["worker", "test", "claude"], &[])
+        .expect(1)
+        .stdout;
+    for line in [
+        "`claude` did not answer: `claude` is not logged in",
+        "→ log in with `claude auth login`, or set `ANTHROPIC_API_KEY`",
+        "category cli",
+    ] {
+        assert!(done.contains(line), "lacks {line:?}\n{done}");
+    }
+}

@@ -223,7 +223,7 @@ impl Gate<'_> {
         setup::ready(look.job, &workspace, look.context)?;
         let mut trial = Trial::Passed;
         for command in rest {
-            let busy = format!("`{command}` on another tree, to compare");
+            let busy = format!("`{command}` on another tree (for comparison)");
             let busy = look.context.busy_with(&look.job.id, &busy);
             let ended = run(look, &workspace, command, timeout_ms)?;
             drop(busy);

@@ -60,8 +60,9 @@ pub(super) fn completed(
     let mut added = Vec::new();
     for section in sections(survey, layout) {
         if known.contains_key(section.key) {
+            let proposed = parse(&section.text).ok().flatten().unwrap_or_default();
             // What was set up cannot be reached, or found, without these.
-            if section.key == "sandbox" {
+            if section.key == "sandbox" && proposed.get("sandbox") != known.get("sandbox") {
                 notes.push(format!(
                     "`{path}` has `sandbox` already; see that it has what is below\n{}",
                     section.text.trim_end()
@@ -121,17 +122,21 @@ fn workflow(survey: &Survey) -> String {
     );
     let steps = packs().steps.get(name);
     let used = if let (Some(steps), Some(cast)) = (steps, &survey.cast) {
-        let _ = writeln!(
-            text,
-            "workflow:\n  template: {}\n  overrides:",
-            scalar(name)
-        );
+        let _ = writeln!(text, "workflow:\n  extends: {}\n  overrides:", scalar(name));
         let why = plain(&cast.why);
         let _ = writeln!(text, "    # Roles of the pack `{}`: {why}.", cast.pack);
         let _ = writeln!(text, "    {}: {{ role: {} }}", steps.code, cast.implementer);
         if let (Some(step), Some(reviewer)) = (&steps.review, cast.reviewer) {
             let usual = steps.reviewers.join(", ");
-            let _ = writeln!(text, "    {step}: {{ roles: [{usual}, {reviewer}] }}");
+            // Whoever names `roles` has them judge small changes too, unless this says otherwise.
+            let small = match steps.small_change.join(", ") {
+                none if none.is_empty() => none,
+                some => format!(", small_change: [{some}]"),
+            };
+            let _ = writeln!(
+                text,
+                "    {step}: {{ roles: [{usual}, {reviewer}]{small} }}"
+            );
         }
         Some(cast.pack)
     } else {

@@ -57,6 +57,20 @@ pub(super) fn propose(
             add(path.to_owned(), Some(before), text);
         }
     }
+    if !survey.unignored.is_empty() {
+        let path = ".gitignore";
+        match read(root, path) {
+            Ok(before) => {
+                let text = with_lines(before.as_deref().unwrap_or_default(), &survey.unignored);
+                add(path.to_owned(), before, text);
+            }
+            // A link is the user's, and leads to what is not this repository's alone.
+            Err(_) => notes.push(format!(
+                "add `{}` to `.gitignore`: what the set-up command installs is not for commits",
+                survey.unignored.join("`, `")
+            )),
+        }
+    }
     for (name, text) in schemas {
         let path = format!(".codeteam/{name}");
         let before = read(root, &path)?;
@@ -71,6 +85,22 @@ pub(super) fn propose(
         add(path.to_owned(), None, config::context(survey));
     }
     Ok(files)
+}
+
+/// A text with lines that it lacks at its end.
+fn with_lines(before: &str, lines: &[String]) -> String {
+    let mut text = before.to_owned();
+    for line in lines {
+        if text.lines().any(|known| known == line) {
+            continue;
+        }
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(line);
+        text.push('\n');
+    }
+    text
 }
 
 /// codeteam's own ignore file with the lines it lacks. One that a person wrote stays.

@@ -27,7 +27,7 @@ pub(super) fn fit(survey: &mut Survey) {
     survey.checks.clear();
     survey
         .notes
-        .retain(|note| !note.starts_with("no check was found"));
+        .retain(|note| note != codeteam_engine::survey::NO_CHECK);
 }
 
 /// Adds the files that are missing.

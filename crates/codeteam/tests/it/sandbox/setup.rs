@@ -112,6 +112,39 @@ fn what_has_paths_in_it_works_in_every_worktree() {
     assert_eq!(done.said("gate"), ["new"]);
 }
 
+/// A project whose `.gitignore` does not name what its set-up installs.
+#[test]
+fn what_set_up_leaves_is_no_part_of_a_change() {
+    let project = Project::new();
+    project.config("setup: { command: 'mkdir -p node_modules/a; echo a > node_modules/a/a.js; echo b > node_modules/b.js; echo 1 > made.lock; echo 1 > other.lock' }\nverification:\n  commands: [ { name: look, command: 'echo \"gate> $(cat node_modules/a/a.js)\"' } ]\n");
+    project.commit("second");
+    let rejects = json!({ "verdict": "reject", "reason": "Again" });
+    let status = by("coder", "git status --porcelain; cat node_modules/b.js");
+    let plays = [
+        coder_of(
+            &json!({ "role": "coder", "round": 1 }),
+            &format!("{status}; echo 2 > made.lock; echo new > new.txt"),
+        ),
+        coder(&format!("{status}; echo newer > new.txt")),
+        play(&json!({ "role": "reviewer", "round": 1 }), "true", &rejects),
+        reviewer(""),
+    ];
+    let notes = [
+        "set-up leaves 4 files that no `.gitignore` names (`node_modules/`, `made.lock`, `other.lock`)",
+        "add `/node_modules/` to `.gitignore`; commit or ignore `made.lock`, `other.lock`",
+    ];
+    let done = attack(&project, &plays, &[]).expect(0).says(&notes);
+    assert_eq!(done.said("gate").last(), Some(&"a"));
+    assert_eq!(
+        done.said("coder")[0],
+        "b",
+        "git shows the worker none of it"
+    );
+    assert_eq!(project.made_files(), ["made.lock", "made.txt", "new.txt"]);
+    // What is known of the commit already is said again.
+    attack(&project, &plays, &[]).expect(0).says(&notes);
+}
+
 /// Codeteam itself would wait for a pipe for ever.
 #[test]
 fn a_pipe_in_an_inputs_place_is_refused_and_holds_nothing_up() {
@@ -136,9 +169,10 @@ fn a_set_up_that_fails_is_known_before_a_model_is_asked() {
         "the set-up command `echo no such package; exit 3` failed",
         "no such package",
         "exit code 3",
-        "mend `setup` in `.codeteam/config.yml`",
+        "repair `setup` in `.codeteam/config.yml`, then start the run again",
         "nothing was started, and no model was asked",
     ]);
+    let done = done.lacks(&["codeteam resume"]);
     assert!(done.said("coder").is_empty(), "no worker has started");
     assert_eq!(project.survivors(), Vec::<String>::new());
     assert!(!project.path(".codeteam/runs").exists());
@@ -227,6 +261,11 @@ fn a_registry_of_ones_own_network_is_told_apart() {
     let doctor = project.run(&["doctor"]);
     let said = "`localhost` leads to an address that is not public, so set-up is refused it";
     assert!(doctor.stdout.contains(said), "{}", doctor.stdout);
+    project.user_config(&format!(
+        "sandbox: {{ registries: [ {{ host: 'localhost:{port}', private: true }} ] }}\n"
+    ));
+    let doctor = project.run(&["doctor"]);
+    assert!(!doctor.stdout.contains(said), "{}", doctor.stdout);
 }
 
 #[test]

@@ -55,6 +55,14 @@ fn refuses_the_log(project: &Project, why: &str) {
 }
 
 #[test]
+fn trust_does_not_call_confined_what_would_not_be() {
+    let project = cloned();
+    let shown = project.run(&["trust"]).expect(3).stdout;
+    assert!(shown.contains("Without a sandbox, its workers"), "{shown}");
+    assert!(!shown.contains("run confined"), "{shown}");
+}
+
+#[test]
 fn a_log_that_came_with_a_commit_is_not_used() {
     let project = Project::new();
     steal(&project, &["--no-sandbox"]).expect(0);

@@ -284,7 +284,7 @@ fn tasks_may_be_given_and_agents_cast() {
     project
         .run(&["run", "--script", &script])
         .expect(0)
-        .says(&["1 of 1 tasks done"]);
+        .says(&["1 of 1 task done"]);
     assert_eq!(project.shown()["goal"], "Given");
     let files = left(&project.path("runs"));
     assert!(files[0].1.starts_with(r#"{"role":"orchestrator","type":"plan","data":{"plan_id":"plan_0001","tasks":[{"id":"T1","title":"Add","#), "{}", files[0].1);
