@@ -102,6 +102,46 @@ const MORE: &[(&str, &str, &str)] = &[
         "verification: { honesty: { secrets: off, scope: off } }\n",
         "verification.honesty.secrets = off",
     ),
+    (
+        "limits: { max_outage_minutes: 5 }\n",
+        "limits: { max_outage_minutes: 50000 }\n",
+        "limits.max_outage_minutes = 50000",
+    ),
+    (
+        "verification: { proof: { mode: require } }\n",
+        "verification: { proof: { mode: off } }\n",
+        "verification.proof.mode = off",
+    ),
+    (
+        "verification: { baseline: stop }\n",
+        "verification: { baseline: must_pass }\n",
+        "verification.baseline = must_pass",
+    ),
+    (
+        "verification: { baseline: must_pass }\n",
+        "verification: { baseline: new_failures }\n",
+        "verification.baseline = new_failures",
+    ),
+    (
+        "verification: { metrics: { max_file_lines: 10 } }\n",
+        "verification: { metrics: { max_file_lines: 100000 } }\n",
+        "verification.metrics.max_file_lines = 100000",
+    ),
+    (
+        "verification: { metrics: { max_function_lines: 10 } }\n",
+        "verification: { metrics: ~ }\n",
+        "verification.metrics.max_method_lines = none",
+    ),
+    (
+        "verification: { small_change: { max_lines: 0 } }\n",
+        "verification: { small_change: { max_lines: 100000 } }\n",
+        "verification.small_change.max_lines = 100000",
+    ),
+    (
+        "verification: { small_change: { risky_paths: [auth/**, ci/**] } }\n",
+        "verification: { small_change: { risky_paths: [ci/**] } }\n",
+        "verification.small_change.risky_paths = ci/**",
+    ),
     ("", "sandbox: container\n", "sandbox.backend = container"),
     ("", "sandbox: { image: x }\n", "sandbox.image = x"),
     (
@@ -201,7 +241,7 @@ fn every_kind_of_more_is_a_request() {
                 config.git,
                 config.prices,
                 config.redaction,
-                config.verification.honesty.secrets,
+                config.verification,
             )
         };
         assert_eq!(parts(&repository.load()), parts(&alone.load()), "{project}");
@@ -233,6 +273,18 @@ fn less_is_no_request_and_neither_is_what_the_user_allows() {
             "limits: { max_tasks: 9000, step_timeout_seconds: 9000 }\n",
         ),
         ("", "verification: { honesty: { secrets: off } }\n"),
+        (
+            "",
+            "limits: { max_outage_minutes: 9000 }\nverification: { proof: { mode: off }, \
+             baseline: new_failures, metrics: { max_file_lines: 9000 }, \
+             small_change: { max_lines: 9000, risky_paths: [] } }\n",
+        ),
+        (
+            "verification: { proof: { mode: report }, baseline: new_failures, \
+             metrics: { max_file_lines: 90 }, small_change: { max_lines: 9, risky_paths: [a] } }\n",
+            "verification: { proof: { mode: require }, baseline: stop, \
+             metrics: { max_file_lines: 80 }, small_change: { max_lines: 0, risky_paths: [a, b] } }\n",
+        ),
         ("git: { mode: current }\n", "git: { mode: branch }\n"),
         (
             "mcp_servers: { t: { command: x } }\n",
