@@ -430,7 +430,7 @@ impl Engine {
 
     /// Reads a plan file.
     pub fn read_plan(&self, path: &Path) -> Result<plan::Loaded, Error> {
-        project::read_plan(&self.repo, path, &self.config)
+        project::read_plan(&self.repo, path, &self.config, &self.redactor)
     }
 
     /// The run a word means, where it is one's work that is meant: without a word the newest that has
@@ -596,7 +596,7 @@ fn redactor_but(env: &Env, config: &Config, allow: &[String]) -> Result<Redactor
 }
 
 /// Refuses a log that came with a commit. Whoever wrote it could have any run in it, with any commands
-/// and no sandbox, as if the user had started it. SQLite takes over what is in a file beside the
+/// and no sandbox, as if the user had started it. `SQLite` takes over what is in a file beside the
 /// database, so those count as well.
 fn refuse_committed_log(project: &Project) -> Result<(), Error> {
     const FILES: [&str; 4] = [

@@ -200,7 +200,7 @@ impl From<EngineError> for Problem {
                 .hint("`codeteam status` lists the runs of this project"),
             EngineError::NoRuns => Self::user("this project has no run yet")
                 .hint("`codeteam run \"what you want\"` starts one"),
-            EngineError::CommittedLog { path } => {
+            EngineError::CommittedLog { ref path } => {
                 let path = path.display();
                 Self::user(error.to_string())
                     .hint(format!(
@@ -234,6 +234,9 @@ impl From<EngineError> for Problem {
             ),
             EngineError::NoPlan(_) => Self::user(error.to_string())
                 .hint("name a plan's file that is there; those of runs are below `.codeteam/planning`"),
+            EngineError::SecretName { .. } => Self::user(error.to_string())
+                .hint("branches, files and commits would carry it: choose another name, and replace the secret if it was real")
+                .hint("what is no secret can be named in `redaction.allow`; nothing was started"),
             EngineError::Sandbox(missing) => no_sandbox(&missing),
             EngineError::Untrusted(ref requests) => untrusted(&error, requests),
             EngineError::Trust(error) => Self::environment(error.to_string()).caused_by(&error),

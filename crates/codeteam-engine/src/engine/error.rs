@@ -96,6 +96,8 @@ pub enum Error {
     NoScript(PathBuf),
     #[error("there is no plan `{}`", .0.display())]
     NoPlan(PathBuf),
+    #[error("{what} has something in it that looks like a secret ({kind})")]
+    SecretName { what: String, kind: &'static str },
     #[error(transparent)]
     Prompt(#[from] crate::prompt::Error),
     #[error(transparent)]
