@@ -253,6 +253,10 @@ impl Engine {
             config,
             env,
         } = project;
+        // The id of a run names folders, which are written and removed.
+        if let Some(id) = store.misnamed_run()? {
+            return Err(Error::MisnamedRun(id));
+        }
         let redactor = redactor(&env, &config)?;
         let bodies = Bodies::open(folder.join("bodies"))?;
         let workspaces = workspaces_root(&env, repo.common_dir())?;
@@ -623,6 +627,15 @@ fn refuse_committed_log(project: &Project) -> Result<(), Error> {
         .collect();
     if found.is_empty() {
         return Ok(());
+    }
+    // A submodule's files are not in this repository's index.
+    let mut folders = within.ancestors().filter(|path| *path != Path::new(""));
+    if let Some(path) = folders.find(|path| {
+        let git = top_level.join(path).join(".git");
+        git.symlink_metadata().is_ok()
+    }) {
+        let path = path.to_owned();
+        return Err(Error::ForeignLog { path });
     }
     match project.repo.tracked_among(&found)?.into_iter().next() {
         Some(path) => Err(Error::CommittedLog { path }),

@@ -203,6 +203,11 @@ impl Store {
         self.shared.readers.with(read::runs)
     }
 
+    /// A run whose id is not one that could name a folder: codeteam did not write it.
+    pub fn misnamed_run(&self) -> Result<Option<String>, Error> {
+        self.shared.readers.with(read::misnamed_run)
+    }
+
     /// Reads all of the database, and fails with [`Error::Damaged`] if something in it is not as it was
     /// written. Takes as long as reading the file.
     pub fn verify(&self) -> Result<(), Error> {

@@ -209,6 +209,13 @@ impl From<EngineError> for Problem {
                     ))
                     .hint(format!("if it is not, move `{path}` out of the way"))
             }
+            EngineError::ForeignLog { ref path } => Self::user(error.to_string()).hint(format!(
+                "runs of somebody else could start any command here: move `{}` out of the way",
+                path.display()
+            )),
+            EngineError::MisnamedRun(_) => Self::environment(error.to_string()).hint(
+                "somebody else wrote `.codeteam/state.db`, or it is damaged: move it out of the way",
+            ),
             EngineError::EmptyGoal => Self::user("the goal is empty")
                 .hint("say what you want: `codeteam run \"add a --json flag\"`"),
             EngineError::BranchInTheWay { .. } => Self::user(error.to_string()).hint(

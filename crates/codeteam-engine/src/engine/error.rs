@@ -45,6 +45,13 @@ pub enum Error {
         path.display()
     )]
     CommittedLog { path: PathBuf },
+    #[error(
+        "`{}` is a repository of its own, so codeteam did not write the log in it here and does not use it",
+        path.display()
+    )]
+    ForeignLog { path: PathBuf },
+    #[error("the log has a run `{}`, which is no name that codeteam gives a run", .0.escape_default())]
+    MisnamedRun(String),
     #[error("event {seq} of run `{run}` cannot be read")]
     Unreadable {
         run: String,

@@ -160,13 +160,20 @@ impl<'a> SecretFilter<'a> {
             Input::Decided { decision, .. } => self.decision(decision),
             Input::Replied { answer, .. } => self.text(answer),
             Input::PlanEdited { plan, .. } => self.plan(plan),
+            Input::ContextPacked { packed, .. } => {
+                // A file may be named by the secret that is in it.
+                let files = std::mem::take(&mut packed.redacted);
+                for (mut file, count) in files {
+                    self.text(&mut file);
+                    *packed.redacted.entry(file).or_default() += count;
+                }
+            }
             // Only names, numbers, times and hashes.
             Input::Resumed { .. }
             | Input::Woke { .. }
             | Input::Rebased { .. }
             | Input::Integrated { .. }
             | Input::NetworkUsed { .. }
-            | Input::ContextPacked { .. }
             | Input::UsageMeasured { .. }
             | Input::DiskMeasured { .. }
             | Input::AccountLimited { .. } => {}
