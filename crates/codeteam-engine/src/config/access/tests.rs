@@ -137,11 +137,6 @@ const MORE: &[(&str, &str, &str)] = &[
         "verification: { small_change: { max_lines: 100000 } }\n",
         "verification.small_change.max_lines = 100000",
     ),
-    (
-        "verification: { small_change: { risky_paths: [auth/**, ci/**] } }\n",
-        "verification: { small_change: { risky_paths: [ci/**] } }\n",
-        "verification.small_change.risky_paths = ci/**",
-    ),
     ("", "sandbox: container\n", "sandbox.backend = container"),
     ("", "sandbox: { image: x }\n", "sandbox.image = x"),
     (
@@ -253,6 +248,20 @@ fn every_kind_of_more_is_a_request() {
         assert_ne!(parts(&config), parts(&alone.load()), "{project}");
         assert!(config.open_requests().next().is_none());
     }
+}
+
+#[test]
+fn a_repository_does_not_take_back_what_the_user_calls_risky() {
+    let user = "verification: { small_change: { risky_paths: [mine/**] } }\n";
+    let more = "verification: { small_change: { risky_paths: [theirs/**] } }\n";
+    assert_eq!(asked(user, more), [""; 0]);
+    let none = "verification: { small_change: { risky_paths: ~ } }\n";
+    let config = Repository::new(user, none).load();
+    let key = "verification.small_change.risky_paths";
+    assert_eq!(config.requests.len(), 1, "{:?}", config.requests);
+    assert_eq!(config.requests[0].access.key, key);
+    let risky = &config.verification.small_change.risky_paths;
+    assert!(risky.iter().any(|path| path == "mine/**"), "{risky:?}");
 }
 
 #[test]
