@@ -200,6 +200,15 @@ impl From<EngineError> for Problem {
                 .hint("`codeteam status` lists the runs of this project"),
             EngineError::NoRuns => Self::user("this project has no run yet")
                 .hint("`codeteam run \"what you want\"` starts one"),
+            error => Self::refusal(error),
+        }
+    }
+}
+
+impl Problem {
+    /// What keeps a run from starting, besides what is named above.
+    fn refusal(error: EngineError) -> Self {
+        match error {
             EngineError::CommittedLog { ref path } => {
                 let path = path.display();
                 Self::user(error.to_string())
