@@ -281,12 +281,12 @@ struct Held {
 }
 
 impl Hold for Held {
-    fn started(&mut self, ended: Option<BorrowedFd<'_>>) -> io::Result<()> {
+    fn started(&mut self, patience: Duration, ends: &[BorrowedFd<'_>]) -> io::Result<()> {
         let (Some(lifeline), Some(network)) = (&self.lifeline, &self.network) else {
             return Ok(());
         };
         let count = 1 + network.endpoints.len();
-        let listeners = lifeline.listeners_before(count, START, ended)?;
+        let listeners = lifeline.listeners_before(count, patience.min(START), ends)?;
         self.serving = network.serve(listeners)?;
         Ok(())
     }

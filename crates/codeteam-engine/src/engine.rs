@@ -262,6 +262,10 @@ impl Engine {
             config,
             env,
         } = project;
+        // The id of a run names folders, which are written and removed.
+        if let Some(id) = store.misnamed_run()? {
+            return Err(Error::MisnamedRun(id));
+        }
         let redactor = redactor(&env, &config)?;
         let bodies = Bodies::open(folder.join("bodies"))?;
         let workspaces = workspaces_root(&env, repo.common_dir())?;
@@ -440,7 +444,7 @@ impl Engine {
 
     /// Reads a plan file.
     pub fn read_plan(&self, path: &Path) -> Result<plan::Loaded, Error> {
-        project::read_plan(&self.repo, path, &self.config)
+        project::read_plan(&self.repo, path, &self.config, &self.redactor)
     }
 
     /// The run a word means, where it is one's work that is meant: without a word the newest that has

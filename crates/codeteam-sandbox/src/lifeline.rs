@@ -52,22 +52,22 @@ impl Lifeline {
     /// If the shim fails there is an error at once, provided that nobody here
     /// still holds its standard input: drop the `Command` it was given to.
     pub fn listeners(&self, count: usize, timeout: Duration) -> io::Result<Vec<TcpListener>> {
-        self.listeners_before(count, timeout, None)
+        self.listeners_before(count, timeout, &[])
     }
 
-    /// The same, which also fails as soon as `ended` can be read: a descriptor
-    /// of the shim's process. If that is killed at the wrong moment, a child of
-    /// it goes on holding the other end.
+    /// The same, which also fails as soon as one of `ends` can be read: a descriptor
+    /// of the shim's process (if that is killed at the wrong moment, a child of
+    /// it goes on holding the other end), or whatever else ends the waiting.
     pub fn listeners_before(
         &self,
         count: usize,
         timeout: Duration,
-        ended: Option<BorrowedFd<'_>>,
+        ends: &[BorrowedFd<'_>],
     ) -> io::Result<Vec<TcpListener>> {
         if count == 0 {
             return Ok(Vec::new());
         }
-        self.wait(timeout, ended)?;
+        self.wait(timeout, ends)?;
         let listeners = self.receive(count)?;
         if listeners.len() == count {
             return Ok(listeners);
@@ -88,13 +88,14 @@ impl Lifeline {
         self.heard.load(Ordering::Relaxed) || matches!(peek(&mut [0]), Ok((1, _)))
     }
 
-    fn wait(&self, timeout: Duration, ended: Option<BorrowedFd<'_>>) -> io::Result<()> {
+    fn wait(&self, timeout: Duration, ends: &[BorrowedFd<'_>]) -> io::Result<()> {
         let deadline = Instant::now() + timeout;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let left = Timespec::try_from(left).ok();
             let mut watched = vec![PollFd::new(&self.held, PollFlags::IN)];
-            watched.extend(ended.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+            let ends = ends.iter();
+            watched.extend(ends.map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)));
             match poll(&mut watched, left.as_ref()) {
                 Ok(0) => {
                     let late = "the sandbox did not serve its ports in time";

@@ -200,7 +200,21 @@ impl From<EngineError> for Problem {
                 .hint("`codeteam status` lists the runs of this project"),
             EngineError::NoRuns => Self::user("this project has no run yet")
                 .hint("`codeteam run \"what you want\"` starts one"),
-            EngineError::CommittedLog { .. } | EngineError::UnknownLog { .. } => foreign_log(&error),
+            error => Self::refusal(error),
+        }
+    }
+}
+
+impl Problem {
+    /// What keeps a run from starting, besides what is named above.
+    fn refusal(error: EngineError) -> Self {
+        match error {
+            EngineError::CommittedLog { .. }
+            | EngineError::ForeignLog { .. }
+            | EngineError::UnknownLog { .. } => foreign_log(&error),
+            EngineError::MisnamedRun(_) => Self::environment(error.to_string()).hint(
+                "somebody else wrote `.codeteam/state.db`, or it is damaged: move it out of the way",
+            ),
             EngineError::EmptyGoal => Self::user("the goal is empty")
                 .hint("say what you want: `codeteam run \"add a --json flag\"`"),
             EngineError::BranchInTheWay { .. } => Self::user(error.to_string()).hint(
@@ -224,6 +238,9 @@ impl From<EngineError> for Problem {
             ),
             EngineError::NoPlan(_) => Self::user(error.to_string())
                 .hint("name a plan's file that is there; those of runs are below `.codeteam/planning`"),
+            EngineError::SecretName { .. } => Self::user(error.to_string())
+                .hint("branches, files and commits would carry it: choose another name, and replace the secret if it was real")
+                .hint("what is no secret can be named in `redaction.allow`; nothing was started"),
             EngineError::Sandbox(missing) => no_sandbox(&missing),
             EngineError::Untrusted(ref requests) => untrusted(&error, requests),
             EngineError::Trust(error) => Self::environment(error.to_string()).caused_by(&error),
@@ -279,10 +296,9 @@ fn foreign_log(error: &EngineError) -> Problem {
     let problem = Problem::person(error.to_string())
         .hint("whoever wrote it could have commands run here as if you had started them");
     match error {
-        EngineError::CommittedLog { path } => problem.hint(format!(
-            "move `{}` out of the way; a log is of no use in a commit",
-            path.display()
-        )),
+        EngineError::CommittedLog { path } | EngineError::ForeignLog { path } => problem.hint(
+            format!("move `{}` out of the way: a log belongs to no commit", path.display()),
+        ),
         _ => problem.hint(
             "if it is your own (a moved home or checkout, a restored backup): `codeteam trust --log` takes it over",
         ),

@@ -55,8 +55,10 @@ pub(super) fn publish(
     Ok(())
 }
 
-/// Writes a file unless it says that already.
+/// Writes a file unless it says that already. Names of files are recorded as they are, and may have a
+/// secret in them; what people read has none.
 pub(super) fn update(engine: &Engine, path: &Path, text: &str) -> Result<(), Error> {
+    let text = &*engine.redactor.redact(text).text;
     let same = read(engine, path).is_ok_and(|found| found.as_deref() == Some(text));
     if same {
         return Ok(());

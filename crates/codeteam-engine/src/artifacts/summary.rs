@@ -20,6 +20,7 @@ use crate::tell;
 
 pub(super) fn write(engine: &Engine, run: &Run) -> Result<(), Error> {
     let text = visible(&text(engine, run));
+    let text = engine.redactor.redact(&text).text;
     replace(&folder(engine, run).join("summary.md"), text.as_bytes())
 }
 

@@ -7,6 +7,10 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 /// few of them; nobody asks the same thirty times and hopes for another answer.
 const MAX_REPEATS: u32 = 30;
 
+/// How many calls are remembered: more than a worker makes in an attempt, and few enough that one
+/// that makes them up without end does not fill the memory.
+const MAX_CALLS: usize = 50_000;
+
 /// What a worker has called so far.
 #[derive(Debug, Default)]
 pub(super) struct CallLog {
@@ -23,6 +27,9 @@ impl CallLog {
     pub(super) fn begin(&mut self, id: &str, name: &str, input: &str) {
         let call = (name.to_owned(), digest(&[name, input]));
         self.open.insert(id.to_owned(), call);
+        if self.open.len() > MAX_CALLS {
+            self.open.pop_first();
+        }
     }
 
     /// A call has its result.
@@ -31,6 +38,9 @@ impl CallLog {
             return;
         };
         let is_new = self.known.insert(digest(&[&call.to_string(), result]));
+        if self.known.len() > MAX_CALLS {
+            self.known.pop_first();
+        }
         self.repeats = if is_new { 0 } else { self.repeats + 1 };
         if self.repeats >= MAX_REPEATS {
             self.loops = Some(name);

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::heard::{Heard, brief, clipped};
+use super::heard::{Heard, OPEN_MESSAGES, OPEN_SUBMISSIONS, brief, clipped, drop_first};
 use super::{Dialect, Fold, Listening, Needs, Program, Surroundings, Told, quota, tools};
 use crate::process::{Exit, Line};
 use crate::prompt::Prompt;
@@ -112,6 +112,7 @@ impl Dialect for Claude {
             heard: Heard::new(listening),
             listening: listening.clone(),
             spent: BTreeMap::new(),
+            spent_before: Usage::default(),
             submitting: BTreeMap::new(),
             writing: BTreeSet::new(),
             error: None,
@@ -172,6 +173,8 @@ struct Folding {
     listening: Listening,
     /// What each message has spent, for the case that no result ever comes.
     spent: BTreeMap<String, Usage>,
+    /// What messages have spent that are no longer remembered one by one.
+    spent_before: Usage,
     /// Answers that were handed in and not yet accepted, by the id of the call.
     submitting: BTreeMap<String, String>,
     /// Calls that change files and have not been carried out yet.
@@ -318,7 +321,7 @@ impl Fold for Folding {
         if self.heard.usage != Usage::default() {
             return self.heard.usage;
         }
-        let mut usage = Usage::default();
+        let mut usage = self.spent_before;
         self.spent.values().for_each(|spent| usage.add(*spent));
         usage
     }
@@ -358,6 +361,11 @@ impl Folding {
         let tokens = serde_json::from_value::<Tokens>(message["usage"].clone());
         self.spent
             .insert(id.to_owned(), tokens.unwrap_or_default().usage());
+        if self.spent.len() > OPEN_MESSAGES
+            && let Some((_, spent)) = self.spent.pop_first()
+        {
+            self.spent_before.add(spent);
+        }
         let parts = message["content"].as_array().cloned().unwrap_or_default();
         for part in &parts {
             let (id, name) = (part["id"].as_str(), part["name"].as_str());
@@ -365,11 +373,15 @@ impl Folding {
             if name == Some(SUBMIT) {
                 self.submitting
                     .insert(id.to_owned(), part["input"].to_string());
+                drop_first(&mut self.submitting, OPEN_SUBMISSIONS);
             } else if let Some(name) = name {
                 let input = part["input"].to_string();
                 self.heard.calls.begin(id, name, &input);
                 if WRITING.contains(&name) {
                     self.writing.insert(id.to_owned());
+                    if self.writing.len() > OPEN_MESSAGES {
+                        self.writing.pop_first();
+                    }
                 }
             }
         }
@@ -388,7 +400,10 @@ impl Folding {
                 let said = part["content"].as_str().unwrap_or_default();
                 self.heard.failed_write = (!accepted).then(|| clipped(said));
             }
-            self.heard.submitted.extend(submitted.filter(|_| accepted));
+            let submitted = submitted.filter(|_| accepted);
+            if let Some(json) = submitted {
+                self.heard.submit(json);
+            }
         }
     }
 

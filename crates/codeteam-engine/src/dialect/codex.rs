@@ -426,7 +426,7 @@ impl Folding {
                 self.note_call(item);
                 let is_submit = text("tool") == "submit" && text("server") == super::SUBMIT_SERVER;
                 if is_submit && text("status") == "completed" {
-                    self.heard.submitted.push(item["arguments"].to_string());
+                    self.heard.submit(item["arguments"].to_string());
                 }
                 Vec::new()
             }

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::heard::{Heard, brief, clipped};
+use super::heard::{Heard, OPEN_MESSAGES, OPEN_SUBMISSIONS, brief, clipped, drop_first};
 use super::{
     Dialect, Fold, Listening, Needs, Program, SUBMIT_SERVER, Surroundings, Told, quota, tools,
 };
@@ -45,6 +45,9 @@ const NEEDS: Needs = Needs {
 
 /// The model that is asked if none is named: without one a router is asked first.
 const MODEL: &str = "gemini-2.5-pro";
+
+/// How long a message may become, piece by piece: as long as a line of any other worker.
+const MESSAGE_BYTES: usize = 12 << 20;
 
 /// What it calls the tool that takes the answer.
 const SUBMIT: &str = "mcp_codeteam_submit";
@@ -258,7 +261,10 @@ impl Fold for Folding {
                 vec![Told::Session { id }]
             }
             "message" if event.role == "assistant" => {
-                self.speaking.push_str(&event.content);
+                // A message that is longer than any answer is none.
+                if self.speaking.len() < MESSAGE_BYTES {
+                    self.speaking.push_str(&event.content);
+                }
                 Vec::new()
             }
             "message" => Vec::new(),
@@ -278,7 +284,9 @@ impl Fold for Folding {
                 }
                 let submitted = self.submitting.remove(&event.tool_id);
                 let submitted = submitted.filter(|_| event.status == "success");
-                self.heard.submitted.extend(submitted);
+                if let Some(json) = submitted {
+                    self.heard.submit(json);
+                }
                 Vec::new()
             }
             "error" => {
@@ -353,6 +361,7 @@ impl Folding {
         if event.tool_name == SUBMIT {
             let answer = parameters.to_owned();
             self.submitting.insert(event.tool_id.clone(), answer);
+            drop_first(&mut self.submitting, OPEN_SUBMISSIONS);
             return Vec::new();
         }
         self.heard
@@ -360,6 +369,9 @@ impl Folding {
             .begin(&event.tool_id, &event.tool_name, parameters);
         if let "write_file" | "replace" = event.tool_name.as_str() {
             self.writing.insert(event.tool_id.clone());
+            if self.writing.len() > OPEN_MESSAGES {
+                self.writing.pop_first();
+            }
         }
         let input: Value = serde_json::from_str(parameters).unwrap_or_default();
         let field = |names: &[&str]| {

@@ -1,5 +1,7 @@
 //! What every fold gathers, and how it ends: one answer, or why there is none.
 
+use std::collections::BTreeMap;
+
 use codeteam_core::budget::Usage;
 use codeteam_core::failure::{Facts, Quota, Stage, Trouble};
 use codeteam_core::input::WorkerEnd;
@@ -11,6 +13,20 @@ use crate::process::{Exit, Line, Status};
 /// How much of a message is kept as the reason of a failure.
 const MAX_REASON: usize = 2_000;
 
+/// How many messages and calls without a result are remembered one by one. What a worker says has no
+/// end that codeteam sets, so what is remembered of it has one.
+pub(super) const OPEN_MESSAGES: usize = 10_000;
+
+/// The same for answers that wait to be accepted, which are long.
+pub(super) const OPEN_SUBMISSIONS: usize = 8;
+
+/// Keeps no more than so many entries.
+pub(super) fn drop_first(entries: &mut BTreeMap<String, String>, most: usize) {
+    while entries.len() > most {
+        entries.pop_first();
+    }
+}
+
 /// What a worker has told so far.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
@@ -19,8 +35,10 @@ pub(super) struct Heard {
     pub(super) session: Option<String>,
     /// The CLI's own structured output.
     pub(super) structured: Option<String>,
-    /// Calls of the `submit` tool that were accepted.
-    pub(super) submitted: Vec<String>,
+    /// The first call of the `submit` tool that was accepted.
+    submitted: Option<String>,
+    /// How many of them there were.
+    submissions: usize,
     /// The last message.
     pub(super) message: Option<String>,
     /// Why it gave up, if it said so.
@@ -73,6 +91,12 @@ impl Heard {
         }
         let text = line.text.to_string();
         Err(vec![Told::Noise { text }])
+    }
+
+    /// Notes an answer that was handed in. More than one is a fault, so only the first is kept.
+    pub(super) fn submit(&mut self, answer: String) {
+        self.submissions += 1;
+        self.submitted.get_or_insert(answer);
     }
 
     /// Notes what went wrong on the way; it may still end well.
@@ -132,9 +156,9 @@ impl Heard {
         if let Some(answer) = self.structured.take() {
             return WorkerEnd::Answered(answer);
         }
-        match self.submitted.len() {
+        match self.submissions {
             0 => {}
-            1 => return WorkerEnd::Answered(self.submitted.remove(0)),
+            1 => return WorkerEnd::Answered(self.submitted.take().unwrap_or_default()),
             // Which one would count?
             n => {
                 let words = format!("it submitted more than once ({n} times)");
@@ -167,7 +191,7 @@ impl Heard {
     fn has_answer(&self) -> bool {
         let message = self.message.as_deref();
         let message = message.and_then(|text| answer::of(text, false));
-        self.structured.is_some() || !self.submitted.is_empty() || message.is_some()
+        self.structured.is_some() || self.submitted.is_some() || message.is_some()
     }
 
     fn words(&mut self, status: Status) -> String {

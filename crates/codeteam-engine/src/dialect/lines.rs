@@ -101,8 +101,9 @@ impl Fold for Lines {
                 vec![Told::Limit { message }]
             }
             "submission" => {
-                let json = said.submission.map(|json| json.get().to_owned());
-                self.heard.submitted.extend(json);
+                if let Some(json) = said.submission {
+                    self.heard.submit(json.get().to_owned());
+                }
                 vec![Told::Final]
             }
             other => vec![Told::Unknown {

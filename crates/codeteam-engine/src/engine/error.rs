@@ -47,6 +47,13 @@ pub enum Error {
     CommittedLog { path: PathBuf },
     #[error("`{}` was not written by your codeteam in this place, and is not used", path.display())]
     UnknownLog { path: PathBuf },
+    #[error(
+        "`{}` is a repository of its own, so codeteam did not write the log in it here and does not use it",
+        path.display()
+    )]
+    ForeignLog { path: PathBuf },
+    #[error("the log has a run `{}`, which is no name that codeteam gives a run", .0.escape_default())]
+    MisnamedRun(String),
     #[error("event {seq} of run `{run}` cannot be read")]
     Unreadable {
         run: String,
@@ -98,6 +105,8 @@ pub enum Error {
     NoScript(PathBuf),
     #[error("there is no plan `{}`", .0.display())]
     NoPlan(PathBuf),
+    #[error("{what} has something in it that looks like a secret ({kind})")]
+    SecretName { what: String, kind: &'static str },
     #[error(transparent)]
     Prompt(#[from] crate::prompt::Error),
     #[error(transparent)]

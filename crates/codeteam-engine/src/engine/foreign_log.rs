@@ -1,7 +1,7 @@
 //! Refuses logs that somebody else has written: whoever did could have any run in them, with any commands
 //! and no sandbox, as if the user had started it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{Error, LOG, Project};
 use crate::store::Store;
@@ -49,13 +49,14 @@ pub(super) fn refuse_committed(project: &Project) -> Result<(), Error> {
         .filter(|name| folder.join(name).symlink_metadata().is_ok())
         .map(|name| within.join(name))
         .collect();
-    // A folder that is a repository of its own, as a submodule is, has commits of its own.
-    let folders = folder.ancestors().take(within.components().count());
-    if let Some(path) = folders
-        .map(|at| at.join(".git"))
-        .find(|at| at.symlink_metadata().is_ok())
-    {
-        return Err(Error::CommittedLog { path });
+    // A submodule's files are not in this repository's index.
+    let mut folders = within.ancestors().filter(|path| *path != Path::new(""));
+    if let Some(path) = folders.find(|path| {
+        let git = top_level.join(path).join(".git");
+        git.symlink_metadata().is_ok()
+    }) {
+        let path = path.to_owned();
+        return Err(Error::ForeignLog { path });
     }
     if found.is_empty() {
         return Ok(());

@@ -1,6 +1,7 @@
 //! Names for runs and plans that nobody else has.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 
 use codeteam_core::ids::{RunId, Time};
@@ -118,16 +119,22 @@ fn number(plan: &str, before: &str) -> Option<u32> {
 
 /// Makes a folder that must not exist yet; says whether it was this call that made it.
 fn claim(parent: &Path, name: &str) -> Result<bool, Error> {
+    let failed = |path: &Path, source| Error::Io {
+        doing: "make the folder",
+        path: path.to_owned(),
+        source,
+    };
+    fs::create_dir_all(parent).map_err(|source| {
+        // A folder that is there is no failure, so this is something else of the same name.
+        let is_file = source.kind() == io::ErrorKind::AlreadyExists;
+        let in_the_way = || io::Error::other("a file of that name is in the way");
+        failed(parent, if is_file { in_the_way() } else { source })
+    })?;
     let folder = parent.join(name);
-    let made = fs::create_dir_all(parent).and_then(|()| fs::create_dir(&folder));
-    match made {
+    match fs::create_dir(&folder) {
         Ok(()) => Ok(true),
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
-        Err(source) => Err(Error::Io {
-            doing: "make the folder",
-            path: folder,
-            source,
-        }),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(source) => Err(failed(&folder, source)),
     }
 }
 

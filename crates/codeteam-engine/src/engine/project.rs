@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use codeteam_context::find::meaning::Model;
+use codeteam_context::redact::Redactor;
 use codeteam_core::budget;
 use codeteam_core::event::{Choices, Sandbox};
 use codeteam_core::frame::Tip;
@@ -17,7 +18,7 @@ use codeteam_core::role::{Contract, Kind, Role};
 use codeteam_core::schedule::Status;
 use codeteam_core::workflow::{Check, CheckKind, Compiled, Delivery, Step, StepKind};
 
-use super::secrets::{RemovedSecrets, SecretFilter};
+use super::secrets::{RemovedSecrets, SecretFilter, filter_check_names, refuse_secret_names};
 use super::{Error, MAX_TASKS, Request};
 use crate::artifacts;
 use crate::config::{Config, GitMode, Origins};
@@ -195,7 +196,7 @@ impl Project {
 
     /// Reads a plan file.
     pub fn read_plan(&self, path: &Path) -> Result<plan::Loaded, Error> {
-        read_plan(&self.repo, path, &self.config)
+        read_plan(&self.repo, path, &self.config, &self.redactor()?)
     }
 
     /// Who would carry the project's roles out if a run started now.
@@ -225,6 +226,7 @@ impl Project {
         let redactor = self.redactor()?;
         let mut filter = SecretFilter::new(&redactor);
         if let Some(plan) = &mut plan {
+            refuse_secret_names(plan, &redactor)?;
             filter.plan(plan);
         }
         let planned = plan.as_ref().and_then(Plan::goal);
@@ -327,6 +329,12 @@ impl Project {
 
     /// The workflow that a request means, with its roles as their files say them.
     pub fn workflow(&self, request: &Request) -> Result<Compiled, Error> {
+        let mut compiled = self.workflow_as_written(request)?;
+        filter_check_names(&mut compiled.workflow, &self.redactor()?);
+        Ok(compiled)
+    }
+
+    fn workflow_as_written(&self, request: &Request) -> Result<Compiled, Error> {
         let compiled = meant(&self.config, &mut self.library(), request)?;
         let Some(layout) = self.layout(&compiled)? else {
             return Ok(compiled);
@@ -604,7 +612,12 @@ fn git(env: &Env) -> Result<Git, git::Error> {
     })
 }
 
-pub(super) fn read_plan(repo: &Repo, path: &Path, config: &Config) -> Result<plan::Loaded, Error> {
+pub(super) fn read_plan(
+    repo: &Repo,
+    path: &Path,
+    config: &Config,
+    redactor: &Redactor,
+) -> Result<plan::Loaded, Error> {
     let read = artifacts::read_plan(repo, path).map_err(|source| Error::Io {
         doing: "read the plan",
         path: path.to_owned(),
@@ -612,7 +625,9 @@ pub(super) fn read_plan(repo: &Repo, path: &Path, config: &Config) -> Result<pla
     })?;
     let text = read.ok_or_else(|| Error::NoPlan(path.to_owned()))?;
     let file = path.display().to_string();
-    Ok(plan::from_yaml(&file, &text, max_tasks(config))?)
+    let loaded = plan::from_yaml(&file, &text, max_tasks(config))?;
+    refuse_secret_names(&loaded.plan, redactor)?;
+    Ok(loaded)
 }
 
 fn max_tasks(config: &Config) -> usize {

@@ -6,15 +6,18 @@
 //! from the goal, so the goal is filtered before that ([`Engine::plan_run`]); a decision is filtered
 //! before it is written to the inbox ([`Engine::post`]).
 //!
-//! Commands of checks, patterns and paths stay as they are written: they would mean something else.
+//! Commands of checks, patterns and paths stay as they are written: they would mean something else. A
+//! plan's ids, files and patterns name branches, folders and commits as well, so a plan that has a secret
+//! in one of them is refused ([`refuse_secret_names`]). The names of checks are filtered when the workflow
+//! is compiled ([`filter_check_names`]), so that they are the same wherever they are compared.
 
 use codeteam_context::redact::{Hits, Redactor};
 use codeteam_core::event::{Delivered, RunStarted};
 use codeteam_core::input::{Decision, Input, WorkerEnd};
 use codeteam_core::plan::Plan;
-use codeteam_core::workflow::StepKind;
+use codeteam_core::workflow::{StepKind, Workflow};
 
-use super::Engine;
+use super::{Engine, Error};
 use crate::prompt;
 
 impl Engine {
@@ -36,6 +39,39 @@ impl Engine {
     pub(crate) fn filtered_plan(&self, mut plan: Plan) -> Plan {
         SecretFilter::new(&self.redactor).plan(&mut plan);
         plan
+    }
+}
+
+/// Refuses a plan that has a secret where it cannot be taken out: in what things are named by.
+pub(super) fn refuse_secret_names(plan: &Plan, redactor: &Redactor) -> Result<(), Error> {
+    let plan_id = [("the plan's `plan_id`".to_owned(), plan.plan_id.as_str())];
+    let phases = (1..).zip(&plan.phases);
+    let phases = phases.map(|(n, phase)| (format!("the `id` of phase {n}"), phase.id.as_str()));
+    let tasks = || (1..).zip(&plan.tasks);
+    let ids = tasks().map(|(n, task)| (format!("the `id` of task {n}"), task.id.as_str()));
+    let files = tasks().flat_map(|(n, task)| {
+        let files = task.files.iter();
+        files.map(move |file| (format!("one of the `files` of task {n}"), file.as_str()))
+    });
+    let forbidden = plan.forbidden.iter();
+    let forbidden = forbidden.map(|file| ("one of `forbidden`".to_owned(), file.as_str()));
+    let names = plan_id.into_iter().chain(phases).chain(ids);
+    for (what, name) in names.chain(files).chain(forbidden) {
+        if let Some((&kind, _)) = redactor.redact(name).hits.first_key_value() {
+            return Err(Error::SecretName { what, kind });
+        }
+    }
+    Ok(())
+}
+
+/// Takes secrets out of the names of checks. What they run stays as it is.
+pub(super) fn filter_check_names(workflow: &mut Workflow, redactor: &Redactor) {
+    for step in workflow.steps.values_mut() {
+        if let StepKind::Gate { checks } = &mut step.kind {
+            for check in checks {
+                SecretFilter::new(redactor).text(&mut check.name);
+            }
+        }
     }
 }
 
@@ -124,13 +160,20 @@ impl<'a> SecretFilter<'a> {
             Input::Decided { decision, .. } => self.decision(decision),
             Input::Replied { answer, .. } => self.text(answer),
             Input::PlanEdited { plan, .. } => self.plan(plan),
+            Input::ContextPacked { packed, .. } => {
+                // A file may be named by the secret that is in it.
+                let files = std::mem::take(&mut packed.redacted);
+                for (mut file, count) in files {
+                    self.text(&mut file);
+                    *packed.redacted.entry(file).or_default() += count;
+                }
+            }
             // Only names, numbers, times and hashes.
             Input::Resumed { .. }
             | Input::Woke { .. }
             | Input::Rebased { .. }
             | Input::Integrated { .. }
             | Input::NetworkUsed { .. }
-            | Input::ContextPacked { .. }
             | Input::UsageMeasured { .. }
             | Input::DiskMeasured { .. }
             | Input::AccountLimited { .. } => {}

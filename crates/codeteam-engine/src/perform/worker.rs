@@ -4,6 +4,7 @@ mod attached;
 mod edits;
 mod files;
 mod output;
+mod transcript;
 mod usable;
 mod watch;
 
@@ -26,10 +27,11 @@ use codeteam_core::role::{Contract, Kind, Mode};
 use codeteam_core::submission::strict;
 use codeteam_sandbox::{Access, Entry, policy};
 
-pub(super) use self::files::retold;
-use self::files::{Files, Transcript, failed, lock};
-pub(crate) use self::files::{replayed, spent};
+use self::files::{Files, failed};
 use self::output::OutputFilter;
+pub(super) use self::transcript::retold;
+use self::transcript::{Transcript, lock};
+pub(crate) use self::transcript::{replayed, spent};
 use self::watch::Watch;
 use super::reach::Reach;
 use super::{Context, Error, Job, caches, frame_change, now, oid, setup, view};
@@ -47,8 +49,6 @@ use crate::workspace::{self, Workspace};
 
 /// The longest line of a worker that is kept: an answer with whole files in it is one line.
 const LINE_BYTES: usize = 12 << 20;
-/// How much of a worker's output is kept in all.
-const TOTAL_BYTES: u64 = 256 << 20;
 /// What is said of a worker whose sandbox somebody else has ended.
 const SANDBOX_KILLED: &str = "its sandbox was killed, and not by codeteam";
 /// How long it may take to collect what a worker has done: as long as the worker itself may take,
@@ -204,8 +204,11 @@ impl<'a> Errand<'a> {
         let cancel = watch.cancel.clone();
         let mut sink = |line: Line<'_>| {
             let line = output.filter(line);
-            lock(&self.transcript).line(line.event.stream, &line.kept);
+            let is_new_part = lock(&self.transcript).line(line.event.stream, &line.kept);
             let told = fold.line(&line.event);
+            if is_new_part {
+                lock(&self.transcript).record_usage(fold.usage());
+            }
             for shown in told.iter().filter_map(Told::shown) {
                 let shown = shown.replace(&tree, "");
                 let shown = output.filter_shown(line.event.stream, &shown);
@@ -221,7 +224,8 @@ impl<'a> Errand<'a> {
             wall: Duration::from_millis(assignment.timeout_ms),
             silence: stall.map(Duration::from_millis),
             line_bytes: LINE_BYTES,
-            total_bytes: TOTAL_BYTES,
+            // Its answer comes last, however much it said before. What is kept is bounded there.
+            total_bytes: u64::MAX,
             grace: GRACE,
         };
         let launcher = self.job.launcher(context.engine)?;

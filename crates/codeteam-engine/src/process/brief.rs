@@ -101,7 +101,8 @@ impl BriefCommand {
         match &mut self.hold {
             Some(hold) => {
                 let ended = pidfd_open(self.leader, PidfdFlags::empty()).ok();
-                hold.started(ended.as_ref().map(OwnedFd::as_fd))
+                let ends: Vec<_> = ended.iter().map(OwnedFd::as_fd).collect();
+                hold.started(Duration::MAX, &ends)
             }
             None => Ok(()),
         }

@@ -11,6 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 pub use codeteam_sandbox::Profile;
 use codeteam_sandbox::{Access, Entry, Kind};
@@ -165,9 +166,10 @@ impl Spawned {
 
 /// Holds a confined command to life. Dropping it ends the command as well.
 pub trait Hold: Send {
-    /// The command was spawned: what it needs from outside is given to it now. `ended` can be read
-    /// when what was spawned has ended.
-    fn started(&mut self, ended: Option<BorrowedFd<'_>>) -> io::Result<()>;
+    /// The command was spawned: what it needs from outside is given to it now. That is waited for no
+    /// longer than `patience`, and not once one of `ends` can be read: what was spawned has ended,
+    /// or nobody wants it any more.
+    fn started(&mut self, patience: Duration, ends: &[BorrowedFd<'_>]) -> io::Result<()>;
 
     /// Ends the command and everything it started.
     fn cut(&mut self);

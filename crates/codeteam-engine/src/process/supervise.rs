@@ -97,7 +97,8 @@ fn run_once(
     } else {
         Output::Pipes
     };
-    let (mut group, streams) = Group::spawn(launch, output, mark.to_owned())?;
+    let (mut group, streams) =
+        Group::spawn(launch, output, mark.to_owned(), (limits.wall, cancel))?;
     let mut last_words = String::new();
     let mut sink = |line: Line<'_>| {
         if line.stream == Stream::Stderr {
@@ -315,7 +316,10 @@ impl Group {
         launch: Launch,
         output: Output,
         mark: String,
+        (patience, cancel): (Duration, &Cancel),
     ) -> Result<(Self, [Option<File>; 2]), Error> {
+        let began = Instant::now();
+        let is_unwanted = || cancel.is_cancelled() || began.elapsed() >= patience;
         let (program, cwd, spawned) = launch.spawn(output);
         let mut spawned = spawned.map_err(|source| spawn_error(program.clone(), cwd, source))?;
         let streams = spawned.streams();
@@ -333,10 +337,21 @@ impl Group {
         // What cannot be given shows in how it ends.
         let ended = pidfd_open(leader, PidfdFlags::empty()).ok();
         let ended = ended.as_ref().map(OwnedFd::as_fd);
-        let given = hold.as_mut().map(|hold| hold.started(ended));
+        // What was spawned may hang before it is ready; whoever cancels is not kept waiting by that.
+        let given = hold.as_mut().map(|hold| {
+            let (woken, waker) = io::pipe()?;
+            let _registered = cancel.wake(Arc::new(waker));
+            let patience = if is_unwanted() {
+                Duration::ZERO
+            } else {
+                patience
+            };
+            let ends: Vec<_> = ended.into_iter().chain([woken.as_fd()]).collect();
+            hold.started(patience, &ends)
+        });
         group.hold = hold;
         match given {
-            Some(Err(source)) if group.came_about() => Err(Error::Watch {
+            Some(Err(source)) if !is_unwanted() && group.came_about() => Err(Error::Watch {
                 program,
                 operation: "serve the network",
                 source,

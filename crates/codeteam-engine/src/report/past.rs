@@ -100,10 +100,14 @@ pub fn full(engine: &Engine, run: &Run, frame: &Frame) -> Option<Report> {
         .change
         .as_ref()
         .map(|c| engine.bodies.get(c.diff.as_str()));
-    Some(match diff {
+    let mut report = match diff {
         Some(Ok(diff)) => report.count(&diff),
         _ => report,
-    })
+    };
+    for file in &mut report.files {
+        file.path = engine.redactor.redact(&file.path).text.into_owned();
+    }
+    Some(report)
 }
 
 /// A frame with the end that an event is about to be.

@@ -56,14 +56,6 @@ pub enum Error {
         /// The id that was asked for.
         run: String,
     },
-    /// A run has an id that codeteam would not give.
-    #[error("`{}` has a run with the id `{run}`, which codeteam would not give: somebody else wrote it", path.display())]
-    ForgedId {
-        /// The database.
-        path: PathBuf,
-        /// The id.
-        run: String,
-    },
     /// The entry is not waiting in this run's inbox. Nothing was written.
     #[error("entry {id} is not waiting in the inbox of run `{run}`")]
     NotInInbox {

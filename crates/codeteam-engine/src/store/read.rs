@@ -176,6 +176,15 @@ pub(super) fn runs(conn: &Connection) -> rusqlite::Result<Vec<RunRow>> {
         .collect()
 }
 
+/// A run whose id is not one that could name a folder.
+pub(super) fn misnamed_run(conn: &Connection) -> rusqlite::Result<Option<String>> {
+    conn.prepare_cached(
+        "SELECT id FROM runs WHERE id GLOB '*[^-A-Za-z0-9_.]*' OR id GLOB '.*' OR id = '' LIMIT 1",
+    )?
+    .query_row((), |row| row.get(0))
+    .optional()
+}
+
 pub(super) fn run(conn: &Connection, id: &str) -> rusqlite::Result<Option<RunRow>> {
     conn.prepare_cached(&format!("{RUNS} WHERE runs.id = ?1"))?
         .query_row([id], run_row)

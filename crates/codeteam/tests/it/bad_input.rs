@@ -326,3 +326,26 @@ fn a_file_where_the_folder_should_be() {
     done.says(&["Not a directory", "hint: `.codeteam` must be a folder"]);
     assert_eq!(project.read(".codeteam"), "mine\n");
 }
+
+#[test]
+fn a_file_where_folders_of_runs_or_plans_are_made() {
+    let (project, script) = project();
+    let own = project.read(".codeteam/config.yml");
+    project.write("hello.txt", "hello\n");
+    project.config(&format!("{own}output: {{ runs_dir: hello.txt }}\n"));
+    let done = project.run(&["run", "x", "--script", &script]);
+    assert_ne!(done.code, Some(0));
+    done.says(&[
+        "could not make the folder `",
+        "hello.txt`",
+        "a file of that name is in the way",
+    ])
+    .lacks(&["more than one run"]);
+    project.config(&own);
+    project.write(".codeteam/planning", "mine\n");
+    let done = project.run(&["run", "x", "--script", &script]);
+    assert_ne!(done.code, Some(0));
+    done.says(&["planning`", "a file of that name is in the way"]);
+    assert_eq!(project.read("hello.txt"), "hello\n");
+    assert_eq!(project.read(".codeteam/planning"), "mine\n");
+}

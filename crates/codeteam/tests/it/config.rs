@@ -78,7 +78,8 @@ fn what_is_shown_reads_back_as_the_same() {
 #[test]
 fn a_key_by_its_path() {
     let project = Project::new();
-    project.config("prices:\n  gpt-5.1: { input: 1, output: 2 }\nworker: scripted\n");
+    project.user_config("prices:\n  gpt-5.1: { input: 1, output: 2 }\n");
+    project.config("worker: scripted\n");
     let show = |key: &str| project.run(&["config", "show", key]);
     assert_eq!(show("worker").expect(0).stdout, "scripted\n");
     assert_eq!(show("prices.gpt-5.1.output").expect(0).stdout, "2\n");

@@ -287,3 +287,37 @@ fn a_script_without_a_part_for_a_role_says_so() {
     let (_, done) = played(ONE, "version: 1\nplays: []\n");
     done.expect(1).says(&["no play matches role `coder`"]);
 }
+
+#[test]
+fn a_flood_of_output_is_kept_in_part_and_the_answer_counts() {
+    let project = is_borne(&[
+        WRITE,
+        "run: head -c 48000000 /dev/zero | tr '\\0' x | fold -w 100000",
+        SUBMIT,
+    ]);
+    let bodies = project.path(".codeteam/bodies");
+    let sizes: Vec<u64> = walk(&bodies).iter().map(|(_, size)| *size).collect();
+    let sum: u64 = sizes.iter().sum();
+    assert!(sum < 40 << 20, "{sum}: {sizes:?}");
+    let (largest, _) = walk(&bodies)
+        .into_iter()
+        .max_by_key(|(_, size)| *size)
+        .unwrap();
+    let transcript = std::fs::read_to_string(largest).unwrap();
+    assert!(transcript.contains(" bytes are left out here]"));
+    // The answer is the last thing it said.
+    assert!(transcript.lines().next_back().unwrap().contains("Made it"));
+}
+
+/// The files below a folder, and how long each is.
+fn walk(folder: &std::path::Path) -> Vec<(std::path::PathBuf, u64)> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        if entry.path().is_dir() {
+            found.extend(walk(&entry.path()));
+        } else {
+            found.push((entry.path(), entry.metadata().unwrap().len()));
+        }
+    }
+    found
+}

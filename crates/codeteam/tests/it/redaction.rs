@@ -259,3 +259,84 @@ fn what_is_allowed_stays() {
         "`(` is not a regular expression: unclosed group",
     ]);
 }
+
+#[test]
+fn a_plan_that_names_things_by_a_secret_is_refused() {
+    let [_, token, _] = secrets();
+    let task = "{ id: one, title: First, files: [one.txt] }";
+    for (plan, what) in [
+        (
+            format!("plan_id: {token}\ntasks: [{task}]\n"),
+            "the plan's `plan_id`",
+        ),
+        (
+            format!(
+                "tasks: [{}]\n",
+                task.replace("id: one", &format!("id: {token}"))
+            ),
+            "the `id` of task 1",
+        ),
+        (
+            format!(
+                "tasks: [{}]\n",
+                task.replace("[one.txt]", &format!("[{token}.txt]"))
+            ),
+            "one of the `files` of task 1",
+        ),
+        (
+            format!("forbidden: ['{token}/x']\ntasks: [{task}]\n"),
+            "one of `forbidden`",
+        ),
+    ] {
+        let project = Project::new();
+        let script = project.script("version: 1\nplays: []\n");
+        let plan = project.beside("plan.yml", &plan);
+        let done = project.run(&["run", "--plan", &plan, "--script", &script]);
+        let says = [
+            what,
+            "looks like a secret (github token)",
+            "`redaction.allow`",
+            "nothing was started",
+        ];
+        done.expect(2).says(&says).lacks(&[&token]);
+        let kept = with(&project.path(".codeteam"), &token);
+        assert_eq!(kept, Vec::<String>::new(), "{what}");
+    }
+}
+
+#[test]
+fn names_of_checks_and_of_files_are_shown_without_them() {
+    let project = Project::new();
+    let [_, token, _] = secrets();
+    project.config(&format!(
+        "verification:\n  commands: [{{ name: 'tests with {token}', command: 'true' }}]\n  honesty: {{ secrets: report }}\n"
+    ));
+    project.commit("a name");
+    let script = project.script(&format!(
+        r#"
+version: 1
+plays:
+  - match: {{ role: coder }}
+    do:
+      - write: {{ path: "{token}.txt", content: "x" }}
+      - submit: {{ summary: Made it }}
+  - match: {{ role: reviewer }}
+    do: [ {{ submit: {{ verdict: approve, reason: Good }} }} ]
+"#
+    ));
+    let workflow = project.workflow(ONE);
+    let args = ["run", "x", "--script", &script, "--workflow", &workflow];
+    let done = project.run(&args).expect(0);
+    done.says(&["tests with [redacted: github token]"])
+        .lacks(&[&token]);
+    let report = project.run(&["report"]).expect(0);
+    assert!(
+        report.stdout.contains("[redacted: github token].txt"),
+        "{}",
+        report.stdout
+    );
+    assert!(!report.stdout.contains(&token), "{}", report.stdout);
+    let kept = with(&project.path(".codeteam"), &token);
+    let files = kept.iter().filter(|file| file.ends_with(".md"));
+    assert_eq!(files.collect::<Vec<_>>(), Vec::<&String>::new());
+}

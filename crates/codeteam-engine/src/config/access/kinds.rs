@@ -8,7 +8,9 @@ use codeteam_core::yaml::Node;
 use serde_json::json;
 
 use super::{AccessComparison, FoundRequest, INCLUDES, RequestTarget, as_type};
-use crate::config::{Cache, CacheMode, Config, GitMode, Host, Judging, Limits, Price};
+use crate::config::{
+    BaselinePolicy, Cache, CacheMode, Config, GitMode, Host, Judging, Limits, Price, ProofMode,
+};
 
 /// All kinds.
 pub(super) const KINDS: &[fn(&AccessComparison<'_>) -> Vec<FoundRequest>] = &[
@@ -22,6 +24,10 @@ pub(super) const KINDS: &[fn(&AccessComparison<'_>) -> Vec<FoundRequest>] = &[
     redaction,
     limits,
     honesty,
+    proof,
+    baseline,
+    metrics,
+    small_change,
     git,
     prices,
 ];
@@ -40,6 +46,10 @@ pub(super) const KEYS: &[&str] = &[
     "redaction.allow",
     "limits",
     "verification.honesty",
+    "verification.proof.mode",
+    "verification.baseline",
+    "verification.metrics",
+    "verification.small_change",
     "git.mode",
     "git.auto_commit",
     "prices",
@@ -306,7 +316,7 @@ fn limits(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
     wider.collect()
 }
 
-fn amounts(limits: &Limits) -> [(&'static str, Option<f64>); 13] {
+fn amounts(limits: &Limits) -> [(&'static str, Option<f64>); 14] {
     #[expect(clippy::cast_precision_loss, reason = "no limit is as large as that")]
     let whole = |limit: Option<u64>| limit.map(|limit| limit as f64);
     let count = |limit: Option<usize>| whole(limit.map(|limit| limit as u64));
@@ -319,6 +329,7 @@ fn amounts(limits: &Limits) -> [(&'static str, Option<f64>); 13] {
         ("max_disk_mb", whole(limits.max_disk_mb)),
         ("max_task_cost_usd", limits.max_task_cost_usd),
         ("max_task_tokens", whole(limits.max_task_tokens)),
+        ("max_outage_minutes", whole(limits.max_outage_minutes)),
         ("max_tasks", count(limits.max_tasks)),
         ("max_parallel_tasks", count(limits.max_parallel_tasks)),
         ("step_timeout_seconds", whole(limits.step_timeout_seconds)),
@@ -346,6 +357,118 @@ fn honesty(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
         value(&format!("verification.honesty.{name}"), known, asks)
     });
     found.collect()
+}
+
+/// Tests that prove nothing, where the user has said by name what becomes of them.
+fn proof(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
+    let strict = |config: &Config| match config.verification.proof.mode {
+        ProofMode::Off => 0,
+        ProofMode::Report => 1,
+        ProofMode::Require => 2,
+    };
+    let (full, allowed) = (strict(c.full), strict(c.allowed));
+    if full >= allowed || !is_said(c, &["verification", "proof", "mode"]) {
+        return Vec::new();
+    }
+    let known = ["off", "report", "require"][full];
+    let asks = format!("judge tests that prove nothing less strictly than you say: `{known}`");
+    vec![value("verification.proof.mode", known, asks)]
+}
+
+/// Checks that fail before anything is changed, where the user has said what becomes of the run.
+fn baseline(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
+    let strict = |config: &Config| match config.verification.baseline {
+        Some(BaselinePolicy::NewFailures) => 0,
+        Some(BaselinePolicy::MustPass) => 1,
+        // A person is asked, or it does not start.
+        Some(BaselinePolicy::Stop) | None => 2,
+    };
+    let (full, allowed) = (strict(c.full), strict(c.allowed));
+    if full >= allowed || !is_said(c, &["verification", "baseline"]) {
+        return Vec::new();
+    }
+    let known = ["new_failures", "must_pass", "stop"][full];
+    let asks = match full {
+        0 => "let checks fail in tests that failed before, where you say otherwise",
+        _ => "start although checks fail already, where you say otherwise",
+    };
+    vec![value("verification.baseline", known, asks.to_owned())]
+}
+
+/// How large files and functions may be, where the user has set a limit.
+fn metrics(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
+    let of = |config: &Config| {
+        let metrics = &config.verification.metrics;
+        [
+            metrics.max_file_lines,
+            metrics.max_method_lines,
+            metrics.max_import_cycles,
+        ]
+    };
+    let keys: [(&str, &'static [&'static str]); 3] = [
+        ("max_file_lines", &[]),
+        ("max_method_lines", &["max_function_lines"]),
+        ("max_import_cycles", &[]),
+    ];
+    let both = keys
+        .into_iter()
+        .zip(of(c.full).into_iter().zip(of(c.allowed)));
+    let wider = both.filter_map(|((key, also), (full, allowed))| {
+        let allowed = allowed?;
+        let mut names = std::iter::once(&key).chain(also);
+        if !names.any(|name| is_said(c, &["verification", "metrics", name])) {
+            return None;
+        }
+        let key = format!("verification.metrics.{key}");
+        let (known, asks) = match full {
+            Some(full) if full <= allowed => return None,
+            Some(full) => (
+                full.to_string(),
+                format!("raise your limit `{key}` from {allowed} to {full}"),
+            ),
+            None => (
+                "none".to_owned(),
+                format!("lift your limit `{key}` of {allowed}"),
+            ),
+        };
+        Some(FoundRequest {
+            beside: also,
+            ..value(&key, known, asks)
+        })
+    });
+    wider.collect()
+}
+
+/// What counts as a small change, which fewer roles judge, where the user has said it.
+fn small_change(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
+    let said = |key: &str| is_said(c, &["verification", "small_change", key]);
+    let (full, allowed) = (
+        &c.full.verification.small_change,
+        &c.allowed.verification.small_change,
+    );
+    let mut found = Vec::new();
+    for (key, full, allowed) in [
+        ("max_lines", full.max_lines, allowed.max_lines),
+        ("max_files", full.max_files, allowed.max_files),
+    ] {
+        if full > allowed && said(key) {
+            let key = format!("verification.small_change.{key}");
+            let asks = format!("raise your limit `{key}` from {allowed} to {full}");
+            found.push(value(&key, full.to_string(), asks));
+        }
+    }
+    let risky = allowed.risky_paths.iter();
+    let gone = risky.filter(|path| !full.risky_paths.contains(path));
+    let gone: Vec<&str> = gone.map(String::as_str).collect();
+    if said("risky_paths") && !gone.is_empty() {
+        let asks = format!(
+            "let a change of files that you call risky count as small: `{}`",
+            gone.join("`, `")
+        );
+        let known = full.risky_paths.join("\n");
+        found.push(value("verification.small_change.risky_paths", known, asks));
+    }
+    found
 }
 
 /// What becomes of the user's branch, and whether they are asked before commits, where the user has

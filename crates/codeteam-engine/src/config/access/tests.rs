@@ -102,6 +102,41 @@ const MORE: &[(&str, &str, &str)] = &[
         "verification: { honesty: { secrets: off, scope: off } }\n",
         "verification.honesty.secrets = off",
     ),
+    (
+        "limits: { max_outage_minutes: 5 }\n",
+        "limits: { max_outage_minutes: 50000 }\n",
+        "limits.max_outage_minutes = 50000",
+    ),
+    (
+        "verification: { proof: { mode: require } }\n",
+        "verification: { proof: { mode: off } }\n",
+        "verification.proof.mode = off",
+    ),
+    (
+        "verification: { baseline: stop }\n",
+        "verification: { baseline: must_pass }\n",
+        "verification.baseline = must_pass",
+    ),
+    (
+        "verification: { baseline: must_pass }\n",
+        "verification: { baseline: new_failures }\n",
+        "verification.baseline = new_failures",
+    ),
+    (
+        "verification: { metrics: { max_file_lines: 10 } }\n",
+        "verification: { metrics: { max_file_lines: 100000 } }\n",
+        "verification.metrics.max_file_lines = 100000",
+    ),
+    (
+        "verification: { metrics: { max_function_lines: 10 } }\n",
+        "verification: { metrics: ~ }\n",
+        "verification.metrics.max_method_lines = none",
+    ),
+    (
+        "verification: { small_change: { max_lines: 0 } }\n",
+        "verification: { small_change: { max_lines: 100000 } }\n",
+        "verification.small_change.max_lines = 100000",
+    ),
     ("", "sandbox: container\n", "sandbox.backend = container"),
     ("", "sandbox: { image: x }\n", "sandbox.image = x"),
     (
@@ -195,13 +230,17 @@ fn every_kind_of_more_is_a_request() {
         let alone = Repository::new(user, "");
         let parts = |config: &Config| {
             format!(
-                "{:?} {:?} {:?} {:?} {:?} {:?}",
+                "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
                 config.sandbox,
                 config.limits,
                 config.git,
                 config.prices,
                 config.redaction,
                 config.verification.honesty.secrets,
+                config.verification.proof,
+                config.verification.baseline,
+                config.verification.metrics,
+                config.verification.small_change,
             )
         };
         assert_eq!(parts(&repository.load()), parts(&alone.load()), "{project}");
@@ -209,6 +248,20 @@ fn every_kind_of_more_is_a_request() {
         assert_ne!(parts(&config), parts(&alone.load()), "{project}");
         assert!(config.open_requests().next().is_none());
     }
+}
+
+#[test]
+fn a_repository_does_not_take_back_what_the_user_calls_risky() {
+    let user = "verification: { small_change: { risky_paths: [mine/**] } }\n";
+    let more = "verification: { small_change: { risky_paths: [theirs/**] } }\n";
+    assert_eq!(asked(user, more), [""; 0]);
+    let none = "verification: { small_change: { risky_paths: ~ } }\n";
+    let config = Repository::new(user, none).load();
+    let key = "verification.small_change.risky_paths";
+    assert_eq!(config.requests.len(), 1, "{:?}", config.requests);
+    assert_eq!(config.requests[0].access.key, key);
+    let risky = &config.verification.small_change.risky_paths;
+    assert!(risky.iter().any(|path| path == "mine/**"), "{risky:?}");
 }
 
 #[test]
@@ -223,16 +276,24 @@ fn less_is_no_request_and_neither_is_what_the_user_allows() {
             "limits: { max_cost_usd: 5 }\n",
             "limits: { max_cost_usd: 2, max_tokens: 7 }\n",
         ),
-        (
-            "",
-            "limits: { max_cost_usd: 5 }\nprices: { m: { input: 1, output: 1 } }\n",
-        ),
         ("", "git: { mode: current, auto_commit: true }\n"),
         (
             "",
             "limits: { max_tasks: 9000, step_timeout_seconds: 9000 }\n",
         ),
         ("", "verification: { honesty: { secrets: off } }\n"),
+        (
+            "",
+            "limits: { max_outage_minutes: 9000 }\nverification: { proof: { mode: off }, \
+             baseline: new_failures, metrics: { max_file_lines: 9000 }, \
+             small_change: { max_lines: 9000, risky_paths: [] } }\n",
+        ),
+        (
+            "verification: { proof: { mode: report }, baseline: new_failures, \
+             metrics: { max_file_lines: 90 }, small_change: { max_lines: 9, risky_paths: [a] } }\n",
+            "verification: { proof: { mode: require }, baseline: stop, \
+             metrics: { max_file_lines: 80 }, small_change: { max_lines: 0, risky_paths: [a, b] } }\n",
+        ),
         ("git: { mode: current }\n", "git: { mode: branch }\n"),
         (
             "mcp_servers: { t: { command: x } }\n",

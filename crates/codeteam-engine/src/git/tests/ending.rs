@@ -53,7 +53,7 @@ struct Killing {
 struct Held(bool);
 
 impl Hold for Held {
-    fn started(&mut self, _: Option<std::os::fd::BorrowedFd<'_>>) -> std::io::Result<()> {
+    fn started(&mut self, _: Duration, _: &[std::os::fd::BorrowedFd<'_>]) -> std::io::Result<()> {
         Ok(())
     }
 

@@ -1,28 +1,19 @@
-//! The files of one launch, beside the workspaces: what the worker is told, and what it says.
+//! The files of one launch, beside the workspaces: what the worker is told.
 
-use std::borrow::Cow;
-use std::fs::{self, DirBuilder, File};
-use std::io::{BufWriter, Write as _};
+use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use codeteam_context::redact::Redactor;
 use codeteam_core::assignment::Assignment;
-use codeteam_core::budget::Usage;
-use codeteam_core::ids::{BodyId, RunId};
 use codeteam_core::role::Mode;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::dialect::{self, Clock, Fold, Listening, Told};
+use crate::dialect;
 use crate::engine::Engine;
 use crate::perform::{Error, Job, homes};
-use crate::process::{Line, Stream};
 use crate::prompt::{Prompt, redact};
 use crate::workspace::remove_tree;
-
-/// How much of one line a transcript keeps.
-const KEPT_BYTES: usize = 1 << 20;
 
 /// What of an assignment is somebody's text. The prompt is made of it and is redacted already; the
 /// rest is what codeteam and the worker know things by.
@@ -129,137 +120,4 @@ pub(super) fn failed(doing: &'static str, path: &Path) -> impl FnOnce(std::io::E
         path,
         source,
     }
-}
-
-pub(super) fn lock(transcript: &Mutex<Transcript>) -> MutexGuard<'_, Transcript> {
-    transcript.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What a worker said, line by line, on disk as it says it; what it asked of the network too.
-pub(super) struct Transcript {
-    path: PathBuf,
-    file: BufWriter<File>,
-    failed: Option<std::io::Error>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Said<'a> {
-    stream: &'a str,
-    text: Cow<'a, str>,
-}
-
-/// The first line: how the others are to be read.
-#[derive(Serialize, Deserialize)]
-struct Spoken {
-    dialect: dialect::Name,
-    model: Option<String>,
-    before: Usage,
-}
-
-impl Transcript {
-    pub(super) fn create(
-        path: &Path,
-        dialect: dialect::Name,
-        listening: &Listening,
-    ) -> Result<Self, Error> {
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(failed("make the folder", folder))?;
-        }
-        let file = File::create(path).map_err(failed("write the transcript", path))?;
-        let mut transcript = Self {
-            path: path.to_owned(),
-            file: BufWriter::new(file),
-            failed: None,
-        };
-        let spoken = Spoken {
-            dialect,
-            model: listening.model.clone(),
-            before: listening.before,
-        };
-        let spoken = serde_json::to_string(&spoken).unwrap_or_default();
-        transcript.write("codeteam", spoken.into());
-        Ok(transcript)
-    }
-
-    pub(super) fn line(&mut self, stream: Stream, text: &str) {
-        let stream = match stream {
-            Stream::Stdout => "stdout",
-            Stream::Stderr => "stderr",
-        };
-        if text.len() <= KEPT_BYTES {
-            return self.write(stream, text.into());
-        }
-        let kept = text.floor_char_boundary(KEPT_BYTES);
-        let left_out = text.len() - kept;
-        let text = format!("{}[… {left_out} bytes left out]", &text[..kept]);
-        self.write(stream, text.into());
-    }
-
-    pub(super) fn write(&mut self, stream: &str, text: Cow<'_, str>) {
-        let said = Said { stream, text };
-        let written = serde_json::to_writer(&mut self.file, &said)
-            .map_err(std::io::Error::from)
-            .and_then(|()| self.file.write_all(b"\n"))
-            // What a worker has spent must be known even if codeteam dies the next moment.
-            .and_then(|()| self.file.flush());
-        if let Err(error) = written {
-            self.failed.get_or_insert(error);
-        }
-    }
-
-    pub(super) fn keep(&mut self, engine: &Engine) -> Result<BodyId, Error> {
-        if let Some(source) = self.failed.take() {
-            return Err(failed("write the transcript", &self.path)(source));
-        }
-        Ok(BodyId(engine.bodies.adopt(&self.path)?))
-    }
-}
-
-/// What a launch that died with codeteam had said it spent.
-pub(crate) fn spent(engine: &Engine, run: &RunId, fence: u64) -> Option<Usage> {
-    let path = engine.attempts_of(run).join(format!("{fence}.jsonl"));
-    let fold = replayed(&fs::read_to_string(path).ok()?)?;
-    let prices = &engine.config.prices;
-    Some(crate::workers::prices::priced(
-        fold.usage(),
-        fold.model(),
-        prices,
-    ))
-}
-
-/// What a worker said, heard once more from its transcript.
-pub(crate) fn replayed(transcript: &str) -> Option<Box<dyn Fold>> {
-    retold(transcript).map(|(fold, _)| fold)
-}
-
-/// The same, with all that it told.
-pub(crate) fn retold(transcript: &str) -> Option<(Box<dyn Fold>, Vec<Told>)> {
-    let mut told = Vec::new();
-    let mut lines = transcript
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Said<'_>>(line).ok());
-    let spoken = lines.next().filter(|said| said.stream == "codeteam")?;
-    let spoken: Spoken = serde_json::from_str(&spoken.text).ok()?;
-    let mut fold = spoken.dialect.dialect().fold(&Listening {
-        account: spoken.dialect.as_str().into(),
-        model: spoken.model,
-        before: spoken.before,
-        clock: Clock::read(),
-        bare: false,
-    });
-    for said in lines {
-        let stream = match said.stream {
-            "stdout" => Stream::Stdout,
-            "stderr" => Stream::Stderr,
-            _ => continue,
-        };
-        let raw = said.text.as_bytes().to_vec();
-        told.extend(fold.line(&Line {
-            stream,
-            raw: &raw,
-            text: said.text,
-            truncated: false,
-        }));
-    }
-    Some((fold, told))
 }

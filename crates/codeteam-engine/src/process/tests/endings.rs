@@ -220,7 +220,7 @@ struct KilledSandbox {
 struct Readiness(bool);
 
 impl Hold for Readiness {
-    fn started(&mut self, _: Option<std::os::fd::BorrowedFd<'_>>) -> io::Result<()> {
+    fn started(&mut self, _: Duration, _: &[std::os::fd::BorrowedFd<'_>]) -> io::Result<()> {
         Ok(())
     }
 
@@ -279,4 +279,77 @@ fn a_sandbox_that_is_killed_before_its_time_is_launched_again() {
     assert!(said.contains("signal 9") && said.contains("not by codeteam"));
     let exit = with(0, true).0.unwrap();
     assert_eq!((exit.status, exit.lost), (Status::Signalled(9), true));
+}
+
+/// Stands for a sandbox that never gets ready, because somebody stopped it.
+struct StoppedSandbox {
+    waits: mpsc::Sender<()>,
+}
+
+struct NeverReady(mpsc::Sender<()>);
+
+impl Hold for NeverReady {
+    fn started(
+        &mut self,
+        patience: Duration,
+        ends: &[std::os::fd::BorrowedFd<'_>],
+    ) -> io::Result<()> {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let ends = ends.iter().copied();
+        let mut watched: Vec<_> = ends
+            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+            .collect();
+        let _ = self.0.send(());
+        poll(&mut watched, Timespec::try_from(patience).ok().as_ref())?;
+        Err(io::ErrorKind::TimedOut.into())
+    }
+
+    fn cut(&mut self) {}
+
+    fn was_confined(&mut self) -> bool {
+        false
+    }
+}
+
+impl Launcher for StoppedSandbox {
+    fn launch(&self, spec: &CommandSpec, profile: Profile) -> Result<Launch, Error> {
+        let mut launch = Unconfined::default().launch(spec, profile)?;
+        launch.args = vec!["-c".into(), "kill -STOP $$".into()];
+        launch.hold = Some(Box::new(NeverReady(self.waits.clone())));
+        Ok(launch)
+    }
+
+    fn describe(&self) -> &'static str {
+        "stopped"
+    }
+}
+
+#[test]
+fn a_sandbox_that_is_stopped_before_it_is_ready_ends_with_the_time_and_on_cancelling() {
+    let ended = |wall: Duration, cancels: bool| {
+        let (waits, waiting) = mpsc::channel();
+        let (launcher, cancel) = (StoppedSandbox { waits }, Cancel::new());
+        let limits = Limits {
+            wall,
+            grace: Duration::from_millis(1),
+            ..LIMITS
+        };
+        thread::scope(|scope| {
+            let switch = cancel.clone();
+            scope.spawn(move || {
+                if cancels && waiting.recv().is_ok() {
+                    switch.cancel();
+                }
+            });
+            let spec = sh("stopped", "echo ran");
+            let worker = Profile::Worker;
+            run(&launcher, worker, &spec, &limits, &cancel, &mut |_| {}).unwrap()
+        })
+    };
+    let exit = ended(Duration::from_millis(50), false);
+    assert_eq!(exit.status, Status::TimedOut);
+    assert!(exit.wall < PROMPT);
+    let exit = ended(Duration::from_mins(10), true);
+    assert_eq!(exit.status, Status::Cancelled);
+    assert!(exit.wall < PROMPT);
 }

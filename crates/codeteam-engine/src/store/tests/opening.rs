@@ -207,3 +207,15 @@ fn damage_is_called_damage_wherever_it_is() {
     }
     assert!(told > 5, "only {told} places");
 }
+
+#[test]
+fn a_run_whose_id_names_another_folder_is_found() {
+    let f = fixture();
+    f.started(1);
+    assert_eq!(f.store.misnamed_run().unwrap(), None);
+    for id in ["../../precious", "/tmp/precious", "..", "a/b", "a b", ""] {
+        let renamed = f.raw().execute("UPDATE runs SET id = ?1", [id]);
+        assert_eq!(renamed.unwrap(), 1);
+        assert_eq!(f.store.misnamed_run().unwrap().as_deref(), Some(id));
+    }
+}

@@ -123,7 +123,7 @@ fn no_run_is_named_like_a_path() {
     for command in ["status", "prune", "resume"] {
         let done = project.run(&[command]);
         assert_ne!(done.code, Some(0), "{command}");
-        done.says(&["which codeteam would not give"]);
+        done.says(&["which is no name that codeteam gives a run"]);
     }
     assert!(project.home().join("precious/file").exists());
 }
@@ -347,4 +347,17 @@ fn what_a_repository_asks_for_forges_no_lines() {
         .collect();
     assert_eq!(lines.len(), 1, "{shown}");
     assert!(!shown.contains("\u{1b}[2K"), "{shown}");
+}
+
+#[test]
+fn a_log_that_came_with_a_submodule_is_not_used() {
+    let project = Project::new();
+    steal(&project, &["--no-sandbox"]).expect(0);
+    project.run(&["status"]).expect(0);
+    project.write(".codeteam/.git", "gitdir: ../.git/modules/.codeteam\n");
+    for command in ["status", "show", "log", "resume", "prune"] {
+        let done = project.run(&[command]);
+        assert_ne!(done.code, Some(0), "{command}");
+        done.says(&["`.codeteam` is a repository of its own", "out of the way"]);
+    }
 }
