@@ -207,7 +207,7 @@ impl PrivateDir {
     }
 
     /// Puts those of these files of the index back that the work tree has otherwise, or not at all, and
-    /// names them. Two processes.
+    /// names them. Two processes, or more if there are many.
     pub fn restore(&self, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
         let wanted: BTreeSet<&PathBuf> = paths.iter().collect();
         let list = self.in_tree(Access::ReadOnly);
@@ -219,14 +219,12 @@ impl PrivateDir {
         if changed.is_empty() {
             return Ok(changed);
         }
-        let mut names = Vec::new();
-        for path in &changed {
-            names.extend_from_slice(path.as_os_str().as_bytes());
-            names.push(0);
+        // Confined commands read nothing from standard input.
+        for some in changed.chunks(MOST_ARGUMENTS) {
+            let put = self.in_tree(Access::Writable);
+            let put = put.args(["checkout-index", "--force", "--"]).args(some);
+            self.git.run(&put)?;
         }
-        let put = self.in_tree(Access::Writable);
-        let put = put.args(["checkout-index", "--force", "-z", "--stdin"]);
-        self.git.run(&put.stdin(names))?;
         Ok(changed)
     }
 
@@ -616,6 +614,9 @@ fn quoted(name: &[u8]) -> Vec<u8> {
     line.push(b'"');
     line
 }
+
+/// So many paths fit on any command line.
+const MOST_ARGUMENTS: usize = 200;
 
 /// The pathspec that leaves exactly this path out.
 pub(super) fn excluded(path: &Path) -> OsString {

@@ -79,7 +79,7 @@ impl Workspace {
     }
 
     /// Puts those of these tracked files back that are no longer what the prepared tree has, and names
-    /// them. Two processes.
+    /// them. Two processes, or more if there are many.
     pub(crate) fn restore_tracked(&self, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
         Ok(self.lock()?.collector.restore(paths)?)
     }

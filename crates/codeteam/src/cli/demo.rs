@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 
 use codeteam_agent::scripted::{DEMO_FILES, DEMO_GOAL};
 use codeteam_engine::driver;
-use codeteam_engine::engine::Request;
+use codeteam_engine::engine::{self, Request};
 use codeteam_engine::git::{self, Git, Identity, Signature};
 use codeteam_engine::perform::now;
+use codeteam_engine::trust::LogRecords;
 
 use crate::cli::{Calls, Scene, drive};
 use crate::exit::Exit;
@@ -37,6 +38,7 @@ pub(crate) fn main(args: &Args, mut scene: Scene) -> Result<Exit, Problem> {
     let sample = folder.join("sample");
     clear(&folder)?;
     make(&folder, &sample, &scene)?;
+    let own_logs = LogRecords::for_user(&scene.env);
     // Worktrees live beside the sample, so that removing one folder removes it all.
     scene.env.state_home = Some(folder.join("state"));
     scene.folder.clone_from(&sample);
@@ -68,6 +70,11 @@ pub(crate) fn main(args: &Args, mut scene: Scene) -> Result<Exit, Problem> {
         ..Request::default()
     })?;
     let engine = scene.open(project)?;
+    if let Some(logs) = own_logs {
+        // The commands that the demo suggests look into it as the user.
+        logs.record(&sample.join(".codeteam/state.db"))
+            .map_err(engine::Error::from)?;
+    }
     let started = engine.plan_run(prepared, now())?;
     let (id, stop) = driver::start(
         &engine,

@@ -226,7 +226,9 @@ fn worktrees_that_were_lost_are_made_again() {
         let limit = attempts.to_string();
         let args = ["run", "x", "--script", &script, "--max-attempts", &limit];
         project.run(&args).expect(4);
-        let _ = std::fs::remove_dir_all(project.home().join(".local/state/codeteam"));
+        for worktree in project.worktrees() {
+            std::fs::remove_dir_all(worktree.parent().unwrap()).unwrap_or_default();
+        }
         project.run(&["resume", "--max-attempts", "100"]).expect(0);
         assert_eq!(statuses(&project), ["completed"; 2]);
         assert_eq!(project.made("two.txt"), "right");
