@@ -99,6 +99,8 @@ struct Bench {
     peers: PathBuf,
     venv: PathBuf,
     codeteam: PathBuf,
+    /// Says that making the failing test pass is the goal, to a codeteam that asks.
+    baseline: Vec<&'static str>,
     clis: PathBuf,
 }
 
@@ -116,7 +118,15 @@ impl Bench {
         let peers = workspace.join("target/peers");
         fs::create_dir_all(&peers)?;
         let venv = packages::environment(&peers)?;
+        let help = Command::new(&codeteam).args(["run", "--help"]).output()?;
+        let asks = String::from_utf8_lossy(&help.stdout).contains("--baseline");
+        let baseline = if asks {
+            vec!["--baseline", "must_pass"]
+        } else {
+            Vec::new()
+        };
         Ok(Self {
+            baseline,
             folder: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?,
             peers,
             venv,
@@ -186,7 +196,8 @@ impl Bench {
                 ]),
             Some(workflow) => command
                 .args(["run", package.goal, "--auto", "--verbose"])
-                .args(["--worker", "claude", "--workflow", workflow]),
+                .args(["--worker", "claude", "--workflow", workflow])
+                .args(&self.baseline),
         };
         self.surround(&mut command, home, &server)?;
         let start = Instant::now();

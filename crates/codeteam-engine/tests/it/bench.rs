@@ -14,7 +14,7 @@ use codeteam_engine::env::{Direct, Env};
 use codeteam_engine::git::{Environment, Git, Identity, Signature};
 use codeteam_engine::logins::Cli;
 use codeteam_engine::logins::keys::Keys;
-use codeteam_engine::perform::Reach;
+use codeteam_engine::perform::{self, Reach};
 use codeteam_engine::process::{
     self, Account, Cancel, CommandSpec, Limits, MARK, Profile, Status, Stream, View,
 };
@@ -90,9 +90,14 @@ impl Bench {
 
     /// What a worker of that name is given. Its private files are in a folder of that name too.
     pub(crate) fn reach(&self, worker: &str, folder: &str) -> Reach {
+        self.try_reach(worker, folder).unwrap()
+    }
+
+    /// The same, or why it is given nothing.
+    pub(crate) fn try_reach(&self, worker: &str, folder: &str) -> Result<Reach, perform::Error> {
         let folder = self.path(folder);
         let worker = Worker::find(&self.engine.config, &worker.into()).unwrap();
-        Reach::of(&worker, None, &self.engine, &folder, Account::default()).unwrap()
+        Reach::of(&worker, None, &self.engine, &folder, Account::default())
     }
 
     /// Runs a script as a worker with that reach, in a folder of its own.

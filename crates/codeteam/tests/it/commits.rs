@@ -467,8 +467,11 @@ mod asked {
         project.run(&["resume"]).expect(3).says(&["commit  Do two"]);
         // What is sent back is done again, and asked about again.
         project.run(&["reject", "-m", "not like that"]).expect(0);
-        let again = project.run(&["resume"]).expect(1);
-        again.says(&["coder at work (scripted), round 3", "the same change"]);
+        let again = project.run(&["resume"]).expect(3);
+        again.says(&[
+            "coder at work (scripted), round 3",
+            "This is the change of round 2 again, which `ada` rejected",
+        ]);
     }
 
     #[test]

@@ -124,7 +124,7 @@ fn a_pipe_in_a_files_place_cannot_be_read() {
     let project = Project::new();
     let workflow = ONE.replace(
         "gate: project",
-        "gate: [ { name: swap, command: rm made.txt && mkfifo made.txt }, { name: content, file: made.txt, contains: made } ]",
+        "gate: [ { name: swap, command: mkfifo built.txt }, { name: content, file: built.txt, contains: made } ]",
     );
     let done = attack_by(&project, &workflow, &[coder("")], &[]);
     done.expect(1)
